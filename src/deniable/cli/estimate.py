@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from deniable.answers import QuestionSet, codebook, counts_document, summarize
 from deniable.cli._app import check_outputs, command, note, progress, writing
+from deniable.cli._designs import estimate_design
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
-    AggregateFile,
     AsJson,
-    CollectionFile,
     Confidence,
     Delimiter,
     Html,
@@ -37,8 +36,13 @@ from deniable.survey.collection import Collection
 
 @command("estimate")
 def estimate(
-    survey: CollectionFile,
-    aggregate: AggregateFile,
+    context: typer.Context,
+    survey: Annotated[
+        Path | None, typer.Argument(metavar="COLLECTION", help="The collection, survey.json; not with --design.")
+    ] = None,
+    aggregate: Annotated[
+        Path | None, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports; not with --design.")
+    ] = None,
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
@@ -108,11 +112,54 @@ def estimate(
     malicious: Annotated[
         float, typer.Option("--malicious", metavar="A", help="Fraction of contributors who may report anything.")
     ] = 0.0,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design", metavar="NAME", help="Classical design of counts that are typed in, such as crosswise."
+        ),
+    ] = None,
+    p: Annotated[
+        str | None, typer.Option("--p", metavar="P", help="With --design: its parameter p, exact, such as 2/12.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="With --design: another of its parameters; repeatable."),
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", help="With --design: people who answered.")] = None,
+    yes: Annotated[int | None, typer.Option("--yes", metavar="N", help="With --design: people who said yes.")] = None,
+    same: Annotated[
+        int | None, typer.Option("--same", metavar="N", help="With crosswise: both statements true, or neither.")
+    ] = None,
+    different: Annotated[
+        int | None, typer.Option("--different", metavar="N", help="With crosswise: exactly one statement true.")
+    ] = None,
+    reports_typed: Annotated[
+        str | None,
+        typer.Option("--reports", metavar="A,B,...", help="With --design: number of each report, in their order."),
+    ] = None,
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            "--anchor",
+            metavar="SS,SD,DS,DD",
+            help="With crosswise: people by answer (same, different) and anchor answer.",
+        ),
+    ] = None,
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
     For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
     """
+    typed = {"yes": yes, "same": same, "different": different, "n": n}
+    if design is not None:
+        _check_given(context, allowed=True)
+        estimate_design(design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html)
+        return
+    _check_given(context, allowed=False)
+    if survey is None or aggregate is None:
+        raise InvalidParameterError(
+            "estimate must have a COLLECTION and an AGGREGATE, got fewer; or give --design with counts"
+        )
     checked_postprocess(postprocess, POSTPROCESS_NAMES)
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book, counts_file)
@@ -177,6 +224,22 @@ def estimate(
         show(summary, plot, html, as_json, most=max(collection.schema.sizes))
     else:
         show(summary, plot, html, as_json, default.means)
+
+
+_OF_DESIGNS = frozenset({"design", "p", "settings", "n", "yes", "same", "different", "reports_typed", "anchor"})
+_ALWAYS = frozenset({"confidence", "as_json", "plot", "html"})
+
+
+def _check_given(context: typer.Context, *, allowed: bool) -> None:
+    """Refuse options that say nothing about counts of a design, or those of designs where there is none."""
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        typed = source is not None and source.name == "COMMANDLINE"
+        if typed and name not in _ALWAYS and (name in _OF_DESIGNS) != allowed:
+            shown = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
+            rule = "left out with --design" if allowed else "given with --design alone"
+            raise InvalidParameterError(f"{shown} must be {rule}, got it; see deniable estimate --help")
 
 
 def parse_questions(

@@ -31,6 +31,7 @@ from .constructors import (
 )
 from .design import Design as Design
 from .estimates import DesignEstimate as DesignEstimate
+from .instruments import Instrument as Instrument, booklet as booklet
 from .questionnaires import (
     EichhornHayre as EichhornHayre,
     Figure as Figure,

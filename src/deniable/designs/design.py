@@ -38,6 +38,7 @@ from deniable.core.state import Counts, counts_sum_to
 from deniable.core.support_counts import FEW, Influence
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds, log_up
 from deniable.designs.estimates import DesignEstimate, tail_beyond
+from deniable.designs.instruments import Instrument, written
 from deniable.designs.kinds import (
     KINDS,
     MAX_VALUES,
@@ -580,6 +581,40 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
             if p <= (1 - confidence) / 2:
                 return (f"{comparison.format(said)} (p = {p:.2g}). Were instructions followed?",)
         return ()
+
+    def instrument(self, question: str, language: str = "en", *, other: str = "") -> Instrument:
+        """Organiser: return the cards for one question: respondent's card, interviewer's script, device and odds.
+
+        Parameters
+        ----------
+        question : str
+            The sensitive question in the words of the card; a statement for designs that ask whether something is true.
+        language : {"en", "de"}
+            Language of card and script.
+        other : str
+            The innocuous statement, or the unrelated question, where the design has one.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a report can prove an answer and that is not accepted, a text is missing or not wanted, there is no such
+            language, or the device would need more than 200 cards.
+
+        Examples
+        --------
+        >>> from deniable import designs
+        >>> for line in designs.forced("1/6", "1/12").instrument("Did you pay a bribe last year?").card:
+        ...     print(line)
+        Throw both dice where only you see them. Add the two numbers.
+        2, 3 or 4: say “yes”.
+        11 or 12: say “no”.
+        Otherwise answer truthfully: Did you pay a bribe last year?
+        """
+        if self.refusal:
+            raise InvalidParameterError(f"design must be one for people to answer: {self.refusal}")
+        numbers = checked_parameters(self.design, self.parameters)
+        card, script, device = written(self.design, numbers, question, language, other, self.kind.fact)
+        return Instrument(repr(self), question, other, language, card, script, device, self.sentences)
 
     def exact_noise(self, truth: int) -> Fraction:
         """Return the variance that a holder of one of two truths adds to the prevalence, exact."""

@@ -1,0 +1,97 @@
+"""Designs on a page: estimates from counts, and the cards of an instrument to print."""
+
+from __future__ import annotations
+
+import math
+
+from deniable.core.privacy import bound_text
+from deniable.designs import AnchorEstimate, Design, DesignEstimate, Figure, Instrument
+from deniable.report.page import Card, Page, Section, Table, Text
+
+
+def design_page(design: Design, found: DesignEstimate) -> Page:
+    """Return the page of an estimate from counts: what a report can say first, then the shares.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> crosswise = designs.crosswise("2/12")
+    >>> page = design_page(crosswise, crosswise.estimate_counts([788, 212]))
+    >>> page.sections[0].parts[0].cells(0)
+    ('prevalence', '0.068', '0.0194', '0.032 to 0.108')
+    """
+    names = ["prevalence"] if design.k == 2 else [f"answer {truth}" for truth in range(design.k)]
+    rows = [1] if design.k == 2 else list(range(design.k))
+    figures = [
+        Figure(*(float(column[row]) for column in (found.shares, found.standard_errors, found.lower, found.upper)))
+        for row in rows
+    ]
+    notes = ("Shares are raw and unbiased. They may lie below 0 or above 1.",)
+    return _page(design, [*zip(names, figures, strict=True)], found.n, found.confidence, found.warnings, notes)
+
+
+def anchor_page(design: Design, found: AnchorEstimate, n: int, confidence: float) -> Page:
+    """Return the page of a crosswise estimate with an anchor question.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> found = designs.crosswise_anchor("3/20", "3/20").estimate(1116, 311, 425, 148)
+    >>> page = anchor_page(designs.crosswise("3/20"), found, 2000, 0.95)
+    >>> [page.sections[0].parts[0].cells(row)[:2] for row in range(3)]
+    [('naive', '0.195'), ('attentive', '0.773'), ('corrected', '0.105')]
+    """
+    rows = [("naive", found.naive), ("attentive", found.attentive), ("corrected", found.corrected)]
+    notes = (
+        "The correction assumes that people attend to both questions alike, whatever their answer, and that nobody "
+        "carries the trait of the anchor.",
+        "An answer to the anchor reveals whether its innocuous statement is true: use a fact that may be known.",
+    )
+    return _page(design, rows, n, confidence, (), notes)
+
+
+def _page(
+    design: Design,
+    rows: list[tuple[str, Figure]],
+    n: int,
+    confidence: float,
+    warnings: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> Page:
+    trust = f"This holds if {design.privacy().trust_models[0].note}."
+    headline = f"epsilon = {bound_text(design.epsilon)}" if math.isfinite(design.epsilon) else "no epsilon holds"
+    promise = Card(headline, (*design.sentences, trust), promise=True)
+    cards = (promise, *(Card(warning, warning=True) for warning in warnings))
+    columns = [
+        [name for name, _ in rows],
+        [f"{figure.value:.3f}" for _, figure in rows],
+        [f"{figure.standard_error:.4f}" for _, figure in rows],
+        [f"{figure.lower:.3f} to {figure.upper:.3f}" for _, figure in rows],
+    ]
+    header = ("share", "estimate", "std. error", f"{100 * confidence:g}% interval")
+    return Page(
+        f"{design.design}, {design.settings}: {n:,} reports",
+        cards,
+        (Section("Estimates", (Table.of(header, columns),)),),
+        notes,
+    )
+
+
+def instrument_page(instrument: Instrument) -> Page:
+    """Return the cards of an instrument as a page to print.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> page = instrument_page(designs.warner("5/6").instrument("I have paid a bribe."))
+    >>> [section.heading for section in page.sections]
+    ['Card for the respondent', 'Script for the interviewer', 'Device', 'Odds, for the organiser']
+    """
+    parts = (
+        ("Card for the respondent", instrument.card),
+        ("Script for the interviewer", instrument.script),
+        ("Device", instrument.device),
+        ("Odds, for the organiser", instrument.odds),
+    )
+    sections = tuple(Section(heading, (Text(lines),)) for heading, lines in parts)
+    return Page(instrument.question, (), sections, introduction=(instrument.design,))

@@ -1,0 +1,84 @@
+"""`deniable estimate --design`: counts typed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deniable.cli import app
+
+
+def estimated(*words: str) -> Result:
+    return CliRunner().invoke(app, ["estimate", *words], catch_exceptions=False)
+
+
+def test_the_crosswise_estimate_of_the_contract() -> None:
+    shown = estimated("--design", "crosswise", "--p", "2/12", "--different", "212", "--n", "1000")
+    assert shown.exit_code == 0
+    assert "prevalence     0.068      0.0194  0.032 to 0.108" in shown.stdout
+    assert shown.stdout.startswith("epsilon = 1.60944")
+    assert "nobody who sees a report can learn the birthday" in " ".join(shown.stdout.split())
+    same = estimated("--design", "crosswise", "--p", "2/12", "--same", "788", "--n", "1000")
+    assert same.stdout == shown.stdout
+    assert "0.932" in estimated("--design", "crosswise", "--p", "2/12", "--same", "212", "--n", "1000").stdout
+
+
+def test_crosswise_refuses_yes() -> None:
+    refused = estimated("--design", "crosswise", "--p", "2/12", "--yes", "212", "--n", "1000")
+    assert refused.exit_code == 2
+    assert "yes must be left out for crosswise" in refused.stderr
+    assert "--same" in refused.stderr
+
+
+def test_other_designs_and_files(tmp_path: Path) -> None:
+    die = ["--design", "forced", "--set", "yes=1/6", "--set", "no=1/6"]
+    page = tmp_path / "page.html"
+    found = estimated(*die, "--yes", "831", "--n", "2435", "--json", "--html", str(page))
+    assert json.loads(found.stdout)["shares"][1] == pytest.approx(2551 / 9740)
+    assert "0.262" in page.read_text(encoding="utf-8")
+    warned = estimated(*die, "--yes", "2", "--n", "50").stdout
+    assert "Were instructions followed?" in " ".join(warned.split())
+    three = estimated("--design", "forced_k", "--set", "probs=1/12,1/12,1/12", "--reports", "70,20,10").stdout
+    assert "answer 0" in three
+    assert "0.822" in three
+    one_sided = estimated("--design", "triangular", "--p", "1/4", "--yes", "40", "--n", "100").stdout
+    assert one_sided.startswith("no epsilon holds\n")
+
+
+def test_the_anchor_of_cwise() -> None:
+    shown = estimated("--design", "crosswise", "--p", "3/20", "--anchor", "1116,311,425,148").stdout
+    for row in (
+        "naive         0.195      0.0144",
+        "attentive     0.773      0.0269",
+        "corrected     0.105      0.0227",
+    ):
+        assert row in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "estimate must have a COLLECTION and an AGGREGATE"),
+        ("--p 1/3", "--p must be given with --design alone"),
+        ("--design warner --p 1/3 --yes 1 --n 2 --top 3", "--top must be left out with --design"),
+        ("--design warner --p 1/3 --yes 3 --n 2", "yes must be in 0..2, got yes=3"),
+        ("--design warner --p 1/3 --same 1 --n 2", "counts must be given as --yes N with --n N"),
+        ("--design warner --p 1/3 --yes 1", "counts must be given as --yes N with --n N"),
+        ("--design poker --p 1/3", "design must be one of warner"),
+        ("--design warner --set q=1/3", "give p as --set NAME=VALUE"),
+        ("--design warner --p 1/3 --set p=1/3", "each name once"),
+        ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports with 3 numbers"),
+        ("--design warner --p 1/3 --reports 1,x", "reports must be 2 whole numbers"),
+        ("--design warner --p 1/3 --reports 1,2 --n 3", "reports must be given alone"),
+        ("--design warner --p 1/3 --anchor 1,2,3,4", "anchor must be given with --design crosswise"),
+        ("--design warner --p 1/2 --yes 1 --n 2", "p must differ from 1/2"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(words: str, message: str) -> None:
+    refused = estimated(*words.split())
+    assert refused.exit_code == 2
+    assert message in refused.stderr
+    assert refused.stderr.count("\n") == 1
