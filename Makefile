@@ -35,7 +35,7 @@ PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3
 	command -v $$one >/dev/null 2>&1 && $$one -c "$(FITS)" >/dev/null 2>&1 && echo $$one && break; done)
 SEED ?= 1
 FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds core/test_estimate oracles/test_grr \
-	survey/test_encoding survey/test_schema survey/test_reports house/test_documents_of_the_project
+	survey/test_encoding survey/test_schema files/formats/test_reports house/test_documents_of_the_project
 # Where all tests marked "research" are, so that no others are read; tests/conftest.py marks them.
 STUDIED := tests/research src/deniable/research tests/contract tests/golden
 VENV := .venv

@@ -1,4 +1,4 @@
-"""Helpers that shuffle two values many times and write down what they know: started by test_mpc_dealing.
+"""Helpers that shuffle two values many times and write down what they know: started by mpc/test_splitting.
 
 Each writes its pieces at place 0, then, deal by deal and group by group, whether the permutation is the
 swap, or -1 if it was not told.

@@ -19,8 +19,8 @@ from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.quota.records import QuotaRecords
 from deniable.research.dealt.quota.unary import QuotaUnary
 from deniable.research.dealt.shares import Shares
+from tests.research.dealt.quota.test_unary import counts as bit_counts, ideal as ideal_bits, says as bit_says
 from tests.research.dealt.quota_laws import assignments, ideal_weight, says
-from tests.research.dealt.test_quota_unary import counts as bit_counts, ideal as ideal_bits, says as bit_says
 
 MECHANISMS: list[Any] = [
     QuotaRR(1.0, 40, k=3, deal_id="a"),

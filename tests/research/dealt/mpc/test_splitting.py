@@ -116,7 +116,7 @@ def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: 
 
 
 def test_a_helper_does_not_know_the_order_and_two_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
+    monkeypatch.chdir(Path(__file__).parents[4])
     results = processes.run_helpers(plan_of(jrr(2), 2), 3, 60.0, "tests.research.dealt.mpc_views")
     written = np.array([result["pieces"] for result in results])
     first = join_pieces([1, 2, 3], written[:, :DEALS], 251, 1)

@@ -34,7 +34,7 @@ from deniable.oracles.sketch.families.prime import HashedReports
 from deniable.research.baselines import SHE, THE, Exponential
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())["attack_q"]
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())["attack_q"]
 
 MAKERS: dict[str, Callable[[int, float], FrequencyOracle[Any]]] = {
     "grr": GRR,

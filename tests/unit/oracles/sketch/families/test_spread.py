@@ -21,7 +21,7 @@ from deniable.oracles.sketch.families import _spread_decoding as decoding, _spre
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.spread import MAX_TABLE, SpreadFamily, powers_of_two_around
 
-VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "ocms_spread.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[4] / "vectors" / "ocms_spread.json").read_text())
 FAMILY_WISE_ERROR = 1e-6
 
 POLYNOMIALS = {

@@ -44,8 +44,8 @@ from tests.research.dealt.coupling_laws import (
 )
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "jrr_coupling.json").read_text())
-BINARY = json.loads((Path(__file__).parents[2] / "vectors" / "jrr.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "jrr_coupling.json").read_text())
+BINARY = json.loads((Path(__file__).parents[3] / "vectors" / "jrr.json").read_text())
 # Exact in binary: no rounding between the parameters and the thresholds but s.
 PARAMETERS = [(2, 0.75, -0.1875), (2, 0.625, -0.6), (3, 0.5, -2.0), (3, 0.625, -0.5), (3, 0.40625, -1.0)]
 

@@ -27,7 +27,7 @@ from deniable.research.dealt.quota.tables import (
 from tests.research.dealt.quota_laws import assignments, count_law, ideal_weight, tables_of
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "jrr_quota.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "jrr_quota.json").read_text())
 
 
 def rr_variance(f: float, n: int, epsilon: float, k: int = 2) -> float:

@@ -25,7 +25,7 @@ from deniable.oracles.sketch.families.prime import (
     smallest_prime,
 )
 
-VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "ocms_core.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[4] / "vectors" / "ocms_core.json").read_text())
 
 # Primes around every change of word type and window length, by trial division.
 PRIMES = [17, 23, 1009, 65537, 131071, 16777213, 16777259, 2**31 - 1, 2147483659, 4294967291, 4294967311, 68719476731]

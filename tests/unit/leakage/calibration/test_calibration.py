@@ -24,7 +24,7 @@ from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
 from tests.unit.leakage.leakage_laws import conditionally_independent, random_joint
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())
 JOINTS = {
     short: np.array(next(v for v in VECTORS["tpl"] if v["name"] == long)["joint_flat"]).reshape(shape)
     for short, long, shape in (

@@ -19,7 +19,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, saturation, worst_case_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint, joint_from_records
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())
 
 
 def _conditional(vector: dict[str, Any]) -> NDArray[np.float64]:

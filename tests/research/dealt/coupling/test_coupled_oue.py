@@ -39,7 +39,7 @@ from tests.research.dealt.coupling_laws import (
 )
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "jrr_coupling.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "jrr_coupling.json").read_text())
 HALF = Fraction(1, 2)
 PARAMETERS = [(Fraction(1, 4), Fraction(1)), (Fraction(3, 8), Fraction(1)), (Fraction(1, 8), Fraction(1, 4))]
 

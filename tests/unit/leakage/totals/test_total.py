@@ -25,7 +25,7 @@ from tests.unit.leakage.leakage_laws import (
     small_mechanisms,
 )
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())
 
 XOR = np.zeros((2, 2, 2))
 XOR[0, 0, 0] = XOR[0, 1, 1] = XOR[1, 0, 1] = XOR[1, 1, 0] = 0.25

@@ -29,7 +29,7 @@ from deniable.research.dealt.coupling.parameters import (
     theorem2_as_printed,
 )
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[2] / "vectors" / "jrr.json").read_text())
+VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[3] / "vectors" / "jrr.json").read_text())
 
 
 def _number(value: float | str) -> float:
