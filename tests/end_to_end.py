@@ -44,9 +44,14 @@ AT_ONCE = 12
 # One message to the browser for all clicks: each of its own would wait for the next frame.
 _ANSWER = """codes => {
   const click = (which) => document.querySelector(which).click();
+  const go = () => document.querySelector("#survey form").requestSubmit();
+  go();
+  codes.forEach((code, j) => {
+    click(`input[name=deniable-${j}][value="${code}"]`);
+    go();
+  });
   click("input[name=agree]");
-  codes.forEach((code, j) => click(`input[name=deniable-${j}][value="${code}"]`));
-  click("button[type=submit]");
+  go();
 }"""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -110,12 +115,12 @@ def answer_in_browsers(browser: Browser, link: str, codes: Codes) -> None:
 
 
 def answered(browser: Browser, link: str, codes: list[int]) -> Page:
-    """Open the page for a woman and answer, up to the button that tosses the coins."""
+    """Open the page for a woman and answer, up to the button that sends."""
     context = browser.new_context(viewport={"width": 390, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.goto(link)
-    page.wait_for_selector("[data-state=form]")
+    page.wait_for_selector("[data-state=welcome]")
     page.evaluate(_ANSWER, codes)
     return page
 

@@ -10,7 +10,7 @@ export class AnswerError extends Error {
     readonly attribute: string,
     readonly reason: "missing" | "unknown" | "number" | "outside",
   ) {
-    super(`The answer to "${attribute}" is ${reason === "missing" ? "missing" : "none of those possible"}.`);
+    super(`The answer to "${attribute}" is ${reason === "missing" ? "missing" : "not one of the possible answers"}.`);
   }
 }
 

@@ -1,56 +1,136 @@
 // What people answer with: controls that several kinds of questions have.
 
 import { h } from "./element.js";
-import { toNumber } from "./exact.js";
-import type { Answer, Attribute, Field } from "./kind.js";
+import { type Fraction, less, parseDecimal, toNumber } from "./exact.js";
+import type { Attribute, Control, Field } from "./kind.js";
+import type { Values } from "./voice.js";
 
-/** So many answers are listed one by one. */
+/** How many answers are listed one by one at most. */
 export const LISTED = 16;
 
 export const everyCode = (one: Attribute): number[] => one.labels.map((_, code) => code);
 
-/** The labels of the inputs that are chosen. */
-export const chosen = (one: Attribute, inputs: readonly HTMLInputElement[]): string[] =>
-  inputs.filter((input) => input.checked).map((input) => one.labels[Number(input.value)]!);
+const chosen = (inputs: readonly HTMLInputElement[]): HTMLInputElement | undefined => inputs.find((input) => input.checked);
 
-/** One of a list; of intervals, which are too many to be listed, a number or a date. */
-export function choice(one: Attribute, field: Field, name = ""): () => Answer {
-  if (one.edges && one.labels.length > LISTED) return typed(one, field, number);
-  if (name) field.box.className = name;
-  const inputs = field.choices("radio", everyCode(one), true);
-  return () => inputs.findIndex((input) => input.checked);
+/** What is said where nothing was chosen, with the answer that anyone may give if there is one. */
+function nothingChosen(one: Attribute, field: Field): string {
+  return one.missing === undefined ? field.fill("choose") : field.fill("chooseOr", { label: field.label(one.categories.length) });
 }
 
-type Prepare = (one: Attribute, field: Field, input: HTMLInputElement, hint: HTMLElement) => void;
+/** One of a list; of intervals, which are too many to be listed, a number or a date. */
+export function choice(one: Attribute, field: Field, name = ""): Control {
+  if (one.edges && one.labels.length > LISTED) return typed(one, field, typeof one.edges[0] === "string" ? day : number);
+  const inputs = field.choices("radio", everyCode(one), name);
+  const code = (): number => inputs.findIndex((input) => input.checked);
+  return {
+    read: () => (code() < 0 ? undefined : code()),
+    fault: () => nothingChosen(one, field),
+    spoken: () => field.label(code()),
+  };
+}
+
+/** Any number of a list, or none of it; the page asks for one or the other. */
+export function options(one: Attribute, field: Field): Control {
+  const inputs = field.choices("checkbox", everyCode(one));
+  const none = field.further("none");
+  const missing = one.missing === undefined ? undefined : inputs[one.categories.length];
+  const every = [...inputs, none];
+  const alone = (input: HTMLInputElement): boolean => input === none || input === missing;
+  for (const input of every)
+    input.addEventListener("change", () => {
+      for (const other of every) if (other !== input && (alone(input) || alone(other))) other.checked = false;
+    });
+  const codes = (): number[] => everyCode(one).filter((code) => inputs[code]!.checked);
+  return {
+    read: () => (chosen(every) ? codes().map((code) => one.labels[code]!) : undefined),
+    fault: () => field.fill("chooseOr", { label: field.fill("none") }),
+    spoken: () => codes().map(field.label).join(", ") || field.fill("none"),
+  };
+}
+
+/** What is typed: how a field is set up, what a text means, and how it is read over. */
+export interface Typing {
+  /** Set up the field; what its hint says. */
+  prepare(one: Attribute, field: Field, input: HTMLInputElement, hint: HTMLElement): void;
+  /** The answer that was typed; undefined if it cannot be one. */
+  read(one: Attribute, field: Field, text: string): string | undefined;
+  /** What is said then. */
+  fault(one: Attribute, field: Field): string;
+  /** An answer as its reader writes it. */
+  spoken(field: Field, answer: string): string;
+}
 
 /** An answer that is typed; missing and other are choices of their own, and then nothing else is needed. */
-export function typed(one: Attribute, field: Field, prepare: Prepare): () => Answer {
-  const hint = h("span", { class: "hint" });
-  const input = h("input", { id: field.name, autocomplete: "off", required: true });
-  field.box.append(h("label", { for: field.name }, hint), input);
-  prepare(one, field, input, hint);
-  const further = field.choices("checkbox", everyCode(one).slice(one.categories.length), false);
+export function typed(one: Attribute, field: Field, how: Typing): Control {
+  const hint = h("p", { class: "hint", id: `${field.name}-hint` });
+  const input = h("input", { id: field.name, autocomplete: "off", class: "typed", "aria-labelledby": `${field.name}-title`, "aria-describedby": `${hint.id} ${field.name}-fault` });
+  field.box.append(hint, h("div", { class: "typing" }, input));
+  how.prepare(one, field, input, hint);
+  const further = field.choices("checkbox", everyCode(one).slice(one.categories.length));
   for (const choice of further)
     choice.addEventListener("change", () => {
       for (const other of further) if (other !== choice) other.checked = false;
-      input.disabled = choice.checked;
+      if (choice.checked) input.value = "";
     });
-  return () => chosen(one, further)[0] ?? input.value;
+  input.addEventListener("input", () => {
+    for (const choice of further) choice.checked = false;
+  });
+  const instead = (): number | undefined => {
+    const found = chosen(further);
+    return found && Number(found.value);
+  };
+  const read = (): string | undefined => (input.value.trim() ? how.read(one, field, input.value) : undefined);
+  return {
+    read: () => {
+      const code = instead();
+      return code === undefined ? read() : one.labels[code]!;
+    },
+    fault: () => how.fault(one, field),
+    spoken: () => {
+      const code = instead();
+      return code === undefined ? how.spoken(field, read() ?? "") : field.label(code);
+    },
+  };
 }
 
-/** A number, between the ends of a grid if it has one; or a date. */
-export const number: Prepare = (one, field, input, hint) => {
-  if (typeof one.edges?.[0] === "string") {
-    // Its format is the reader's; browsers say what it is.
+/** The grid of a question whose numbers must be between its ends. */
+const bounded = ({ grid }: Attribute): Attribute["grid"] => (grid?.clip ? undefined : grid);
+
+const places = (one: Attribute, field: Field): Values => {
+  const [low, high] = [bounded(one)!.low, bounded(one)!.high].map(toNumber) as [number, number];
+  // Somewhere below the middle, with a decimal where the range is so narrow that people might want one.
+  const some = low + (high - low) / 4;
+  const example = high - low > 1000 ? Number(some.toPrecision(2)) : high - low > 2 ? Math.floor(some) + 0.5 : Number(some.toPrecision(2));
+  return { low, high, example: field.numerals().text(example) };
+};
+
+/** A number, between the ends of a grid if it has one. */
+export const number: Typing = {
+  prepare: (one, field, input, hint) => {
+    input.inputMode = "decimal";
+    input.maxLength = 40;
+    const middle = (): string => field.label(one.categories.length >> 1);
+    if (bounded(one)) field.say(hint, "step", () => ({ ...places(one, field), label: middle() }));
+    else if (one.grid) field.say(hint, "number");
+    else field.say(hint, () => `${field.fill("number")}. ${field.fill("range", { label: middle() })}`);
+  },
+  read: (one, field, text) => {
+    const plain = field.numerals().plain(text);
+    const value: Fraction | undefined = plain === undefined ? undefined : parseDecimal(plain);
+    const grid = bounded(one);
+    return !value || (grid && (less(value, grid.low) || less(grid.high, value))) ? undefined : plain;
+  },
+  fault: (one, field) => (bounded(one) ? field.fill("between", places(one, field)) : `${field.fill("number")}.`),
+  spoken: (field, answer) => field.numerals().exact(answer),
+};
+
+/** A day; browsers show it as their reader writes it. */
+const day: Typing = {
+  prepare: (_one, field, input, hint) => {
     input.type = "date";
-    return;
-  }
-  input.type = "number";
-  input.step = "any";
-  input.inputMode = "decimal";
-  if (one.grid && !one.grid.clip) {
-    const [low, high] = [String(toNumber(one.grid.low)), String(toNumber(one.grid.high))];
-    Object.assign(input, { min: low, max: high });
-    field.say(hint, "between", () => ({ low, high }));
-  } else field.say(hint, "number");
+    field.say(hint, "date");
+  },
+  read: (_one, _field, text) => text,
+  fault: (_one, field) => field.fill("date"),
+  spoken: (field, answer) => field.numerals().day(answer),
 };

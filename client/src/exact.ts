@@ -8,12 +8,25 @@ export const SCALE = 1n << 64n;
 
 const ONE = 1n << 256n;
 
+/**
+ * Why a survey is refused, as the page says it: its documents are not those of the link, this page does not know how to
+ * ask it, it could not be loaded, the browser cannot answer it, or the link is not whole.
+ */
+export type Why = "tampered" | "refused" | "unreachable" | "old" | "cut";
+
 /** Thrown for everything that a client must refuse; the message is one sentence for people. */
-export class Refusal extends Error {}
+export class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly why: Why = "tampered",
+  ) {
+    super(message);
+  }
+}
 
 /** Throw a refusal unless something holds: by default, that a document is as documents of surveys are. */
-export function must(holds: unknown, otherwise = "The document of this survey is damaged."): asserts holds {
-  if (!holds) throw new Refusal(otherwise);
+export function must(holds: unknown, otherwise = "This survey's file is damaged.", why?: Why): asserts holds {
+  if (!holds) throw new Refusal(otherwise, why);
 }
 
 const gcd = (a: bigint, b: bigint): bigint => {
@@ -114,14 +127,14 @@ const UNSETTLED = "A threshold of this survey cannot be settled in 256 bits.";
 export function atMostExp([n, d]: Fraction, t: Fraction): boolean {
   const [lower, upper] = expBounds(t);
   if (n * ONE <= d * lower) return true;
-  must(n * ONE > d * upper, UNSETTLED);
+  must(n * ONE > d * upper, UNSETTLED, "refused");
   return false;
 }
 
 /** The integer that both bounds of e^t lead to. */
 function settled(t: Fraction, rounded: (e: bigint) => bigint): bigint {
   const [lower, upper] = expBounds(t).map(rounded) as [bigint, bigint];
-  must(lower === upper, UNSETTLED);
+  must(lower === upper, UNSETTLED, "refused");
   return lower;
 }
 

@@ -159,7 +159,7 @@ export class Keys {
   /** Refuse whatever has not been read. */
   end(): void {
     const [key] = this._left.keys();
-    must(key === undefined, `This survey says something that this page does not know: "${key}".`);
+    must(key === undefined, `This survey contains an entry that this page does not know: "${key}".`, "refused");
   }
 }
 

@@ -2,7 +2,9 @@
 
 import type { Fraction } from "./exact.js";
 import type { Keys } from "./json.js";
+import type { Numerals } from "./numbers.js";
 import type { Key } from "./text.js";
+import type { Values } from "./voice.js";
 import type { Words } from "./words.js";
 
 /** The public grid of a numeric attribute. */
@@ -51,16 +53,32 @@ export type Answer = string | readonly string[] | number | null;
 
 /** What a page lends to the control of a question. */
 export interface Field {
-  /** The field set, whose legend is the question. */
+  /** The field set, whose legend is the question; its id ends in `-title`. */
   readonly box: HTMLElement;
   /** Name of inputs, and the id of one. */
   readonly name: string;
-  /** Add an input with its label for each of these codes. */
-  choices(type: "radio" | "checkbox", codes: readonly number[], required: boolean): HTMLInputElement[];
+  /** Add an input with its label for each of these codes, in a group that may have a name. */
+  choices(type: "radio" | "checkbox", codes: readonly number[], group?: string): HTMLInputElement[];
+  /** Add a box whose label is a sentence of the page: it stands for no code. */
+  further(key: Key): HTMLInputElement;
+  /** What the survey calls a code, in the language that is chosen. */
+  label(code: number): string;
   /** Let an element say a sentence of the page, in the language that is chosen. */
-  say(element: HTMLElement, key: Key, values?: () => Record<string, string>): HTMLElement;
+  say(element: HTMLElement, what: Key | (() => string), values?: () => Values): HTMLElement;
   /** A sentence of the page. */
-  fill(key: Key): string;
+  fill(key: Key, values?: Values): string;
+  /** How the language that is chosen writes numbers. */
+  numerals(): Numerals;
+}
+
+/** What a question is answered with. */
+export interface Control {
+  /** The answer; undefined if there is none yet, or what was typed cannot be one. */
+  read(): Answer | undefined;
+  /** What is said in that case. */
+  fault(): string;
+  /** The answer as its person reads it over. */
+  spoken(): string;
 }
 
 /** One kind of question: how it is declared, answered and shown. */
@@ -85,6 +103,6 @@ export interface Kind {
   loaded?(one: Attribute, read: (path: string) => Promise<string>): Promise<Attribute>;
   /** The codes of the columns that it fills; words decide how an answer is rounded. */
   codes(one: Attribute, answer: Answer, words: Words): bigint[];
-  /** Add what people answer with to a field set; return what reads the answer. */
-  control(one: Attribute, field: Field): () => Answer;
+  /** Add what people answer with to a field set. */
+  control(one: Attribute, field: Field): Control;
 }

@@ -29,6 +29,8 @@ export interface Oracle {
   /** Bytes of a report. */
   readonly width: number;
   readonly coins: readonly Coin[];
+  /** Whether a report is one answer: the own one, or another in its place. */
+  readonly swaps?: boolean;
   randomize(code: bigint, words: Words): Uint8Array;
   read(report: Uint8Array): Reading;
 }
@@ -61,6 +63,7 @@ export function GRR(k: bigint, budget: Fraction): CodeOracle {
     chances: [p, lie],
     coins: [{ threshold: lie, ratio: (q) => [SCALE - (k - 1n) * q, q], bolder: -1n, budget }],
     respond,
+    swaps: true,
     randomize: (code, words) => toBytes(respond(code, words.next()), width),
     read: (report) => {
       const value = fromBytes(report);

@@ -1,18 +1,20 @@
-// The survey page: promise, consent, questions, what others can learn, the toss, what was sent, and this device's ledger.
+// The survey page: welcome, one question a screen, review, sending, and what became of it.
 
 import { AnswerError } from "./answers.js";
-import { LISTED } from "./controls.js";
-import { h } from "./element.js";
-import { type Fraction, must, Refusal, toNumber } from "./exact.js";
-import { sha256 } from "./json.js";
-import type { Answer, Attribute, Field } from "./kind.js";
-import type { Part } from "./records.js";
+import { Asking } from "./asking.js";
+import { badge, button, h, mark, type Sign } from "./element.js";
+import { must, Refusal } from "./exact.js";
+import { showLedger } from "./ledger.js";
+import { contact, how, ornament, promise, what } from "./protection.js";
+import { Question } from "./questions.js";
 import { encode } from "./schema.js";
-import { deliver } from "./send.js";
-import { exported, found, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
+import { deliver, hurry } from "./send.js";
+import { contents } from "./sent.js";
+import { found, keep, type Kept, kept, leave, ledger, note } from "./store.js";
 import { check, type Survey } from "./survey.js";
-import { complete, type Language, LINK, matches, type PageDocument, pageHash, terms } from "./terms.js";
-import { ENGLISH, FREE, type Key, shipped } from "./text.js";
+import { complete, LINK, matches, type PageDocument, pageHash, terms } from "./terms.js";
+import type { Key } from "./text.js";
+import { preferred, Voice } from "./voice.js";
 import { SecureWords } from "./words.js";
 
 /** Where a survey is, and what its link says of it. */
@@ -25,41 +27,28 @@ export interface Place {
   readonly link: string;
 }
 
-/** A column of the record, as people read it. */
-interface Column {
-  readonly question: () => string;
-  readonly label: (code: number) => string;
+/** Where in the answering a person is, kept in the entry of the history: 0 is the welcome, then the questions, then the review. */
+interface Step {
+  readonly collection: string;
+  readonly at: number;
+  /** How many entries of this page are before it. */
+  readonly depth: number;
 }
 
-const RTL = /^(ar|ckb|dv|fa|he|ku|ps|sd|ug|ur|yi)\b/;
-/** So many are looked at for examples. */
-const SCANNED = 4096;
-const EXAMPLES = 6;
-
-/** A positive number in three digits, rounded up. */
-function roundedUp(x: number): string {
-  const near = Number(x.toPrecision(3));
-  const up = near < x ? Number((near + 10 ** (Math.floor(Math.log10(x)) - 2)).toPrecision(3)) : near;
-  return up < 1e6 ? String(up) : up.toExponential();
-}
-
-/** A chance as people read it in any language: "53.4%", or "1/2.0e41". */
-function chanceText([n, d]: Fraction): string {
-  if (n * 1000n >= d) return `${Number((Number((n * 10n ** 9n) / d) / 1e7).toPrecision(3))}%`;
-  const most = n ? (d / n).toString() : "∞";
-  return `1/${most.length < 7 ? most : `${most[0]}.${most[1]}e${most.length - 1}`}`;
-}
+/** The languages whose sentences ship, for a page that has no survey to believe. */
+const SHIPPED = ["en", "de", "fr", "es", "ar"];
 
 /** Draw the survey of a place into an element, once everything about it has been checked. */
 export async function mount(root: HTMLElement, place: Place): Promise<void> {
   try {
-    must(globalThis.isSecureContext && globalThis.indexedDB && crypto.subtle && globalThis.BigInt, ENGLISH.old);
     root.classList.add("deniable");
+    must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
+    must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
     complete(place.link);
     const url = `${place.api}/collections/${place.collection}`;
     const read = async (path: string): Promise<string> => {
       const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
-      must(answer?.ok, ENGLISH.unreachable);
+      must(answer?.ok, `The server gave no survey${path}.`, "unreachable");
       return answer.text();
     };
     const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
@@ -77,12 +66,41 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
   }
 }
 
-/** Say why there is no form: the sentence of a refusal, or what a browser says that cannot keep a report. */
+const REFUSALS: Record<Refusal["why"], readonly Key[]> = {
+  tampered: ["tampered", "differs", "newLink"],
+  refused: ["refused", "unknown"],
+  unreachable: ["unreachable", "tryLater"],
+  old: ["old", "cannot", "newer"],
+  cut: ["cut", "whole"],
+};
+
+/** Say why there is no survey; what a browser says that cannot keep a report is among it. */
 function refuse(root: HTMLElement, error: unknown): void {
+  const voice = new Voice(preferred(SHIPPED));
+  const why = error instanceof Refusal ? error.why : "old";
+  const [title, ...rest] = REFUSALS[why];
   root.dataset.state = "refused";
-  if (root.dataset.slug !== undefined) document.title = ENGLISH.refused;
-  const why = error instanceof Refusal ? error.message : String(error);
-  root.replaceChildren(h("section", { role: "alert" }, h("h1", {}, ENGLISH.refused), h("p", {}, why)));
+  speakIn(root, voice, voice.fill(title!));
+  root.replaceChildren(
+    h("header", {}, brand()),
+    h(
+      "section",
+      { role: "alert" },
+      badge("alert"),
+      voice.say(h("h1"), title!),
+      ...rest.map((key) => voice.say(h("p"), key)),
+      h("details", {}, voice.say(h("summary"), "organiser"), h("p", { lang: "en", dir: "ltr" }, error instanceof Refusal ? error.message : String(error))),
+    ),
+  );
+}
+
+const brand = (): HTMLElement => h("p", { class: "brand" }, mark(), h("span", {}, "deniable"));
+
+/** Give a page its language and title, where it is this survey's own. */
+function speakIn(root: HTMLElement, { tag, direction }: Voice, title: string): void {
+  const own = root.dataset.slug !== undefined;
+  for (const one of own ? [root, document.documentElement] : [root]) [one.lang, one.dir] = [tag, direction];
+  if (own) document.title = title;
 }
 
 /** Show a survey that has been checked; functions of one page share what is declared here. */
@@ -94,331 +112,400 @@ async function show(
   hash: string,
   opened: string,
 ): Promise<void> {
-  /** What is said again when the language changes. */
-  let spoken: (readonly [HTMLElement, () => void])[] = [];
-  const fields = new Map<string, () => Answer>();
-  /** Forgets the form, or hides what was sent, when the page is left. */
-  let cover = (): void => {};
+  const tags = Object.keys(texts.languages);
+  const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
+  const asking = new Asking(survey, texts, voice);
   /** Responses whose person has left: they are not sent again. */
   const gone = new Set<Kept>();
   const tabs = new BroadcastChannel("deniable");
-  const tags = Object.keys(texts.languages);
-  const wanted = navigator.languages.map((one) => one.toLowerCase());
-  const fits = (tag: string, one: string): boolean => one === tag.toLowerCase() || one.split("-")[0] === tag.toLowerCase();
-  let tag = wanted.flatMap((one) => tags.filter((tag) => fits(tag, one)))[0] ?? tags[0]!;
-  const ratio = toNumber(survey.mechanism.ratio) * (1 + 2 ** -50);
-  const everyColumn: readonly Column[] = survey.attributes.flatMap((one) =>
-    one.kind.several
-      ? one.labels.map((_, box) => ({
-          question: () => `${questionOf(one)} – ${labelOf(one, box)}`,
-          label: (code: number) => fill(code ? "yes" : "no", {}),
-        }))
-      : [{ question: () => questionOf(one), label: (code: number) => labelOf(one, code) }],
-  );
+  const main = h("div", { class: "screens" });
+  const device = h("section", { class: "device" });
+  const last = survey.attributes.length + 1;
+  /** What was sent, in words; shown or not. */
+  let card: HTMLElement | undefined;
+  /** Forgets the answers, or hides what was sent, when the page is left. */
+  let cover = (): void => {};
+  /** Shows a step of the answering; undefined while nobody answers. */
+  let follow: ((at: number) => void) | undefined;
 
-  // ---------------------------------------------------------------- words
+  // ---------------------------------------------------------------- screens
 
-  const language = (): Language => texts.languages[tag]!;
-
-  function questionOf(one: Attribute): string {
-    return language().questions[one.name]!;
+  function become(name: string): void {
+    root.dataset.state = name;
+    // Where people answer and send, nothing else is in the way.
+    device.hidden = ["question", "review", "sending"].includes(name);
   }
 
-  function labelOf(one: Attribute, code: number): string {
-    return (one.kind.unlisted ? undefined : language().labels?.[one.name]?.[code]) ?? one.labels[code]!;
+  /** Show a screen that ends something: a sign, a title, and what there is to say and do. */
+  function end(name: string, sign: Sign | undefined, title: Key, ...rest: HTMLElement[]): void {
+    follow = undefined;
+    const heading = voice.say(h("h1", { tabindex: -1 }), title);
+    voice.forget(main);
+    main.replaceChildren(h("section", { class: "end" }, ...(sign ? [badge(sign)] : [sendingSign()]), heading, ...rest));
+    become(name);
+    heading.focus();
+    if (!device.hidden) void showLedger(voice, device);
   }
 
-  /** The page document's own wording of a sentence, where it may have one. */
-  const worded = (key: Key): string | undefined => (FREE.includes(key) ? language().interface?.[key] : undefined);
+  const sendingSign = (): SVGSVGElement => mark("toss");
+  const text = (key: Key, values?: Parameters<Voice["say"]>[2], name = ""): HTMLElement => voice.say(h("p", { class: name }), key, values);
+  const act = (key: Key, click: () => unknown, name = ""): HTMLButtonElement => voice.say(button(click, name), key);
+  /** The buttons at the end of a screen, where the thumb is. */
+  const acts = (...buttons: HTMLElement[]): HTMLElement => h("div", { class: "acts" }, ...buttons);
+  const asked = (): HTMLElement => text("contact", () => ({ contact: contact(texts) }));
 
-  function fill(key: Key, values: Record<string, string | number>): string {
-    return (worded(key) ?? shipped(tag)?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => {
-      must(Object.prototype.hasOwnProperty.call(values, name));
-      return String(values[name]);
+  function frame(): void {
+    const choose = h("select", {
+      id: "deniable-language",
+      change: () => {
+        voice.change(choose.value);
+        speakIn(root, voice, asking.language.title);
+      },
     });
+    const names = (tag: string): string => new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
+    choose.append(...tags.map((tag) => h("option", { value: tag, lang: tag }, names(tag))));
+    choose.value = voice.tag;
+    const label = voice.say(h("label", { for: choose.id, class: "aside" }), "language");
+    root.replaceChildren(h("header", {}, brand(), ...(tags.length > 1 ? [label, choose] : []), act("exit", vanish)), main, device);
+    speakIn(root, voice, asking.language.title);
   }
-
-  /** Let an element say something, now and in every language that is chosen later. */
-  function say<E extends HTMLElement>(element: E, what: Key | (() => string), values: () => Record<string, string | number> = () => ({})): E {
-    const now = (): void => {
-      const own = typeof what === "string";
-      element.textContent = own ? fill(what, values()) : what();
-      // A sentence that is in English on a page that is not says so.
-      const foreign = own && worded(what) === undefined && !shipped(tag)?.[what];
-      for (const [name, value] of [["lang", "en"], ["dir", "ltr"]] as const)
-        if (foreign) element.setAttribute(name, value);
-        else element.removeAttribute(name);
-    };
-    spoken.push([element, now]);
-    now();
-    return element;
-  }
-
-  function speak(): void {
-    root.lang = tag;
-    root.dir = RTL.test(tag) ? "rtl" : "ltr";
-    if (root.dataset.slug !== undefined) {
-      document.documentElement.lang = tag;
-      document.documentElement.dir = root.dir;
-      document.title = language().title;
-    }
-    for (const [, now] of spoken) now();
-  }
-
-  // ---------------------------------------------------------------- views
 
   async function begin(): Promise<void> {
     const first = await kept(survey.id);
     const entries = await ledger();
     frame();
+    const closes = texts.closes_at;
     if (first) return showKept(first);
-    const earlier = entries.some((one) => survey.learnedFrom.includes(one.collection));
-    if (earlier) return stop("earlier");
-    if (opened !== "open") return stop(opened === "closed" || opened === "closing" ? "closed" : "notOpen");
-    showForm(1);
+    if (entries.some((one) => survey.learnedFrom.includes(one.collection))) return end("earlier", "over", "already", text("earlier"), asked());
+    if (opened === "closed" || opened === "closing") {
+      const ended = closes && Date.parse(closes) <= Date.now() ? [text("ended", () => ({ date: voice.numerals.day(closes) }))] : [];
+      return end("closed", "over", "closed", ...ended, still(), asked());
+    }
+    if (opened !== "open") return end("notOpen", "over", "notOpen", still(), asked());
+    ask(1, (step()?.at ?? 0) > 0);
   }
 
-  function become(name: string): void {
-    root.dataset.state = name;
-  }
+  const still = (): HTMLElement => voice.say(h("p"), () => `${voice.fill("still")}.`);
 
-  function stop(why: Key): void {
-    become("stopped");
-    main.replaceChildren(say(h("p", { role: "alert", class: "notice" }), why));
-    void showLedger();
-  }
-
-  const main = h("div");
-  const device = h("section", { class: "device" });
-
-  function frame(): void {
-    const tags = Object.keys(texts.languages);
-    const choose = h("select", {
-      id: "deniable-language",
-      change: () => {
-        tag = choose.value;
-        speak();
-      },
-    });
-    const names = (tag: string): string => new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
-    choose.append(...tags.map((tag) => h("option", { value: tag, lang: tag }, names(tag))));
-    choose.value = tag;
-    const header = h("header", {}, say(h("h1"), () => language().title));
-    if (tags.length > 1) header.prepend(h("p", { class: "language" }, say(h("label", { for: choose.id }), "language"), choose));
-    const { epsilon } = survey;
-    const promise = h(
-      "section",
-      { class: "promise" },
-      say(h("p", { class: "lead" }), "promise"),
-      say(h("p"), "checked", () => ({ epsilon, ratio: roundedUp(ratio) })),
-    );
-    if (ratio > 54.6) promise.append(say(h("p", { class: "notice" }), "weak"));
-    header.append(say(h("button", { type: "button", class: "exit", click: vanish }), "exit"));
-    root.replaceChildren(header, promise, main, device);
-    speak();
-  }
-
-  /** Forget the form and what is shown, and be gone: the address leaves the history as well. */
+  /** Forget the answers and what is shown, and be gone: the address leaves the history as well. */
   function vanish(): void {
     cover();
     root.replaceChildren();
-    location.replace("about:blank");
+    const go = (): void => location.replace("about:blank");
+    const back = step()?.depth ?? 0;
+    if (!back) return go();
+    // The entries of the screens before this one would show the survey, though none of its answers.
+    addEventListener("popstate", go);
+    setTimeout(go, 300);
+    history.go(-back);
   }
 
-  function showForm(person: number): void {
-    const { epsilon, attributes } = survey;
-    const { retention, min_batch: batch, contact } = texts;
+  // ---------------------------------------------------------------- answering
+
+  function step(): Step | undefined {
+    const { deniable } = (history.state ?? {}) as { deniable?: Step };
+    return deniable?.collection === survey.id ? deniable : undefined;
+  }
+
+  /** Write into the history's entry, or a new one, which step this is. Never what was answered. */
+  function write(at: number, added: boolean): void {
+    const deniable: Step = { collection: survey.id, at, depth: (step()?.depth ?? 0) + Number(added) };
+    const state = { ...(history.state as object | null), deniable };
+    if (added) history.pushState(state, "");
+    else history.replaceState(state, "");
+  }
+
+  /** Let a person answer, who may have lost what was answered before the page was loaded again. */
+  function ask(person: number, lost = false): void {
+    const questions = survey.attributes.map((one, j) => new Question(asking, one, j));
+    const agree = (): { readonly box: HTMLElement; readonly input: HTMLInputElement; check(): boolean } => {
+      const input = h("input", { type: "checkbox", name: "agree", "aria-describedby": "deniable-tick" });
+      const fault = h("p", { class: "fault", role: "alert", id: "deniable-tick" });
+      input.addEventListener("change", () => fault.replaceChildren());
+      const box = h(
+        "div",
+        { class: "consent" },
+        voice.say(h("h2"), "consentTitle"),
+        voice.say(h("p", { class: "terms" }), () => asking.language.consent),
+        h("label", { class: "agree" }, input, voice.say(h("span"), "agree")),
+        fault,
+      );
+      const check = (): boolean => {
+        if (!input.checked) {
+          voice.forget(fault);
+          voice.say(fault, texts.consent_first ? "tickFirst" : "tick");
+          input.focus();
+        }
+        return input.checked;
+      };
+      return { box, input, check };
+    };
+    const consent = agree();
+    const lostNote = voice.say(h("p", { class: "note", role: "status", hidden: !lost }), "reloaded");
+    const { attributes } = survey;
+    const facts = [
+      voice.say(h("li"), () => `${voice.fill("questions")}: ${voice.numerals.text(attributes.length)}`),
+      ...(texts.closes_at ? [voice.say(h("li"), "until", () => ({ date: voice.numerals.day(texts.closes_at!) }))] : []),
+    ];
+    const welcome = h(
+      "section",
+      { class: "welcome" },
+      lostNote,
+      ornament(asking),
+      voice.say(h("h1", { tabindex: -1 }), () => asking.language.title),
+      voice.say(h("p"), () => asking.language.intro),
+      h("ul", { class: "facts" }, ...facts),
+      promise(asking),
+      ...(texts.consent_first ? [consent.box] : []),
+      voice.say(h("button", { type: "submit", class: "go" }), "start"),
+      text("stop", undefined, "small"),
+      h("div", { class: "more" }, how(asking), what(asking)),
+    );
+    const answers = h("dl", { class: "answers" });
+    const review = h(
+      "section",
+      { class: "review" },
+      voice.say(h("h1", { tabindex: -1 }), "check"),
+      text(`press${asking.sends()}`),
+      answers,
+      ...(texts.consent_first ? [] : [consent.box]),
+    );
+    const next = h("button", { type: "submit", class: "go" });
+    const foot = h(
+      "div",
+      { class: "acts" },
+      h("div", { class: "row" }, act("back", () => history.back()), next),
+      voice.say(h("p", { class: "still" }), "still"),
+      act("wipe", wipe, "plain"),
+    );
+    const screens = [welcome, ...questions.map((one) => one.screen), review];
     const form = h(
       "form",
       {
         autocomplete: "off",
+        novalidate: true,
         submit: (event) => {
           event.preventDefault();
-          toss(form, person).catch((error: unknown) => refuse(root, error));
+          forward().catch((error: unknown) => refuse(root, error));
         },
       },
-      h(
-        "section",
-        {},
-        say(h("p"), () => language().intro),
-        say(h("h2"), "consentTitle"),
-        say(h("p"), () => language().consent),
-        say(h("p"), retention === "reports" ? "keepsReports" : "keepsSum", () => ({ batch })),
-        say(h("p"), "open", () => ({ epsilon })),
-        say(h("p"), "contact", () => ({ contact })),
-        h("p", {}, h("label", {}, h("input", { type: "checkbox", name: "agree", required: true }), say(h("span"), "agree"))),
-      ),
-      h("section", {}, say(h("h2"), "questions"), ...attributes.map((one, j) => fieldOf(one, `deniable-${j}`))),
-      slider(),
-      say(h("p"), "once"),
-      say(h("button", { type: "submit", class: "toss" }), "toss"),
+      ...screens,
+      foot,
     );
+    let at = 0;
+    /** Whether all questions have been answered once: then a change leads back to the review. */
+    let whole = false;
+    let drawing = false;
+
+    function go(to: number): void {
+      // No step without the answers before it: those of an entry that was reloaded are gone.
+      const missing = questions.findIndex((one) => one.answer === undefined);
+      at = Math.min(to, missing < 0 ? last : missing + 1);
+      if (!consentGiven()) at = 0;
+      screens.forEach((one, i) => (one.hidden = i !== at));
+      foot.hidden = !at;
+      if (at) lostNote.hidden = true;
+      foot.classList.toggle("last", at === last);
+      if (at === last) overview();
+      whole ||= at === last;
+      voice.forget(next);
+      voice.say(next, at === last ? "send" : at === last - 1 || whole ? "review" : "next");
+      become(at === last ? "review" : at ? "question" : "welcome");
+      if (root.dataset.slug !== undefined) scrollTo(0, 0);
+    }
+
+    const focus = (): void => screens[at]!.querySelector("h1")!.focus();
+    const consentGiven = (): boolean => !texts.consent_first || consent.input.checked;
+
+    function overview(): void {
+      voice.forget(answers);
+      answers.replaceChildren(
+        ...questions.map((one, j) => {
+          const change = act("change", () => to(j + 1));
+          change.setAttribute("aria-describedby", `deniable-asked-${j}`);
+          return h(
+            "div",
+            {},
+            voice.say(h("dt", { id: `deniable-asked-${j}` }), () => asking.question(one.attribute)),
+            voice.say(h("dd"), () => one.spoken),
+            h("dd", {}, change),
+          );
+        }),
+      );
+    }
+
+    /** Go on to a step. */
+    function to(there: number): void {
+      write(there, true);
+      go(there);
+      focus();
+    }
+
+    async function forward(): Promise<void> {
+      if (drawing) return;
+      if (at === 0) {
+        if (!texts.consent_first || consent.check()) to(1);
+      } else if (at < last) {
+        if (questions[at - 1]!.check()) to(whole ? last : at + 1);
+      } else if (texts.consent_first || consent.check()) {
+        drawing = true;
+        await send();
+      }
+    }
+
+    /** Draw the report, keep it, and drop the answers. */
+    async function send(): Promise<void> {
+      const random = new SecureWords();
+      let report: Uint8Array;
+      try {
+        const codes = encode(attributes, questions.map((one) => one.answer!), random);
+        report = survey.mechanism.randomize(codes, random);
+        codes.fill(0n);
+      } catch (error) {
+        if (!(error instanceof AnswerError)) throw error;
+        drawing = false;
+        const place = attributes.findIndex((one) => one.name === error.attribute);
+        return to(place + 1);
+      } finally {
+        random.wipe();
+      }
+      // From here on nothing on this device knows the answers.
+      drop();
+      const { id, title, epsilon } = survey;
+      // Open access: a name that nobody else has, and that nothing else carries.
+      const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+      const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
+      const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn" } as const;
+      await showKept(await keep(drawn));
+    }
+
+    /** Drop the answers, and the fields that they were in. */
+    function drop(): void {
+      follow = undefined;
+      cover = () => {};
+      write(0, false);
+      form.reset();
+      questions.length = 0;
+      form.replaceChildren();
+      form.remove();
+      voice.forget(main);
+    }
+
+    function wipe(): void {
+      drop();
+      end("gone", "over", "wiped", text("later"));
+    }
+
+    voice.forget(main);
     main.replaceChildren(form);
     // Nothing of an earlier person is here any more, so nobody who leaves elsewhere changes this form.
     tabs.onmessage = null;
     // Whoever comes back to this page, or uses the device next, finds an empty form.
-    cover = () => form.reset();
-    become("form");
-    void showLedger();
-  }
-
-  function fieldOf(one: Attribute, name: string): HTMLElement {
-    const box = h("fieldset", {}, say(h("legend"), () => questionOf(one)));
-    const choices: Field["choices"] = (type, codes, required) =>
-      codes.map((code) => {
-        const input = h("input", { type, name, value: String(code), required });
-        box.append(h("label", {}, input, say(h("span"), () => labelOf(one, code))));
-        return input;
-      });
-    fields.set(one.name, one.kind.control(one, { box, name, choices, say, fill: (key) => fill(key, {}) }));
-    return box;
-  }
-
-  /** How much a report can move a belief: y = x r/(x r + 1 - x), r the exact ratio of the coins. */
-  function slider(): HTMLElement {
-    const [range, before, after] = [
-      h("input", { type: "range", min: "1", max: "99", value: "50", id: "deniable-belief", autocomplete: "off" }),
-      h("output", { for: "deniable-belief" }),
-      h("output", { for: "deniable-belief" }),
-    ];
-    const [first] = survey.attributes as [Attribute];
-    const bars = [h("meter", { min: "0", max: "100" }), h("meter", { min: "0", max: "100" })];
-    const move = (): Record<string, string> => {
-      const x = Number(range.value);
-      const most = Math.ceil((1000 * x * ratio) / (x * ratio + 100 - x)) / 10;
-      const least = Math.floor((1000 * x) / (x + (100 - x) * ratio)) / 10;
-      bars[0]!.value = x;
-      bars[1]!.value = most;
-      return { x: String(x), most: String(Math.min(most, 100)), least: String(least) };
+    cover = () => {
+      const answered = at > 0;
+      drop();
+      ask(person, answered);
     };
-    say(before, "before", move);
-    say(after, "after", move);
-    range.addEventListener("input", () => speak());
-    const label = (): string => labelOf(first, 0);
-    return h(
-      "section",
-      { class: "belief" },
-      say(h("h2"), "slider"),
-      say(h("label", { for: range.id }), "suppose", () => ({ question: questionOf(first), label: label() })),
-      range,
-      h("p", {}, before, bars[0]!),
-      h("p", {}, after, bars[1]!),
-    );
-  }
-
-  // ---------------------------------------------------------------- the toss
-
-  async function toss(form: HTMLFormElement, person: number): Promise<void> {
-    if (root.dataset.state !== "form") return;
-    become("drawing");
-    const random = new SecureWords();
-    let report: Uint8Array;
-    try {
-      const { attributes, mechanism } = survey;
-      const codes = encode(attributes, attributes.map((one) => fields.get(one.name)!()), random);
-      report = mechanism.randomize(codes, random);
-      codes.fill(0n);
-    } catch (error) {
-      if (!(error instanceof AnswerError)) throw error;
-      become("form");
-      const place = survey.attributes.findIndex((one) => one.name === error.attribute);
-      const box = form.querySelectorAll("fieldset")[place]!;
-      box.setAttribute("aria-invalid", "true");
-      box.querySelector("input")!.focus();
-      return;
-    } finally {
-      random.wipe();
-    }
-    // From here on nothing on this device knows the answers.
-    form.reset();
-    form.remove();
-    fields.clear();
-    spoken = spoken.filter(([element]) => !form.contains(element));
-    const { id, title, epsilon } = survey;
-    // Open access: a name that nobody else has, and that nothing else carries.
-    const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
-    const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-    const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn" } as const;
-    await showKept(await keep(drawn));
+    follow = (there) => {
+      go(there);
+      focus();
+    };
+    write(0, false);
+    go(0);
+    void showLedger(voice, device);
   }
 
   // ---------------------------------------------------------------- what became of it
 
-  /** Show what became of a response, and on request what was sent while this page still has it. */
+  /** Show what became of a response. */
   async function showKept(response: Kept): Promise<void> {
     // Whoever leaves in another tab of this device has left here as well, also since this page was loaded.
     tabs.onmessage = ({ data }) => {
-      if (data === nameOf(response)) void gotLeft(response);
+      if (data === nameOf(response)) gotLeft(response);
     };
     if (!(await here(response))) return showLeft(response);
-    const status = h("p", { role: "status", class: "status" });
-    const again = say(h("button", { type: "button", hidden: true, click: () => void send(response, status, again) }), "again");
-    const heading = say(h("h2", { tabindex: "-1" }), "sentTitle");
-    const sent = h("div", { id: "deniable-sent" });
-    const ask = h("div");
-    const going = say(h("button", { type: "button", click: () => askToLeave(response, ask) }), "leave");
-    main.replaceChildren(
-      h(
-        "section",
-        { class: "sent" },
-        heading,
-        status,
-        again,
-        ...(response.body ? [await shower(response, sent), sent] : []),
-        say(h("p", { class: "lead" }), () => language().thanks),
-        say(h("p"), "shared"),
-        h("p", {}, going),
-        ask,
-      ),
-    );
-    heading.focus();
-    if (response.state === "drawn") await send(response, status, again);
-    else told(response, status, again);
+    if (response.state === "counted") {
+      return end("already", "done", "already", text("onceOnly"), shared(), ...nextPerson(response), acts(act("leave", () => leaveNow(response), "go")));
+    }
+    if (response.state === "stopped") return told(response);
+    await send(response);
+  }
+
+  const shared = (): HTMLElement => text("shared", undefined, "note");
+
+  async function send(response: Kept): Promise<void> {
+    const status = h("p", { role: "status" });
+    end("sending", undefined, "sending", voice.say(status, "stays"));
+    let shown = "sending";
+    const became = await deliver(url, response, () => here(response), (waiting, milliseconds) => {
+      if (gone.has(response) || waiting === "sending") return;
+      // A wait too short to be read is none.
+      if (waiting === "busy" && shown === "sending" && milliseconds < 1000) return;
+      const s = Math.max(2, Math.ceil(milliseconds / 1000));
+      const says = voice.say(h("p", { role: "status" }), waiting === "busy" ? "wait" : "ready", () => ({ s }));
+      if (shown === waiting) main.querySelector("[role=status]")!.replaceWith(says);
+      else {
+        const ask = h("div");
+        end(waiting, waiting, waiting, says, ask, acts(act("again", () => hurry.dispatchEvent(new Event("now")), "go"), act("drop", () => askToLeave(response, ask), "plain")));
+      }
+      shown = waiting;
+    });
+    // Nothing is written about somebody who left meanwhile.
+    const noted = became && !gone.has(response) && (await note(became));
+    if (gone.has(response)) return;
+    if (noted) await told(became, response.body);
+    else gotLeft(response);
+  }
+
+  /** Say how sending ended; what was sent is shown on request while this page still has it. */
+  async function told(response: Kept, body = ""): Promise<void> {
+    if (response.state === "stopped") {
+      const ask = h("div");
+      const how = text("ask", () => ({ contact: contact(texts), code: h("code", {}, response.problem ?? "?") }));
+      const again = (): Promise<void> => send(response).catch((error: unknown) => refuse(root, error));
+      return end("rejected", "alert", "rejected", text("kept"), how, ask, acts(act("again", again, "go"), act("drop", () => askToLeave(response, ask), "plain")));
+    }
+    const sent = body ? await shower({ ...response, body }) : [];
+    if (gone.has(response)) return;
+    const thanks = voice.say(h("p"), () => asking.language.thanks);
+    end("counted", "done", "counted", thanks, ...sent, shared(), ...nextPerson(response), acts(act("leave", () => leaveNow(response), "go")));
   }
 
   /** A button that shows what was sent and hides it again; it is hidden whenever the page is. */
-  async function shower(response: Kept, sent: HTMLElement): Promise<HTMLElement> {
-    const parts = await contents(response);
-    const button = h("button", { type: "button", "aria-expanded": "false", "aria-controls": sent.id });
+  async function shower(response: Kept): Promise<HTMLElement[]> {
+    const words = await contents(asking, response);
+    card = words;
+    const sent = h("div", { id: "deniable-sent", class: "sent" });
+    const toggle = button(() => {
+      const shown = !sent.childElementCount;
+      show(shown);
+      (shown ? words : toggle).focus();
+    });
+    toggle.setAttribute("aria-controls", sent.id);
     const show = (shown: boolean): void => {
-      button.setAttribute("aria-expanded", String(shown));
-      say(button, shown ? "hide" : "show");
-      sent.replaceChildren(...(shown ? parts : []));
+      toggle.setAttribute("aria-expanded", String(shown));
+      voice.forget(toggle);
+      voice.say(toggle, shown ? "hide" : "show");
+      sent.replaceChildren(...(shown ? [words] : []));
     };
-    button.addEventListener("click", () => show(!sent.childElementCount));
     cover = () => show(false);
     cover();
-    return button;
-  }
-
-  async function contents(response: Kept): Promise<HTMLElement[]> {
-    const [sent] = (JSON.parse(response.body) as { reports: { id: string; report: string }[] }).reports;
-    const report = Uint8Array.from(atob(sent!.report.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
-    must(report.length === survey.mechanism.width);
-    const read = survey.mechanism.read(report);
-    const hex = [...report].map((one) => one.toString(16).padStart(2, "0")).join(" ");
-    return [
-      ...read.flatMap((part) => meaning(part, read.length)),
-      say(h("p"), "everyAnswer", () => ({ ratio: roundedUp(ratio) })),
-      h("details", {}, say(h("summary"), "bytes"), h("pre", { tabindex: "0" }, `${hex}\n\n${response.body}`)),
-      h("p", {}, say(h("span"), "receipt"), ": ", h("code", {}, (await sha256(sent!.id)).slice(0, 16))),
-    ];
+    return [toggle, sent];
   }
 
   /** Leave this device; what was not counted yet is deleted only if its person says so. */
   function askToLeave(response: Kept, ask: HTMLElement): void {
-    const go = async (): Promise<void> => {
-      forget(response);
-      await leave(response);
-      tabs.postMessage(nameOf(response));
-      await showLeft(response);
-    };
-    if (root.dataset.state === "counted") return void go();
     ask.replaceChildren(
-      say(h("p", { role: "alert" }), "leaveUnsent"),
-      say(h("button", { type: "button", click: go }), "leaveAnyway"),
-      say(h("button", { type: "button", click: () => ask.replaceChildren() }), "stay"),
+      voice.say(h("p", { role: "alert" }), "leaveUnsent"),
+      h("div", { class: "row" }, act("leaveAnyway", () => leaveNow(response)), act("stay", () => ask.replaceChildren())),
     );
+  }
+
+  async function leaveNow(response: Kept): Promise<void> {
+    forget(response);
+    await leave(response);
+    tabs.postMessage(nameOf(response));
+    showLeft(response);
   }
 
   /** Drop everything that this page has of a response. */
@@ -426,6 +513,9 @@ async function show(
     gone.add(response);
     cover();
     cover = () => {};
+    if (card) voice.forget(card);
+    card = undefined;
+    voice.forget(main);
     main.replaceChildren();
   }
 
@@ -436,139 +526,28 @@ async function show(
   const here = async (response: Kept): Promise<boolean> => !gone.has(response) && (await found(response))?.state !== "left";
 
   /** The person of a response has left in another tab. */
-  function gotLeft(response: Kept): Promise<void> {
+  function gotLeft(response: Kept): void {
     forget(response);
-    return showLeft(response);
+    showLeft(response);
   }
 
-  async function showLeft(response: Kept): Promise<void> {
-    main.replaceChildren(say(h("p", { role: "status", class: "status" }), "left"), ...nextPerson(response));
-    become("left");
-    await showLedger();
+  function showLeft(response: Kept): void {
+    end("left", "over", "left", text("mark"), text("close"), ...nextPerson(response));
   }
 
   /** Lets another person answer on this device, where the survey says that people may. */
   function nextPerson({ person }: Kept): HTMLElement[] {
     if (!texts.second_person || opened !== "open") return [];
     const note = h("div");
-    const ask = (): void =>
-      note.replaceChildren(
-        say(h("p", { role: "alert" }), "secondNote", () => ({ epsilon: survey.epsilon })),
-        say(h("button", { type: "button", click: () => showForm(person + 1) }), "secondStart"),
-      );
-    return [h("p", {}, say(h("button", { type: "button", click: ask }), "second")), note];
+    const second = act("second", () => note.replaceChildren(voice.say(h("p", { role: "alert" }), "secondNote"), act("secondStart", () => ask(person + 1))));
+    return [second, note];
   }
 
-  async function send(response: Kept, status: HTMLElement, again: HTMLElement): Promise<void> {
-    again.hidden = true;
-    become("sending");
-    void showLedger();
-    const became = await deliver(url, response, () => here(response), (waiting) => {
-      if (gone.has(response)) return;
-      become(waiting === "delay" ? "sending" : waiting);
-      say(status, waiting);
-    });
-    // Nothing is written about somebody who left meanwhile.
-    const noted = became && !gone.has(response) && (await note(became));
-    if (gone.has(response)) return;
-    if (noted) told(became, status, again);
-    else await gotLeft(response);
-  }
-
-  function told(response: Kept, status: HTMLElement, again: HTMLElement): void {
-    const stopped = response.state === "stopped";
-    say(status, stopped ? "stopped" : "counted", () => ({ problem: response.problem ?? "", contact: texts.contact }));
-    again.hidden = !stopped;
-    become(stopped ? "stopped" : "counted");
-    if (!stopped) main.querySelector(".sent")?.append(...nextPerson(response));
-    void showLedger();
-  }
-
-  /** One part of a report in words, and how likely it was from every answer. */
-  function meaning({ attributes, reading }: Part, parts: number): HTMLElement[] {
-    const columns = attributes.map((j) => everyColumn[j]!);
-    const sizes = attributes.map((j) => Number(survey.mechanism.sizes[j]!));
-    const k = sizes.reduce((product, size) => product * size, 1);
-    const name = (code: number): string => {
-      const parts = sizes.map((size, j) => {
-        const step = sizes.slice(j + 1).reduce((product, one) => product * one, 1);
-        return columns[j]!.label(Math.floor(code / step) % size);
-      });
-      return parts.join(" · ");
-    };
-    const question = (): string => columns.map((one) => one.question()).join(" · ");
-    const codes = Array.from({ length: Math.min(k, SCANNED) }, (_, code) => code);
-    const near = codes.filter((code) => reading.supports(BigInt(code)));
-    const rows = h("tbody");
-    const row = (label: HTMLElement, chance: Fraction): void => {
-      label.setAttribute("scope", "row");
-      rows.append(h("tr", {}, label, h("td", {}, chanceText(chance))));
-    };
-    const few = (): string => near.slice(0, EXAMPLES).map(name).join(", ") + (near.length > EXAMPLES || k > SCANNED ? ", …" : "");
-    if (k <= LISTED) {
-      for (const code of codes)
-        row(say(h("th"), () => name(code)), near.includes(code) ? reading.likely : reading.unlikely);
-    } else {
-      if (near.length) row(say(h("th"), few), reading.likely);
-      row(say(h("th"), "others", () => ({ count: k - near.length })), reading.unlikely);
-    }
-    const head = h("tr", {}, say(h("th", { scope: "col" }), "answer"), say(h("th", { scope: "col" }), "chance"));
-    return [
-      ...(parts > 1 || attributes.length === everyColumn.length ? [] : [say(h("p"), "drawn", () => ({ question: question() }))]),
-      say(h("p", { class: "reported" }), "reported", () => ({ labels: near.length ? few() : fill("nothing", {}) })),
-      h("table", {}, say(h("caption"), "meaning", () => ({ question: question() })), h("thead", {}, head), rows),
-    ];
-  }
-
-  // ---------------------------------------------------------------- the ledger
-
-  async function showLedger(): Promise<void> {
-    const entries = await ledger();
-    const label = { drawn: "stateDrawn", counted: "stateCounted", stopped: "stateStopped", left: "stateLeft" } as const;
-    const heads = (["survey", "epsilon", "state"] as const).map((key) => say(h("th", { scope: "col" }), key));
-    const rows = entries.map((one) =>
-      h("tr", {}, h("td", {}, one.title || one.collection.slice(0, 12)), h("td", {}, one.epsilon), say(h("td"), label[one.state])),
-    );
-    const status = h("p", { role: "status" });
-    const file = h("input", {
-      type: "file",
-      id: "deniable-file",
-      accept: "application/json",
-      change: async () => {
-        try {
-          for (const one of imported(await file.files![0]!.text())) await keep(one);
-          await showLedger();
-          device.querySelector("details")!.open = true;
-          say(device.querySelector<HTMLElement>("[role=status]")!, "loaded");
-        } catch {
-          say(status, "notLoaded");
-        }
-      },
-    });
-    const save = (): void => {
-      const link = h("a", { download: "deniable-ledger.json", href: URL.createObjectURL(new Blob([exported(entries)], { type: "application/json" })) });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    };
-    const sum = h("tr", {}, say(h("th", { scope: "row" }), "sum"), h("td", {}, String(Number(total(entries).toPrecision(9)))), h("td"));
-    device.replaceChildren(
-      h(
-        "details",
-        {},
-        say(h("summary"), "device"),
-        h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows), h("tfoot", {}, sum)),
-        say(h("p"), "perOrigin"),
-        h("p", {}, say(h("button", { type: "button", click: save }), "save")),
-        h("p", {}, say(h("label", { for: file.id }), "load"), file),
-        status,
-      ),
-    );
-  }
-
+  addEventListener("popstate", () => follow?.(step()?.at ?? 0));
   addEventListener("pagehide", () => cover());
   document.addEventListener("visibilitychange", () => {
-    // A form is kept: people look things up elsewhere while they answer.
-    if (document.hidden && root.dataset.state !== "form") cover();
+    // Answers are kept: people look things up elsewhere while they answer.
+    if (document.hidden && !follow) cover();
   });
   await begin();
 }

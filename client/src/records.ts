@@ -24,8 +24,14 @@ export interface Part {
   readonly reading: Reading;
 }
 
+/** Which answers of a record a report is about: all, or one, two, one or two that are drawn. */
+export type Drawn = "All" | "One" | "Two" | "Either";
+
 /** A whole contributor's mechanism. */
 export interface Mechanism {
+  readonly drawn: Drawn;
+  /** Whether every answer is kept or swapped for another one. */
+  readonly swaps: boolean;
   /** Number of answers of every attribute. */
   readonly sizes: readonly bigint[];
   /** The budget as declared. */
@@ -35,7 +41,7 @@ export interface Mechanism {
   readonly coins: readonly Coin[];
   /** The largest ratio of the chances of one report between any two contributors, exact. */
   readonly ratio: Fraction;
-  /** What a contributor who differs in one attribute is protected _by, as the library states it. */
+  /** What a contributor who differs in one attribute is protected by, as the library states it. */
   readonly perAttribute: readonly Fraction[];
   randomize(codes: readonly bigint[], words: Words): Uint8Array;
   read(report: Uint8Array): readonly Part[];
@@ -57,8 +63,10 @@ const chance = (reading: Reading, by: Fraction): Reading => ({
 });
 
 /** One attribute. */
-function single(epsilon: Fraction, { k, width, coins, randomize, read }: Oracle): Mechanism {
+function single(epsilon: Fraction, { k, width, coins, swaps = false, randomize, read }: Oracle): Mechanism {
   return {
+    drawn: "All",
+    swaps,
     sizes: [k],
     epsilon,
     width,
@@ -83,6 +91,8 @@ function split(sizes: readonly bigint[], epsilon: Fraction, grr: boolean): Mecha
   const width = widths.reduce((sum, one) => sum + one, 0);
   const coins = oracles.flatMap((one) => one.coins);
   return {
+    drawn: "All",
+    swaps: grr,
     sizes,
     epsilon,
     width,
@@ -133,6 +143,8 @@ function sampled(
   const width = head + Math.max(...choices.map(([, one]) => one.width));
   const coins = choices.flatMap(([, one]) => one.coins);
   return {
+    drawn: choices.length < 2 ? "All" : !pairs.length ? "One" : alone ? "Either" : "Two",
+    swaps: choices.every(([, one]) => one.swaps),
     sizes,
     epsilon,
     width,
@@ -177,6 +189,8 @@ function pivotCoded(sizes: readonly bigint[], epsilon: Fraction): Mechanism {
   while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
   const alike = sizes.every((k) => k === sizes[0]);
   return {
+    drawn: d > 1 ? "One" : "All",
+    swaps: true,
     sizes,
     epsilon,
     width: column * d,
@@ -232,7 +246,7 @@ function written(text: string): Fraction {
 /** The declared budget of a specification, in [1e-6, 32]. */
 function declared(keys: Keys): Fraction {
   const epsilon = written(keys.text("epsilon"));
-  must( epsilon[0] * 10n ** 6n >= epsilon[1] && epsilon[0] <= 32n * epsilon[1]);
+  must(epsilon[0] * 10n ** 6n >= epsilon[1] && epsilon[0] <= 32n * epsilon[1]);
   return epsilon;
 }
 
@@ -245,7 +259,7 @@ function oracle(name: string, keys: Keys, k: bigint, epsilon: Fraction): Oracle 
   if (name === "SquareWave") return SquareWave(k, budget, BigInt(keys.integer("window")));
   if (name !== "CMS") return undefined;
   const [m, family] = [BigInt(keys.integer("m")), keys.text("family")];
-  must(family === "prime" || family === "spread", unknown(family));
+  must(family === "prime" || family === "spread", unknown(family), "refused");
   return CountMeanSketch(k, budget, family === "prime" ? PrimeHashes(k, m) : SpreadHashes(k, m));
 }
 
@@ -254,7 +268,7 @@ function part(spec: Json, k: bigint, whole: Fraction): Oracle {
   const [name, own, epsilon] = [keys.text("mechanism"), domain(keys.integer("k")), declared(keys)];
   must(own === k && epsilon[0] === whole[0] && epsilon[1] === whole[1]);
   const found = oracle(name, keys, k, epsilon);
-  must(found, unknown(name));
+  must(found, unknown(name), "refused");
   keys.end();
   return found;
 }
@@ -265,7 +279,7 @@ export function mechanism(spec: Json): Mechanism {
   const [name, epsilon] = [keys.text("mechanism"), declared(keys)];
   const one = keys.has("k") ? oracle(name, keys, domain(keys.integer("k")), epsilon) : undefined;
   const found = one ? single(epsilon, one) : several(name, keys, epsilon);
-  must(found, unknown(name));
+  must(found, unknown(name), "refused");
   keys.end();
   must(found.width <= 1 << 19);
   return found;
@@ -296,7 +310,7 @@ function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undef
   }
   if (name !== "SPL" && name !== "SMP") return undefined;
   const through = keys.text("oracle");
-  must(through === "GRR" || through === "OUE", unknown(through));
+  must(through === "GRR" || through === "OUE", unknown(through), "refused");
   if (name === "SPL") return split(sizes, epsilon, through === "GRR");
   const budget = spent(epsilon);
   return sampled(

@@ -26,7 +26,7 @@ function kindOf(keys: Keys): Kind {
   if (marked) return marked;
   const name = stated(keys, "kind", USUAL.name);
   const named = KINDS.find((one) => one.name === name);
-  must(named, `This page does not know questions of the kind "${name}".`);
+  must(named, `This page cannot show questions of the kind "${name}".`, "refused");
   return named;
 }
 

@@ -2,8 +2,11 @@
 
 import type { Kept } from "./store.js";
 
-/** Is told what a try to send waits for. */
-export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => void;
+/** Is told what a try to send waits for, and for how many milliseconds until the next. */
+export type Progress = (waiting: "sending" | "offline" | "busy", milliseconds: number) => void;
+
+/** Whoever waits for the next try can have it now. */
+export const hurry = new EventTarget();
 
 const LONGEST_DELAY = 3000;
 const FIRST_BACKOFF = 500;
@@ -12,16 +15,18 @@ const LONGEST_BACKOFF = 60_000;
 /** Uniform on [0, most), from the cryptographic generator: when a report is sent tells nothing of the answer. */
 const uniform = (most: number): number => (crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32) * most;
 
-/** Wait; a device that comes online again need not wait to the end. */
+/** Wait; a device that comes online again need not wait to the end, nor its person. */
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
       removeEventListener("online", done);
+      hurry.removeEventListener("now", done);
       resolve();
     };
     const timer = setTimeout(done, milliseconds);
     addEventListener("online", done);
+    hurry.addEventListener("now", done);
   });
 }
 
@@ -53,12 +58,11 @@ export async function counted(collection: string, id: string): Promise<boolean |
  * says whether it is to be sent at all; undefined if not.
  */
 export async function deliver(collection: string, response: Kept, wanted: () => Promise<boolean>, progress: Progress): Promise<Kept | undefined> {
-  progress("delay");
+  progress("sending", 0);
   await new Promise((resolve) => setTimeout(resolve, uniform(LONGEST_DELAY)));
   for (let backoff = FIRST_BACKOFF; ; backoff = Math.min(2 * backoff, LONGEST_BACKOFF)) {
     if (!(await wanted())) return undefined;
-    progress(navigator.onLine ? "sending" : "offline");
-    let least = 0;
+    let [least, waiting]: [number, "busy" | "offline"] = [0, "offline"];
     try {
       const answer = await post(`${collection}/reports`, response.body);
       const said = (await answer.json().catch(() => ({}))) as { type?: unknown; counted?: number; already?: number };
@@ -74,10 +78,12 @@ export async function deliver(collection: string, response: Kept, wanted: () => 
       }
       // An hour at most: a timer of a month would end at once.
       least = Math.min(1000 * Number(answer.headers.get("Retry-After")) || 0, 36e5);
-      progress("retry");
+      waiting = "busy";
     } catch {
-      progress("offline");
+      if (navigator.onLine) waiting = "busy";
     }
-    await pause(Math.max(least, uniform(backoff)));
+    const milliseconds = Math.max(least, uniform(backoff));
+    progress(waiting, milliseconds);
+    await pause(milliseconds);
   }
 }

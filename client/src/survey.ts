@@ -28,7 +28,7 @@ export async function check(document: string, asked: string): Promise<Survey> {
   const keys = new Keys(parse(document));
   must(keys.text("format") === "deniable collection");
   const format = keys.integer("format_version");
-  must(format === 1 || format === 2, "This survey is of a newer format than this page knows.");
+  must(format === 1 || format === 2, "This survey needs a newer version of this page.", "refused");
   const id = keys.text("id");
   const parts = ["schema", "mechanism", "version", "title", ...(keys.has("learned_from") ? ["learned_from"] : [])];
   const content = new Map(parts.map((key) => [key, keys.take(key)] as const));
@@ -36,17 +36,17 @@ export async function check(document: string, asked: string): Promise<Survey> {
   keys.end();
   for (const value of content.values()) must(value !== undefined);
   const derived = await sha256(canonical(content as Map<string, Json>));
-  must(derived === id, "This survey was changed after it was made.");
-  must(id === asked, "This is another survey than the one that was asked for.");
+  must(derived === id, "This survey was changed after it was created.");
+  must(id === asked, "This is not the survey that this page asked for.");
   const attributes = schema(content.get("schema"));
   must(format === 2 || attributes.every((one) => one.first));
   const found = mechanism(content.get("mechanism")!);
   const sizes = attributes.flatMap((one) => one.sizes);
   must(
     sizes.length === found.sizes.length && sizes.every((k, j) => k === found.sizes[j]),
-    "The coins of this survey are for other questions.",
+    "The coins of this survey do not fit its questions.",
   );
-  must(found.coins.every(proved), "The coins of this survey would give less privacy than it states.");
+  must(found.coins.every(proved), "The coins of this survey would give you less privacy than it promises.");
   checkGuarantee(stated, found);
   const title = content.get("title");
   const version = content.get("version");
@@ -55,7 +55,7 @@ export async function check(document: string, asked: string): Promise<Survey> {
   return { id, title, attributes, mechanism: found, epsilon, learnedFrom: phases(content.get("learned_from")) };
 }
 
-const ANOTHER = "This survey states another guarantee than its coins have.";
+const ANOTHER = "The privacy this survey promises is not the privacy its coins give.";
 
 /** Python states numbers to nine digits that any machine agrees on; the bound itself must hold exactly. */
 function checkGuarantee(stated: Json | undefined, found: Mechanism): void {

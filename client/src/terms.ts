@@ -21,14 +21,17 @@ export interface PageDocument {
   readonly retention: string;
   readonly min_batch: number;
   readonly contact: string;
+  readonly closes_at?: string | null;
   /** Whether another person may answer on the same device. */
   readonly second_person?: boolean;
+  /** Whether people are asked to take part before the first question, and not when they send. */
+  readonly consent_first?: boolean;
 }
 
-const OTHER_TEXTS = "The texts of this page are of another survey.";
+const OTHER_TEXTS = "The text on this page belongs to another survey.";
 const ANOTHER_LINK = "This is not the survey that your link was made for: its questions, texts or terms differ.";
-const GUARDED = "The texts of this page replace a sentence that only this page itself may say.";
-const UNFILLED = "The texts of this page have a place in braces that nothing fills in.";
+const GUARDED = "The texts of this survey replace a sentence that only the page itself may say.";
+const UNFILLED = "The texts of this survey have a place in braces that nothing fills in.";
 const TAG = /^([a-z]{2,3}|[a-z]{5,8})(-[a-z]{4})?(-([a-z]{2}|\d{3}))?(-(\d[a-z0-9]{3}|[a-z0-9]{5,8}))?$/i;
 const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
@@ -39,7 +42,7 @@ export const pageHash = (text: string): Promise<string> => sha256(canonical(pars
 export const LINK = /^[0-9a-f]{32}$/;
 
 /** Refuse what cannot be the end of a link. */
-export const complete = (link: string): void => must(LINK.test(link), "The link to this survey is not complete: it must end in # and 32 digits.");
+export const complete = (link: string): void => must(LINK.test(link), "The link to this survey is not complete: it must end in # and 32 digits.", "cut");
 
 /**
  * The digits that a survey's link ends in: one hash over the whole id of the collection and the whole hash of the survey
@@ -82,7 +85,7 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
   }
   must(!keys.has("access") || keys.text("access") === "open");
   must(!keys.has("retention") || ["aggregate", "reports"].includes(keys.text("retention")));
-  must(!keys.has("second_person") || typeof keys.take("second_person") === "boolean");
+  for (const key of ["second_person", "consent_first"]) must(!keys.has(key) || typeof keys.take(key) === "boolean");
   must(!keys.has("min_batch") || keys.integer("min_batch") >= 20);
   const hours = keys.has("grace_hours") ? numberOf(keys.take("grace_hours")) : 0;
   must(hours >= 0 && hours <= 24 * 366);

@@ -62,7 +62,7 @@ def survey(running: Browser, folder: Path, women: int = 500) -> None:
         while here.collector.surveys.status(SLUG)["n"] < women // 2:
             time.sleep(0.2)
         with opened(running, link, 390) as page:
-            page.locator("form").first.wait_for()
+            page.locator("[data-state=welcome]").wait_for()
             contributor = page.screenshot()
         with opened(running, login, 780) as page:
             page.wait_for_load_state("networkidle")

@@ -12,7 +12,7 @@ import pytest
 
 from deniable.service.auth import LINK, Logins, hash_password
 from deniable.service.server import Running
-from tests.browser.test_survey_page import AXE, violations
+from tests.browser.test_survey_page import AXE, answer, violations
 from tests.service.asking import ASKED, PASSWORD, Caller, body, collecting, open_survey, sqlite, summed, until
 
 if TYPE_CHECKING:
@@ -81,12 +81,10 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         Caller(here.public).post(body(19))
         person = browser.new_page(viewport={"width": 390, "height": 800})
         person.goto(here.public + collector.surveys.status("smoking")["link"])
-        person.wait_for_selector("[data-state=form]")
-        pictured(person, "page-form")
+        person.wait_for_selector("[data-state=welcome]")
+        pictured(person, "page-welcome")
         assert summed(collector.store, ASKED.id)[1] == 0
-        person.check("input[name=agree]")
-        person.check("input[name=deniable-0][value='1']")
-        person.click("button[type=submit]")
+        answer(person)
         person.wait_for_selector("[data-state=counted]", timeout=60_000)
         pictured(person, "page-counted")
         person.close()

@@ -62,6 +62,7 @@ CHANGES: dict[str, Change] = {
     "the smallest batch": term("min_batch", 1000),
     "what is kept": term("retention", "reports"),
     "a second person": term("second_person", True),
+    "when people are asked to take part": term("consent_first", True),
 }
 
 PLACES = pytest.mark.parametrize("elsewhere", [False, True], ids=["same origin", "page elsewhere"])
@@ -95,7 +96,7 @@ def refused(page: Page, address: str, collector: Loopback) -> str:
     for text in (LIE, "epsilon", "Smoking", "smoker"):
         assert text not in shown.replace("Mine", "")
     assert collector.posts == []
-    return page.inner_text("[role=alert]")
+    return page.text_content("[role=alert]") or ""
 
 
 @PLACES
@@ -110,7 +111,6 @@ def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None
         collector.page = json.loads(json.dumps(honest, sort_keys=True, indent=3))
         page.goto("about:blank")
         page.goto(address)
-        state(page, "form")
         answer(page)
         state(page, "counted")
     assert len(collector.counted) == 1
@@ -126,7 +126,7 @@ def test_no_collector_says_a_sentence_of_the_client_even_with_a_link_of_its_own(
             collector.page = copy.deepcopy(honest)
             sentence(key)(collector.page)
             # The link that belongs to these very texts.
-            assert "that only this page itself may say" in refused(page, collector.link, collector), key
+            assert "that only the page itself may say" in refused(page, collector.link, collector), key
 
 
 @PLACES
@@ -140,8 +140,10 @@ def test_a_guarantee_is_that_of_the_coins(visit: Visit, elsewhere: bool) -> None
         collector.document = honest
         page.goto("about:blank")
         page.goto(address)
-        state(page, "form")
-        assert "epsilon 4." in page.inner_text(".promise")
+        state(page, "welcome")
+        assert "at most a factor of 54.6" in page.inner_text(".promise")
+        page.click("text=What happens to my report?")
+        assert "epsilon 4, so a factor of at most 54.6" in page.inner_text("form")
 
 
 def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit: Visit) -> None:
@@ -149,7 +151,7 @@ def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit
     with served(False) as (collector, address), visit() as context:
         collector.document = weaker.to_json()
         collector.page = {**collector.page, "collection": weaker.id}
-        assert "another survey" in refused(context.new_page(), address, collector)
+        assert "not the survey that this page asked for" in refused(context.new_page(), address, collector)
         # And where the collector's page asks for that one.
         collector.html["/s/demo"] = SHELL.format(id=weaker.id)
         collector.aliases[weaker.id] = ASKED.id
@@ -170,10 +172,9 @@ def test_a_problem_is_named_and_says_nothing_else(visit: Visit) -> None:
         collector.failures, collector.problem = [403], f"counted. {LIE}"
         page = context.new_page()
         page.goto(address)
-        state(page, "form")
         answer(page)
-        state(page, "stopped")
-        assert "did not take it (?)" in page.inner_text("[role=status]")
+        state(page, "rejected")
+        assert "give them this code: ?." in page.inner_text("section.end")
         assert LIE not in page.inner_text("body")
 
 
@@ -186,8 +187,9 @@ def test_terms_that_a_page_leaves_out_are_those_of_the_library(visit: Visit) -> 
         assert read_page(text, "page.json", ASKED).retention == "aggregate"
         page = context.new_page()
         page.goto(collector.link)
-        state(page, "form")
-        said = "Reports are added up in batches of at least 100, and then deleted."
+        state(page, "welcome")
+        page.click("text=What happens to my report?")
+        said = "Reports are added up in groups of at least 100, then deleted. Only the sums are kept."
         assert said in page.inner_text("form")
 
 

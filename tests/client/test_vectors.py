@@ -72,7 +72,8 @@ def test_the_bundle_was_built_from_these_sources() -> None:
 
 
 def test_the_bundle_is_small() -> None:
-    assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 25 * 1024
+    """About 15 KB each for the library and for 130 sentences in five languages; the rest is the page."""
+    assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 40 * 1024
 
 
 @pytest.mark.skipif(NODE is None or not BUILT, reason="the client's developer tools are not installed (npm ci)")

@@ -1,11 +1,11 @@
 // One word of a public file of words, thousands or millions.
 
 import { exactly, listed } from "../answers.js";
-import { typed } from "../controls.js";
+import { typed, type Typing } from "../controls.js";
 import { h } from "../element.js";
 import { must } from "../exact.js";
 import { Keys, sha256 } from "../json.js";
-import type { Attribute, Field, Kind } from "../kind.js";
+import type { Kind } from "../kind.js";
 
 export const kind: Kind = {
   name: "dictionary",
@@ -43,22 +43,26 @@ async function words(text: string, { k, digest }: { k: number; digest: string })
   }
   must(
     lines.length === k && (await sha256(content)) === digest,
-    "The list of words is not the one that this survey was made with.",
+    "The list of words does not match this survey.",
   );
   return lines;
 }
 
-function word(one: Attribute, field: Field, input: HTMLInputElement, hint: HTMLElement): void {
-  const list = h("datalist", { id: `${input.id}-list` });
-  const known = new Set(one.categories);
-  input.setAttribute("list", list.id);
-  field.say(hint, "word");
-  input.addEventListener("input", () => {
-    const start = input.value.toLowerCase();
-    // A word that is there needs no list any more, which would only cover what comes next.
-    const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
-    list.replaceChildren(...fits.map((word) => h("option", { value: word })));
-    input.setCustomValidity(one.other !== undefined || known.has(input.value) ? "" : field.fill("noWord"));
-  });
-  input.after(list);
-}
+const word: Typing = {
+  prepare(one, field, input, hint) {
+    const list = h("datalist", { id: `${input.id}-list` });
+    const known = new Set(one.categories);
+    input.setAttribute("list", list.id);
+    field.say(hint, () => `${field.fill("word")}.`);
+    input.addEventListener("input", () => {
+      const start = input.value.toLowerCase();
+      // A word that is there needs no list any more, which would only cover what comes next.
+      const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
+      list.replaceChildren(...fits.map((word) => h("option", { value: word })));
+    });
+    input.after(list);
+  },
+  read: (one, _field, text) => [text, text.trim()].find((word) => one.labels.includes(word)) ?? (one.other === undefined ? undefined : text.trim()),
+  fault: (_one, field) => field.fill("noWord"),
+  spoken: (_field, answer) => answer,
+};

@@ -1,7 +1,7 @@
 // Several answers: any subset of a list of boxes.
 
 import { labelled, missingCode, otherCode, stated } from "../answers.js";
-import { chosen, everyCode } from "../controls.js";
+import { options } from "../controls.js";
 import { h } from "../element.js";
 import { must } from "../exact.js";
 import { texts } from "../json.js";
@@ -32,7 +32,6 @@ export const kind: Kind = {
   },
   control(one, field) {
     field.box.append(field.say(h("p", { class: "hint" }), "several"));
-    const inputs = field.choices("checkbox", everyCode(one), false);
-    return () => chosen(one, inputs);
+    return options(one, field);
   },
 };

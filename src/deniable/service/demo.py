@@ -28,7 +28,7 @@ from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import Running, running
 from deniable.service.survey_page import draft_page
 from deniable.survey.collection import Collection
-from deniable.survey.example import BINNING, TITLE, demo_answers, demo_schema
+from deniable.survey.example import TITLE, demo_answers, demo_schema
 
 SLUG = "demo"
 EPSILON = "4"
@@ -86,14 +86,14 @@ def make_survey(collector: Collector, collection: Collection) -> None:
     words = page.languages["en"].model_copy(
         update={
             "title": TITLE,
-            "intro": "This is a demonstration. In 1978, readers of Redbook were asked what you are asked here; answer "
-            f"as one of them, or as you like. {BINNING}",
-            "consent": "What you answer is decided by coins on this device before anything is sent, and kept on this "
-            "machine until the demonstration ends.",
+            "intro": "This is a demonstration. In 1978, readers of Redbook were asked these questions. Answer as one of "
+            "them, or as you like.",
+            "consent": "This is only a demonstration: your report stays on this machine, and is deleted when the "
+            "demonstration ends.",
             "questions": {one.name: one.title for one in demo_schema().attributes},
         }
     )
-    contact = "Whoever started this demonstration."
+    contact = "the person who started this demonstration"
     changed = {"languages": {"en": words}, "min_batch": MIN_BATCH, "contact": contact}
     text = page.model_copy(update=changed).to_json()
     collector.surveys.new(SLUG, collection.to_json(), text, ".")

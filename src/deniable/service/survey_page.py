@@ -50,7 +50,7 @@ INTERFACE_KEYS = frozenset(
 )
 """Sentences of the client that `interface` may replace: none states the guarantee, or what is sent, kept or counted."""
 
-PLACES = {"contact": frozenset(["{contact}"]), "between": frozenset(["{low}", "{high}"])}
+PLACES = {"contact": frozenset(["{contact}"]), "between": frozenset(["{low}", "{high}", "{example}"])}
 """Places that the client fills in, by the sentences of `INTERFACE_KEYS` that have any."""
 
 _PLACE = re.compile(r"\{\w+\}", re.ASCII)
@@ -123,6 +123,8 @@ class SurveyPage(Document):
         Whom to ask.
     second_person : bool
         Whether another person may answer on the same device, with a report of their own.
+    consent_first : bool
+        Whether people are asked to take part before the first question; by default they are asked when they send.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -138,6 +140,7 @@ class SurveyPage(Document):
     contributors: Annotated[int, Field(ge=1)] | None = None
     contact: str
     second_person: bool = False
+    consent_first: bool = False
 
     @property
     def grace(self) -> timedelta:
@@ -150,8 +153,9 @@ class SurveyPage(Document):
         for words in data["languages"].values():
             if not words["interface"]:
                 del words["interface"]
-        if not self.second_person:
-            del data["second_person"]
+        for setting in ("second_person", "consent_first"):
+            if not data[setting]:
+                del data[setting]
         return document_text(FORMAT, data)
 
 

@@ -20,7 +20,7 @@ LIMITS = {
     "idiom": 59,
     "house word": 14,
     "must be of": 29,
-    "space before …": 6,
+    "space before …": 0,
     "clause as a title": 392,
 }
 """How often each pattern of `prose.PATTERNS` occurs. Lower a number when you mend sentences; never raise one."""

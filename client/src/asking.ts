@@ -1,0 +1,65 @@
+// A survey as people are asked it: its questions, labels and columns in the language that is chosen.
+
+import { toNumber } from "./exact.js";
+import type { Attribute } from "./kind.js";
+import type { Survey } from "./survey.js";
+import type { Language, PageDocument } from "./terms.js";
+import type { Voice } from "./voice.js";
+
+/** A column of the record, as people read it. */
+export interface Column {
+  question(): string;
+  label(code: number): string;
+}
+
+/** A survey, its page document, and the voice that says them. */
+export class Asking {
+  /** The largest factor by which a report moves odds, a little above the exact one. */
+  readonly ratio: number;
+  /** What the record has, in its order. */
+  readonly columns: readonly Column[];
+
+  constructor(
+    readonly survey: Survey,
+    readonly texts: PageDocument,
+    readonly voice: Voice,
+  ) {
+    this.ratio = toNumber(survey.mechanism.ratio) * (1 + 2 ** -50);
+    this.columns = survey.attributes.flatMap((one) =>
+      one.kind.several
+        ? one.labels.map((_, box) => ({
+            question: () => `${this.question(one)} – ${this.label(one, box)}`,
+            label: (code: number) => voice.fill(code ? "yes" : "no"),
+          }))
+        : [{ question: () => this.question(one), label: (code: number) => this.label(one, code) }],
+    );
+  }
+
+  get language(): Language {
+    return this.texts.languages[this.voice.tag]!;
+  }
+
+  question(one: Attribute): string {
+    return this.language.questions[one.name]!;
+  }
+
+  label(one: Attribute, code: number): string {
+    return (one.kind.unlisted ? undefined : this.language.labels?.[one.name]?.[code]) ?? one.labels[code]!;
+  }
+
+  /** The factor as people read it: three digits, rounded up. */
+  factor(): string {
+    return this.voice.numerals.text(roundedUp(this.ratio), { maximumSignificantDigits: 3 });
+  }
+
+  /** What of the record is sent: "Single" is the whole of a record that has one answer. */
+  sends(): "Single" | "All" | "One" | "Two" | "Either" {
+    return this.columns.length === 1 ? "Single" : this.survey.mechanism.drawn;
+  }
+}
+
+/** A positive number in three digits, rounded up. */
+function roundedUp(x: number): number {
+  const near = Number(x.toPrecision(3));
+  return near < x ? Number((near + 10 ** (Math.floor(Math.log10(x)) - 2)).toPrecision(3)) : near;
+}
