@@ -103,7 +103,7 @@ function interval(one: Attribute, answer: string | null): number {
     if (answer === label || (number !== undefined && NUMBER.test(answer) && Number(answer) === Number(number))) return code;
   }
   if (dated) {
-    // Of a time the day counts, as it is written.
+    // Only the day of a time counts, as it is written.
     const day = answer.slice(0, 10);
     return isDay(day) && /^([T ]|$)/.test(answer.slice(10)) ? one.edges!.filter((edge) => edge <= day).length : otherCode(one);
   }

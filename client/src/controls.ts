@@ -17,7 +17,7 @@ function nothingChosen(one: Attribute, field: Field): string {
   return one.missing === undefined ? field.fill("choose") : field.fill("chooseOr", { label: field.label(one.categories.length) });
 }
 
-/** One of a list; of intervals, which are too many to be listed, a number or a date. */
+/** One of a list; where intervals are too many to be listed, a number or a date. */
 export function choice(one: Attribute, field: Field, name = ""): Control {
   if (one.edges && one.labels.length > LISTED) return typed(one, field, typeof one.edges[0] === "string" ? day : number);
   const inputs = field.choices("radio", everyCode(one), name);

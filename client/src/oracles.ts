@@ -46,7 +46,7 @@ function choose(n: bigint, r: bigint): bigint {
 export interface CodeOracle extends Oracle {
   /** The code that a word makes of an answer. */
   respond(code: bigint, word: bigint): bigint;
-  /** Chance of a code over 2^64: of the one held, and of any other. */
+  /** Chances over 2^64: of the code that is held, and of any other code. */
   readonly chances: readonly [bigint, bigint];
 }
 

@@ -138,7 +138,7 @@ function parity(n: bigint): bigint {
 }
 
 /**
- * Of degrees 1 to 32 the irreducible polynomial over F_2 with the smallest value, without its leading term; bit i is the
+ * For degrees 1 to 32, the irreducible polynomial over F_2 with the smallest value, without its leading term; bit i is the
  * coefficient of x^i. A test compares them with those that the library finds.
  */
 export const IRREDUCIBLE = [1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9, 5, 3, 33, 27, 9, 27, 39, 3, 5, 3, 9, 141];

@@ -7,7 +7,7 @@ import { type Keys, plainNumber } from "../json.js";
 import type { Attribute, Grid, Kind } from "../kind.js";
 import type { Words } from "../words.js";
 
-/** Of a grid, as in the library. */
+/** Most points of a grid, as in the library. */
 const POINTS = 1024;
 const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 

@@ -86,8 +86,8 @@ def make_survey(collector: Collector, collection: Collection) -> None:
     words = page.languages["en"].model_copy(
         update={
             "title": TITLE,
-            "intro": "This is a demonstration. In 1978, readers of Redbook were asked these questions. Answer as one of "
-            "them, or as you like.",
+            "intro": "This is a demonstration. In 1978, readers of Redbook were asked these questions. "
+            "Answer as one of them, or as you like.",
             "consent": "This is only a demonstration: your report stays on this machine, and is deleted when the "
             "demonstration ends.",
             "questions": {one.name: one.title for one in demo_schema().attributes},
