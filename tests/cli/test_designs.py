@@ -61,7 +61,6 @@ def test_the_anchor_of_cwise() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "estimate must have a COLLECTION and an AGGREGATE"),
         ("--p 1/3", "--p must be given with --design alone"),
         ("--design warner --p 1/3 --yes 1 --n 2 --top 3", "--top must be left out with --design"),
         ("--design warner --p 1/3 --yes 3 --n 2", "yes must be in 0..2, got yes=3"),
@@ -82,3 +81,10 @@ def test_what_does_not_fit_is_one_line(words: str, message: str) -> None:
     assert refused.exit_code == 2
     assert message in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+def test_neither_files_nor_a_design_is_a_usage_error() -> None:
+    refused = estimated()
+    assert refused.exit_code == 2
+    assert "Usage: " in refused.output
+    assert "Missing COLLECTION or AGGREGATE; or give --design with counts." in " ".join(refused.output.split())

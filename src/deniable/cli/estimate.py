@@ -157,9 +157,7 @@ def estimate(
         return
     _check_given(context, allowed=False)
     if survey is None or aggregate is None:
-        raise InvalidParameterError(
-            "estimate must have a COLLECTION and an AGGREGATE, got fewer; or give --design with counts"
-        )
+        context.fail("Missing COLLECTION or AGGREGATE; or give --design with counts.")
     checked_postprocess(postprocess, POSTPROCESS_NAMES)
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book, counts_file)
