@@ -67,6 +67,7 @@ ELSEWHERE = {
     ("docs/epsilon.md", "json"): WORKED_CASES,
     ("docs/epsilon.md", "sh"): WORKED_CASES,
     ("docs/epsilon.md", "text"): WORKED_CASES,
+    ("docs/comparing.md", "py"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
     ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
     ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
     ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
@@ -88,6 +89,7 @@ NOT_RUN = {
 """Page and language of blocks that no test runs, and why."""
 
 OTHER_PROGRAMS = {
+    "deniable bench compare mine.py:subset multi": "other libraries: tests/research/comparison",
     "make": "a target of the Makefile: checked to be one; .ci/run makes demo, test and check",
     "pip": "installing: .ci/dist does, in a new environment",
     ".venv/bin/python": "a benchmark of minutes: its module is checked to be there",
@@ -241,6 +243,10 @@ def _staff() -> None:
     _reports("survey.json", "all.aggregate")
 
 
+def _code(page: str, language: str) -> str:
+    return next(block.text for block in BLOCKS if (block.page, block.language) == (page, language))
+
+
 def _form(name: str) -> None:
     book = openpyxl.Workbook()
     sheets = {
@@ -279,6 +285,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
+    ("docs/comparing.md", 0): lambda: Path("mine.py").write_text(_code("docs/comparing.md", "py")),
     ("docs/forms.md", 0): lambda: _form("form.xlsx"),
     ("docs/forms.md", 1): lambda: _asked("stars"),
     ("docs/r.md", 0): lambda: _asked("stars"),

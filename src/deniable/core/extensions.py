@@ -30,7 +30,7 @@ def extensions(group: Group) -> tuple[EntryPoint, ...]:
     Examples
     --------
     >>> [point.name for point in extensions("commands")]
-    ['deal', 'hand-out']
+    ['bench', 'deal', 'hand-out']
     """
     return tuple(sorted(_entry_points(group), key=lambda point: point.name))
 

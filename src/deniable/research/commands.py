@@ -2,3 +2,4 @@
 
 DEAL = ("deniable.research.dealt.cli", "Deal a secret share to each contributor.")
 HAND_OUT = ("deniable.research.dealt.cli", "Move shares out of a deal into a file.")
+BENCH = ("deniable.research.comparison.cli", "Compare mechanisms on the same data and seeds.")

@@ -1,0 +1,1 @@
+"""Mechanisms of papers and of other libraries, side by side on the same data and seeds: ``deniable bench compare``."""

@@ -1,0 +1,169 @@
+"""`check_foreign`: laws of local differential privacy for a mechanism of another library, known by its two functions.
+
+Such a mechanism has no channel to enumerate, so its reports are drawn and counted. Bounds are exact (Clopper and
+Pearson) and hold together: a correct mechanism breaks a law with probability 10^-6. A mechanism that breaks the budget
+by little, or whose reports hardly ever repeat, can pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import checked_integer
+from deniable.errors import BrokenLawError, InvalidParameterError
+
+FAILURE = 1e-6
+"""Probability with which a correct mechanism breaks one of the laws."""
+
+_BATCHES = 200
+"""Batches of reports whose estimates are averaged."""
+
+_STEP = 4.0
+"""The most by which one report of n is taken to move a frequency, times n, where a value of its own is reported."""
+
+Client = Callable[[int], Any]
+Estimator = Callable[[Sequence[Any]], ArrayLike]
+
+
+def check_foreign(
+    client: Client,
+    estimate: Estimator,
+    *,
+    k: int,
+    epsilon: float,
+    event: Callable[[Any], Hashable] = repr,
+    draws: int = 20_000,
+) -> tuple[str, ...]:
+    """Hold a mechanism of another library to the laws that its reports can show.
+
+    Parameters
+    ----------
+    client : callable
+        int -> report: what one contributor's device does with a value in 0..k-1. It draws its own randomness.
+    estimate : callable
+        list of reports -> float[k]: estimated frequencies.
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        The budget that the mechanism states.
+    event : callable
+        report -> what is counted. Any function of a report keeps the budget: for long reports, one with few values,
+        such as ``lambda bits: bits[0]``, shows more.
+    draws : int
+        Number of reports of each value.
+
+    Returns
+    -------
+    tuple of str
+        The laws that hold: "draws_reports", "keeps_the_budget", "order_does_not_matter", "unbiased".
+
+    Raises
+    ------
+    BrokenLawError
+        If one is broken, saying which and where.
+    InvalidParameterError
+        If k or the number of draws is too small, or epsilon is not positive.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> p = 3 / 4  # Warner's design: odds of 3
+    >>> def client(value):
+    ...     return value if rng.random() < p else 1 - value
+    >>> def estimate(reports):
+    ...     ones = (np.mean(reports) - (1 - p)) / (2 * p - 1)
+    ...     return [1 - ones, ones]
+    >>> check_foreign(client, estimate, k=2, epsilon=math.log(3), draws=2_000)
+    ('draws_reports', 'keeps_the_budget', 'order_does_not_matter', 'unbiased')
+    """
+    checked_integer("k", k, 2)
+    checked_integer("draws", draws, _BATCHES)
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InvalidParameterError(f"epsilon must be positive and finite, got epsilon={epsilon}")
+    reports = [[client(value) for _ in range(draws)] for value in range(k)]
+    counts = [Counter(map(event, of_value)) for of_value in reports]
+    _draws_reports(counts)
+    _keeps_the_budget(counts, draws, epsilon)
+    _order_does_not_matter(reports, estimate, k)
+    _unbiased(reports, estimate, k)
+    return "draws_reports", "keeps_the_budget", "order_does_not_matter", "unbiased"
+
+
+def _draws_reports(counts: list[Counter[Hashable]]) -> None:
+    """One value makes different reports, or its report would be the value itself."""
+    for value, of_value in enumerate(counts):
+        if len(of_value) == 1 and any(other.keys() != of_value.keys() for other in counts):
+            raise BrokenLawError(f"draws_reports: value {value} makes the same report each time, and others do not")
+
+
+def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: float) -> None:
+    """No report is more than e^epsilon times as probable for one value as for another."""
+    events = sorted(set().union(*counts), key=repr)
+    tail = FAILURE / (2 * len(counts) * len(events))
+    table = np.array([[of_value[event] for event in events] for of_value in counts])
+    low, high = _clopper_pearson(table, draws, tail)
+    most, least = low.argmax(axis=0), high.argmin(axis=0)
+    columns = np.arange(len(events))
+    excess = low[most, columns] - math.exp(epsilon) * high[least, columns]
+    worst = int(excess.argmax())
+    if excess[worst] > 0:
+        one, other = int(most[worst]), int(least[worst])
+        raise BrokenLawError(
+            f"keeps_the_budget: report {events[worst]} came {table[one, worst]} times of {draws} from value {one} and "
+            f"{table[other, worst]} times from value {other}, so its odds are above e^{epsilon:.6g} = "
+            f"{math.exp(epsilon):.4g}: at least {low[one, worst] / high[other, worst]:.4g}"
+        )
+
+
+def _order_does_not_matter(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
+    """Estimates depend on which reports there are, and not on their order."""
+    mixed = [of_value[row] for row in range(50) for of_value in reports]
+    forwards, backwards = (_estimated(estimate, order, k) for order in (mixed, mixed[::-1]))
+    if not np.allclose(forwards, backwards, rtol=1e-9, atol=1e-9):
+        raise BrokenLawError("order_does_not_matter: the same reports backwards have another estimate")
+
+
+def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
+    """Estimates of contributors who all hold one value are right on average, over batches."""
+    from scipy import special
+
+    size = len(reports[0]) // _BATCHES
+    tail = FAILURE / (2 * k * k)
+    limit = -special.stdtrit(_BATCHES - 1, tail)
+    # A report of probability q may be missing among all draws while q is below log(1/tail)/draws.
+    rare = _STEP * math.log(1 / tail) / len(reports[0])
+    for value, of_value in enumerate(reports):
+        batches = [of_value[start : start + size] for start in range(0, size * _BATCHES, size)]
+        found = np.array([_estimated(estimate, batch, k) for batch in batches])
+        error = found.mean(axis=0) - np.eye(k)[value]
+        spread = found.std(axis=0, ddof=1) / math.sqrt(_BATCHES)
+        wrong = np.flatnonzero(np.abs(error) > limit * spread + rare)
+        if len(wrong):
+            code = int(wrong[0])
+            raise BrokenLawError(
+                f"unbiased: where all hold value {value}, the estimate of value {code} is {error[code]:+.4g} from the "
+                f"truth on average, with a standard error of {spread[code]:.2g}"
+            )
+
+
+def _estimated(estimate: Estimator, reports: list[Any], k: int) -> NDArray[np.float64]:
+    found = np.asarray(estimate(reports), dtype=np.float64)
+    if found.shape != (k,) or not np.isfinite(found).all():
+        raise BrokenLawError(f"an estimate must be {k} finite numbers, got shape={found.shape}")
+    return found
+
+
+def _clopper_pearson(counts: NDArray[np.int64], n: int, tail: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bounds of the probabilities behind counts of n, each missed with probability at most `tail`."""
+    from scipy import special
+
+    inner, upper = np.clip(counts, 1, n), np.clip(counts, 0, n - 1)
+    low = np.where(counts > 0, special.betaincinv(inner, n - inner + 1, tail), 0.0)
+    high = np.where(counts < n, special.betainccinv(upper + 1, n - upper, tail), 1.0)
+    return low, high
