@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "codebook": ("form", "Write a codebook for R, Stata or SPSS."),
     "compare": ("compare", "Say what changed between two collections."),
     "crosstab": ("crosstab", "Print how two answers go together."),
+    "fit": ("fit", "Fit a regression to randomised answers."),
     "heavy-hitters": ("heavy_hitters", "Find the frequent strings nobody listed."),
     "learn": ("learn", "Learn the next phase of a survey from those so far."),
     "combine": ("learn", "Print the estimates of all phases of a survey together."),

@@ -75,7 +75,7 @@ class PairLaw(SupportLaw):
 
     @abstractmethod
     def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return log P(report | a value that it does not support) of reports that support so many values, [n].
+        """Return log P(report | a value that it does not support) of reports by their number of supported values, [n].
 
         Of hashed reports given their public hash function.
         """

@@ -4,6 +4,7 @@ from .crosstabs import crosstab_page as crosstab_page
 from .designs import anchor_page as anchor_page, design_page as design_page, instrument_page as instrument_page
 from .estimates import estimate_page as estimate_page
 from .explorer import render_explorer as render_explorer, save_explorer as save_explorer
+from .fits import fit_page as fit_page
 from .html import render_fragment as render_fragment, render_html as render_html, save_html as save_html, sheet as sheet
 from .leakages import audit_page as audit_page, budgets_page as budgets_page, leakage_page as leakage_page
 from .page import Page as Page

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from deniable.core.outputs import write_text
 from deniable.report.colours import MAX_NUMBERS, OWN, STOPS, shade, text_on
 from deniable.report.page import (
+    CoefficientChart,
     HeatMap,
     IntervalChart,
     Limits,
@@ -194,7 +195,34 @@ def _map(part: HeatMap, _: _Axis) -> str:
     return _macro("heat", part, _map_view(part))
 
 
+@final
+@dataclass(frozen=True)
+class _Whisker:
+    """One coefficient: its texts, where it is drawn in percent of the width, and the directions without an end."""
+
+    cells: tuple[str, ...]
+    start: str
+    width: str
+    value: str
+    arrows: str
+
+
+def _coefficients(part: CoefficientChart, _: _Axis) -> str:
+    limits, rows = part.limits, []
+    for i in range(part.table.rows):
+        own = float(part.values[i])
+        low, high = (own if math.isnan(end[i]) else float(end[i]) for end in (part.lower, part.upper))
+        low, high = (0.0 if math.isnan(end) else end for end in (low, high))
+        start, stop = (float(_position(end, limits).removesuffix("%")) for end in (low, high))
+        value = "" if math.isnan(own) else _position(own, limits)
+        arrows = "←" * math.isinf(part.lower[i]) + "→" * math.isinf(part.upper[i])
+        cells = tuple(map(visible, part.table.cells(i)))
+        rows.append(_Whisker(cells, f"{start:.2f}%", f"{stop - start:.2f}%", value, arrows))
+    return _macro("coefficients", part.table.header, rows, _position(0.0, limits))
+
+
 RENDERERS: dict[type[Part], Callable[[Any, _Axis], str]] = {
+    CoefficientChart: _coefficients,
     Text: _text,
     Table: _table,
     IntervalChart: _chart,

@@ -209,6 +209,37 @@ class HeatMap(Part):
     is_narrow = False
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class CoefficientChart(Part):
+    """Coefficients with their intervals around a line at zero; an arrow stands for an end that is infinite.
+
+    Parameters
+    ----------
+    table : Table
+        Its rows, the name of a coefficient first.
+    values : float64[rows]
+        Coefficients; NaN where a coefficient is not determined.
+    lower, upper : float64[rows]
+        Ends of the intervals, perhaps infinite.
+    """
+
+    table: Table
+    values: Floats
+    lower: Floats
+    upper: Floats
+    is_narrow = False
+
+    @property
+    def limits(self) -> Limits:
+        """The range that holds zero and every finite number, with a margin for arrows."""
+        numbers = np.concatenate([self.values, self.lower, self.upper])
+        numbers = numbers[np.isfinite(numbers)]
+        low, high = float(numbers.min(initial=0.0)), float(numbers.max(initial=0.0))
+        margin = 0.08 * (high - low) or 1.0
+        return low - margin, high + margin
+
+
 HOLDER_ONLY = "For the holder of the answers only, not for publication"
 
 

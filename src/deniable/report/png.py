@@ -26,6 +26,7 @@ from deniable.errors import MissingExtraError
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
 from deniable.report.fonts import boxes_note, families_for, quiet
 from deniable.report.page import (
+    CoefficientChart,
     Floats,
     HeatMap,
     IntervalChart,
@@ -369,7 +370,32 @@ def _heat_map(chart: HeatMap, _: float) -> Drawing:
     return Drawing(paint, tall, over + 2 * _LINE, left + wide + 1.3)
 
 
+def _coefficients(chart: CoefficientChart, _: float) -> Drawing:
+    limits, rows = chart.limits, chart.table.rows
+    labels = [shorten(chart.table.cells(i)[0], _LABELS) for i in range(rows)]
+
+    def paint(axes: Axes) -> None:
+        y = np.arange(rows, dtype=np.float64)
+        axes.axvline(0.0, color="#8a8a8a", linewidth=1.0, zorder=1)
+        axes.grid(axis="x")
+        drawn = np.stack([np.clip(end, *limits) for end in (chart.lower, chart.upper)], axis=1)
+        _whiskers(axes, y, drawn, color=BLUE, linewidth=1.6)
+        _points(axes, y, chart.values, color=BLUE, marker="o", markersize=5.0)
+        for ends, infinite, marker in (
+            (drawn[:, 0], np.isneginf(chart.lower), "<"),
+            (drawn[:, 1], np.isposinf(chart.upper), ">"),
+        ):
+            _points(axes, y[infinite], ends[infinite], color=BLUE, marker=marker, markersize=6.0)
+        axes.set_ylim(rows - 0.5, -0.5)
+        axes.set_xlim(*limits)
+        axes.set_yticks(y, labels)
+        axes.set_xticks(ticks := axis_ticks(limits), [f"{tick:g}" for tick in ticks])
+
+    return Drawing(paint, _ROW * max(rows, 1), _AXIS)
+
+
 RENDERERS: dict[type[Part], Callable[[Any, float], Drawing]] = {
+    CoefficientChart: _coefficients,
     Text: _text,
     Table: _table,
     IntervalChart: _chart,

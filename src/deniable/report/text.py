@@ -11,7 +11,18 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Styled
 
-from deniable.report.page import Card, HeatMap, IntervalChart, Page, Part, Table, Text, shorten, visible
+from deniable.report.page import (
+    Card,
+    CoefficientChart,
+    HeatMap,
+    IntervalChart,
+    Page,
+    Part,
+    Table,
+    Text,
+    shorten,
+    visible,
+)
 
 MAX_ROWS = 50
 """Rows of one chart that a terminal lists."""
@@ -133,7 +144,12 @@ def _print_map(console: Console, part: HeatMap, room: _Room) -> None:
         print_line(console, "too many pairs for a table" + (f": {room.hints.map}" if room.hints.map else ""))
 
 
+def _print_coefficients(console: Console, part: CoefficientChart, _: _Room) -> None:
+    print_lines(console, table_lines(part.table, console.width))
+
+
 RENDERERS: dict[type[Part], Callable[[Console, Any, _Room], None]] = {
+    CoefficientChart: _print_coefficients,
     Text: _print_text,
     Table: _print_table,
     IntervalChart: _print_chart,

@@ -1,0 +1,57 @@
+"""`deniable fit`: text, JSON, a page and a picture of one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.files import write_reports
+from tests.cli.conftest import Run
+
+FORMULA = "smoker ~ age + C(region)"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    rng, n = np.random.default_rng(1), 2000
+    age, region = rng.normal(40, 10, n).round(1), rng.choice(["north", "south"], n)
+    yes = (rng.random(n) < 1 / (1 + np.exp(0.5 - 0.05 * (age - 40)))).astype(int)
+    survey = dn.Collection(dn.Schema((dn.Attribute("smoker", ("no", "yes")),)), dn.GRR(k=2, epsilon=2.0))
+    survey.save(tmp_path / "survey.json")
+    random = dn.SimulationRandomness(2)
+    write_reports(tmp_path / "reports.parquet", survey, [survey.randomize(yes[:, None], random)], random)
+    rows = "".join(f"{a},{b}\n" for a, b in zip(age, region, strict=True))
+    (tmp_path / "people.csv").write_text("age,region\n" + rows)
+    return [str(tmp_path / name) for name in ("survey.json", "reports.parquet", "people.csv")]
+
+
+def test_privacy_stands_before_every_number(run: Run, files: list[str], tmp_path: Path) -> None:
+    page, picture = tmp_path / "fit.html", tmp_path / "fit.png"
+    result: Any = run(
+        "fit", FORMULA, *files, "--effects", "--predict", "age=20:60", "--html", str(page), "--plot", str(picture)
+    )
+    text = " ".join(result.stdout.split())
+    assert text.index("are not protected") < text.index("Coefficients") < text.index("Predictions")
+    assert "The odds of 'yes' are 1.0" in text
+    assert page.read_text().index("are not protected") < page.read_text().index("<svg")
+    assert picture.stat().st_size > 10_000
+
+
+def test_json_has_the_statement_and_no_row_of_data(run: Run, files: list[str]) -> None:
+    found = json.loads(run("fit", FORMULA, *files, "--json").stdout)
+    assert found["format"] == "deniable fit"
+    assert "not protected" in found["privacy_statement"]
+    assert (found["rows"], found["dropped"], found["starts"]) == (2000, 0, 4)
+    assert [one["name"] for one in found["coefficients"]] == ["Intercept", "age", "C(region)[T.south]"]
+    assert abs(found["coefficients"][1]["value"] - 0.05) < 0.02
+
+
+def test_errors_are_one_line(run: Run, files: list[str]) -> None:
+    result = run("fit", "smoker ~ height", *files)
+    assert result.exit_code == 2
+    assert "got 'height'" in result.stderr

@@ -1,0 +1,37 @@
+"""Planned standard errors of coefficients against numbers by quadrature, and against fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.errors import InvalidParameterError
+from deniable.planning import coefficient_error, people_needed, usual_design
+
+PARAMS = (-1.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(("epsilon", "people"), [(0.5, 15_571), (1.0, 4_187), (2.0, 1_361), (4.0, 719), (32.0, 638)])
+def test_people_for_a_slope_of_a_normal_column(epsilon: float, people: int) -> None:
+    assert people_needed(dn.GRR(k=2, epsilon=epsilon), 0.1, PARAMS) == people
+
+
+def test_people_for_a_coin_need_more() -> None:
+    assert abs(people_needed(dn.GRR(k=2, epsilon=1.0), 0.1, PARAMS, column=2) - 14_904) <= 1
+
+
+def test_without_a_list_of_reports_they_are_simulated() -> None:
+    """Half of the functions from two values to two cells tell nothing: twice the people, within simulation error."""
+    listed = people_needed(dn.GRR(k=2, epsilon=1.0), 0.1, PARAMS)
+    hashed = people_needed(dn.CountMeanSketch(k=2, epsilon=1.0, m=2), 0.1, PARAMS)
+    assert dn.CountMeanSketch(k=2, epsilon=1.0, m=2).listed_likelihood() is None
+    assert 1.5 * listed < hashed < 2.6 * listed
+    sampled = people_needed(dn.SMP(sizes=(2, 3), epsilon=1.0), 0.1, PARAMS)
+    assert abs(sampled / (2 * listed) - 1) < 0.03
+
+
+def test_refuses_other_numbers_of_coefficients() -> None:
+    with pytest.raises(InvalidParameterError, match="must be 1 x 3 coefficients"):
+        coefficient_error(dn.GRR(k=2, epsilon=1.0), 100, [0.5, 0.5])
+    assert np.isclose(usual_design(2, 0).weights.sum(), 1.0)
