@@ -68,7 +68,8 @@ def main() -> None:
     for n in PEOPLE:
         for k in SIZES:
             for epsilon in EPSILONS:
-                start, runs = time.monotonic(), []
+                runs: list[dict[str, float]] = []
+                start = time.monotonic()
                 while len(runs) < options.runs and time.monotonic() - start < options.seconds:
                     runs.append(one_run(k, epsilon, n, len(runs)))
                 determined = sum(run["determined"] for run in runs)

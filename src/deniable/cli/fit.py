@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_outputs, print_result, verb
+from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AsJson, CollectionFile, Confidence, Html
 from deniable.errors import InvalidParameterError
 from deniable.survey.collection import Collection
@@ -44,7 +44,7 @@ class CovName(StrEnum):
     expected = "expected"
 
 
-@verb("fit")
+@command("fit")
 def fit(
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='As in R: "smoker ~ age + C(region)".')],
     survey: CollectionFile,

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.kernels import kernel
 from deniable.core.report_likelihood import ReportLikelihood
 from deniable.models.row_laws import NO_OUTCOME, Floats, RowLaw
 
@@ -149,6 +150,17 @@ class Problem(ABC):
         return scores if frequency is None else scores * frequency[rows, None]
 
 
+@kernel
+def weigh(columns: Floats, weights: Floats, grams: Floats) -> None:
+    """Add sum_i weights[i, q] x_i x_i' to grams[q, p, p], lower triangles only."""
+    for i in range(columns.shape[0]):
+        for q in range(weights.shape[1]):
+            for j in range(columns.shape[1]):
+                factor = weights[i, q] * columns[i, j]
+                for other in range(j + 1):
+                    grams[q, j, other] += factor * columns[i, other]
+
+
 def inverse(matrix: Floats) -> Floats:
     """Return the inverse of a matrix."""
     found: Floats = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
@@ -275,6 +287,9 @@ class MixtureProblem(Problem):
             for other_numbers, other, second_design, others in self._places[at:]:
                 right = None if second_design is None else self.designs[second_design][rows]
                 part = hessian[:, numbers, other_numbers]
+                if left is not None and left is right and own == other:
+                    self._assemble_own(part, left, matrix[own, own])
+                    continue
                 for row in range(part.shape[1]):
                     # Within a group only one half is summed up: the other half is the same.
                     first = row if own == other else 0
@@ -286,6 +301,18 @@ class MixtureProblem(Problem):
                     matrix[place, other.start + first * others : other.stop] = summed
         lower = np.tril_indices(self.size, -1)
         matrix[lower] = matrix.T[lower]
+
+    @staticmethod
+    def _assemble_own(part: Floats, columns: Floats, matrix: Floats) -> None:
+        """Write X' diag(v) X of every pair of linear predictors with the same design; each of them is symmetric."""
+        size, p = part.shape[1], columns.shape[1]
+        pairs = np.triu_indices(size)
+        grams = np.zeros((len(pairs[0]), p, p))
+        weigh(np.ascontiguousarray(columns), np.ascontiguousarray(part[:, pairs[0], pairs[1]]), grams)
+        upper = np.triu_indices(p, 1)
+        grams[:, upper[0], upper[1]] = grams[:, upper[1], upper[0]]
+        for gram, row, column in zip(grams, *pairs, strict=True):
+            matrix[row * p : (row + 1) * p, column * p : (column + 1) * p] = gram
 
     def _reparametrise(self, theta: Floats, own: slice, gradient: Floats, matrix: Floats) -> None:
         _, jacobian, bend = self.law.shared(theta[own])
