@@ -31,9 +31,39 @@ Messages name the argument, the bound and the value, and the record and attribut
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class DeniableError(Exception):
-    """Base of every error that `deniable` raises on purpose."""
+    """Base of every error that `deniable` raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with parameters as Python spells them.
+    parameters : tuple of str
+        The parameters that the message names and that a command spells otherwise, as ``target_error``, or as
+        ``anytime=True`` for a switch.
+
+    Examples
+    --------
+    >>> error = DeniableError("target_error must be in (0, 1)", parameters=("target_error",))
+    >>> error.spelled({"target_error": "--target-error"})
+    '--target-error must be in (0, 1)'
+    """
+
+    def __init__(self, message: str = "", *, parameters: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.parameters = parameters
+
+    def spelled(self, options: Mapping[str, str]) -> str:
+        """Return the message with the parameters that it names as these options; a single word is the same in both."""
+        message = str(self)
+        for parameter in self.parameters:
+            name, _, switch = parameter.partition("=")
+            if switch or "_" in name:
+                message = message.replace(parameter, options.get(name, parameter))
+        return message
 
 
 class InvalidParameterError(DeniableError, ValueError):

@@ -71,7 +71,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--oracle", "OUE"), "mechanism must be named to set oracle"),
         (
             ("--full-record", "--mechanism", "SMP"),
-            "full-record chooses the mechanism: leave out --mechanism",
+            "--full-record chooses the mechanism: leave it out",
         ),
         (("--hide-sampled-attribute", "--contributors", "3"), "contributors must be >= 20, got contributors=3"),
         (

@@ -9,7 +9,6 @@ import importlib
 import io
 import json
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -190,7 +189,7 @@ def _failures(interrupted: str, name: str) -> Iterator[None]:
     try:
         yield
     except DeniableError as error:
-        _fail(in_flags(str(error), name), BAD_INPUT)
+        _fail(error.spelled(_options(name)), BAD_INPUT)
     except KeyboardInterrupt:
         complete = ", ".join(map(str, _written))
         kept = f"{complete} is complete, nothing else was written" if _written else interrupted
@@ -208,19 +207,10 @@ def _fail(message: str, code: int) -> None:
     raise typer.Exit(code) from None
 
 
-def in_flags(message: str, command: str) -> str:
-    """Return a message of the library with a command's options as they are typed: `target_error` is --target-error.
-
-    A switch that is on, `allow_repeat=True`, is --allow-repeat.
-
-    Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.
-    """
-    for option in (max(one.opts, key=len) for one in _commands[command].params):
-        name = option.removeprefix("--").replace("-", "_")
-        message = re.sub(rf"(?<![\w'\"/.-]){name}=True\b", option, message)
-        if option.startswith("--") and "_" in name:
-            message = re.sub(rf"(?<![\w'\"/.-]){name}(?==| must )", option, message)
-    return message
+def _options(name: str) -> dict[str, str]:
+    """Return the options of a command by the names of their parameters in the library."""
+    spelled = (max(one.opts, key=len) for one in _commands[name].params)
+    return {option.removeprefix("--").replace("-", "_"): option for option in spelled if option.startswith("--")}
 
 
 def note(message: str) -> None:

@@ -13,6 +13,7 @@ from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_s
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.planning import default_mechanism, infeasibility, two_phases_text
+from deniable.planning.default import check_wishes
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -85,22 +86,12 @@ def collection(
         mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
+    wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled, "pairs": pairs}
+    check_wishes(mechanism, chosen, wishes)
     if mechanism is not None:
-        wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled, "pairs": pairs}
-        for wish in (name for name, wished in wishes.items() if wished):
-            raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
         result = Collection(questions, build_mechanism(mechanism, questions.sizes, epsilon, chosen), version, title)
-    elif chosen:
-        raise InvalidParameterError(f"mechanism must be named to set {', '.join(chosen)}: add --mechanism")
     else:
-        default = default_mechanism(
-            questions,
-            epsilon,
-            full_record=full_record,
-            hide_sampled_attribute=hide_sampled,
-            pairs=pairs,
-            contributors=contributors if hide_sampled else None,
-        )
+        default = default_mechanism(questions, epsilon, contributors=contributors if hide_sampled else None, **wishes)
         result = Collection(questions, default.mechanism, version, title)
     # Before anything is written: too few is known now.
     too_few = "" if contributors is None else infeasibility(result, contributors)

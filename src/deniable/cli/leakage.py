@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, check_outputs, command, in_flags, note, print_result, progress
+from deniable.cli._app import Report, check_outputs, command, note, print_result, progress
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
@@ -381,7 +381,9 @@ def _drafted(
 ) -> tuple[Schema, list[str]]:
     with open_answers(path, names, delimiter=delimiter) as reader:
         draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
-    left_out = [in_flags(warning, "leakage") for warning in draft.warnings if "left out" in warning]
+    left_out = [
+        warning.replace("max_categories=", "--max-categories=") for warning in draft.warnings if "left out" in warning
+    ]
     for name in (*(names or ()), *filter(None, [target])):
         reason = next((text for text in left_out if f"column {name!r}" in text), None)
         if reason is not None and (name == target or "single answer" not in reason):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.cells import cell_len
 
-from deniable.cli._app import check_output, command, console, in_flags, note, progress, writing
+from deniable.cli._app import check_output, command, console, note, progress, writing
 from deniable.cli._options import Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
@@ -52,7 +52,7 @@ def schema(
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
     for warning in draft.warnings:
-        note(f"warning: {in_flags(warning, 'schema')}")
+        note(f"warning: {warning.replace('max_categories=', '--max-categories=')}")
     if tidy is not None:
         note(f"wrote {tidy}: {changed:,} cells are spelled otherwise; the schema is of these answers")
         return

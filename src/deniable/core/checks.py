@@ -29,11 +29,11 @@ MAX_COUNTERS = 1 << 28
 def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
     """Return the value as int, or raise InvalidParameterError naming the bound."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameterError(f"{name} must be an integer, got {name}={value!r}")
+        raise InvalidParameterError(f"{name} must be an integer, got {name}={value!r}", parameters=(name,))
     if value < minimum:
-        raise InvalidParameterError(f"{name} must be >= {minimum}, got {name}={value}")
+        raise InvalidParameterError(f"{name} must be >= {minimum}, got {name}={value}", parameters=(name,))
     if maximum is not None and value > maximum:
-        raise InvalidParameterError(f"{name} must be <= {maximum}, got {name}={value}")
+        raise InvalidParameterError(f"{name} must be <= {maximum}, got {name}={value}", parameters=(name,))
     return int(value)
 
 
@@ -56,10 +56,10 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
     """Return a probability in [0, 1], or in (0, 1) if `open_interval`."""
     bounds = "(0, 1)" if open_interval else "[0, 1]"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidParameterError(f"{name} must be a number in {bounds}, got {name}={value!r}")
+        raise InvalidParameterError(f"{name} must be a number in {bounds}, got {name}={value!r}", parameters=(name,))
     inside = 0 < value < 1 if open_interval else 0 <= value <= 1
     if not inside:
-        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={value}")
+        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={value}", parameters=(name,))
     return float(value)
 
 

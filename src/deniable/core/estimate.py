@@ -512,17 +512,25 @@ class Estimate(Questions, Shown):
         self, alpha: float, target: Target, malicious: float, planned: int | None
     ) -> tuple[Floats, Floats]:
         if malicious:
-            raise InvalidParameterError("malicious and anytime exclude each other: no interval is known for both")
+            raise InvalidParameterError(
+                "malicious and anytime=True exclude each other: no interval is known for both",
+                parameters=("anytime=True",),
+            )
         if planned is None:
             raise InvalidParameterError(
-                "planned must say how many contributors were planned before the first look, for anytime=True"
+                "planned must say how many contributors were planned before the first look, for anytime=True",
+                parameters=("anytime=True",),
             )
         planned = checked_integer("planned", planned, 1)
         if target != "population":
-            raise NoIntervalError('an interval for anytime=True is known for the population only: target="population"')
+            raise NoIntervalError(
+                'an interval for anytime=True is known for the population only: target="population"',
+                parameters=("anytime=True",),
+            )
         if self.support is None:
             raise NoIntervalError(
-                "no interval for anytime=True is known: of these reports no single count has a known law"
+                "no interval for anytime=True is known: of these reports no single count has a known law",
+                parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy
 

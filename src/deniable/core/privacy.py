@@ -333,7 +333,8 @@ class Guarantee:
         if math.isinf(self.epsilon) or exact(self.epsilon) > limit:
             raise PrivacyLimitError(
                 f"epsilon must be <= {name}={maximum}, this guarantee has epsilon = {bound_text(self.epsilon)}; "
-                "nothing was randomised: ask for a collection of a smaller epsilon"
+                "nothing was randomised: ask for a collection of a smaller epsilon",
+                parameters=(name,),
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     large = isinstance(value, Rational) or any(map(str.isdigit, str(value)[:_SHOWN]))
     bound = f" below 2^1023 in size and of at most {MAX_DIGITS} digits" if large else ""
-    raise InvalidParameterError(f"{name} must be a finite number{bound}, got {name}={shown}")
+    raise InvalidParameterError(f"{name} must be a finite number{bound}, got {name}={shown}", parameters=(name,))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -97,10 +97,10 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
     number = epsilon if isinstance(epsilon, BudgetShare) else exact(epsilon, name)
     shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
     if number <= 0:
-        raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}")
+        raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}", parameters=(name,))
     # As floats: half of 2e-6, as it is spent, is less than a millionth by less than a float can tell.
     if number > EPSILON_MAX or float(number) < float(EPSILON_MIN):
-        raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}")
+        raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}", parameters=(name,))
     return number if isinstance(number, BudgetShare) or exact(float(number)) != number else float(number)
 
 

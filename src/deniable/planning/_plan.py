@@ -98,7 +98,9 @@ def plan(
     domains = checked_sizes(sizes)
     budget = checked_epsilon(epsilon)
     if contributors is None and target_error is None:
-        raise InvalidParameterError("contributors or target_error must be given, got neither")
+        raise InvalidParameterError(
+            "contributors or target_error must be given, got neither", parameters=("target_error",)
+        )
     if contributors is not None:
         contributors = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
     if target_error is not None:
@@ -147,7 +149,9 @@ def _bound(
     """Return the price of the bound that is given, or that a pilot finds at best."""
     if len(sizes) != 1:
         name = "max_frequency" if at_most is not None else "pilot"
-        raise InvalidParameterError(f"{name} must be left out for several attributes, got {len(sizes)}")
+        raise InvalidParameterError(
+            f"{name} must be left out for several attributes, got {len(sizes)}", parameters=(name,)
+        )
     if at_most is None:
         at_most = least_bound(OCMS(sizes[0], epsilon), pilot, confidence)
     return bound_price(sizes[0], epsilon, n - pilot, at_most)

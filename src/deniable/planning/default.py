@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,7 +122,9 @@ def default_mechanism(
         return choice if any(wishes.values()) else _of_means(choice, schema)
     for wish, wished in wishes.items():
         if wished:
-            raise InvalidParameterError(f"{wish}=True is about collections of several attributes: leave it out")
+            raise InvalidParameterError(
+                f"{wish}=True is about collections of several attributes: leave it out", parameters=(f"{wish}=True",)
+            )
     if schema.is_text:
         return MechanismChoice(mechanism_for(HeavyHitters.name, sizes, epsilon), "it finds frequent open text")
     if not schema.attributes[0].question_kind.listed:
@@ -203,13 +205,36 @@ def collection(
     """
     wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute, "pairs": pairs}
     checked_schema(schema)
+    check_wishes(mechanism, settings, wishes)
     if mechanism is None:
-        if settings:
-            raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")
         choice = default_mechanism(schema, epsilon, contributors=contributors, **wishes)
         phases = f"; this is phase one of {choice.phase_two}" if choice.phase_two else ""
         return Collection(schema, choice.mechanism, version, title, reason=choice.reason + phases)
+    return Collection(schema, mechanism_for(mechanism, schema.sizes, epsilon, settings), version, title)
+
+
+def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Mapping[str, bool]) -> None:
+    """Refuse wishes about the default if a mechanism is named, and settings if none is.
+
+    Raises
+    ------
+    InvalidParameterError
+        If settings or wishes have nothing to decide.
+
+    Examples
+    --------
+    >>> check_wishes("SPL", {"oracle": "OUE"}, {"full_record": False})
+    >>> check_wishes("SPL", {}, {"full_record": True})
+    Traceback (most recent call last):
+    ...
+    deniable.errors.InvalidParameterError: full_record chooses the mechanism: leave it out, or mechanism='SPL'
+    """
+    if mechanism is None:
+        if settings:
+            raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")
+        return
     for wish, wished in wishes.items():
         if wished:
-            raise InvalidParameterError(f"{wish} chooses the mechanism: leave it out, or mechanism={mechanism!r}")
-    return Collection(schema, mechanism_for(mechanism, schema.sizes, epsilon, settings), version, title)
+            raise InvalidParameterError(
+                f"{wish} chooses the mechanism: leave it out, or mechanism={mechanism!r}", parameters=(wish,)
+            )

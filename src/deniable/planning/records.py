@@ -122,7 +122,10 @@ def records_default(
     if pairs:
         if full_record or hide_sampled_attribute:
             wish = "full_record" if full_record else "hide_sampled_attribute"
-            raise InvalidParameterError(f"pairs and {wish}=True exclude each other: who reports a pair shows which")
+            raise InvalidParameterError(
+                f"pairs and {wish}=True exclude each other: who reports a pair shows which",
+                parameters=(f"{wish}=True",),
+            )
         return paired_default(domains, budget)
     split = SPLIT[:1] if full_record else SPLIT
     if hide_sampled_attribute:

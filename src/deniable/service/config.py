@@ -145,7 +145,9 @@ def read_configuration(
     for origin in found.page_origin:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
-            raise InvalidParameterError(f"page_origin must be an origin as https://example.org, got {origin!r}")
+            raise InvalidParameterError(
+                f"page_origin must be an origin as https://example.org, got {origin!r}", parameters=("page_origin",)
+            )
     return found
 
 

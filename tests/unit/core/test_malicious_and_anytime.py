@@ -174,7 +174,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
         (r"malicious must be a fraction", {"malicious": -0.1}),
         ("planned must say how many", {"anytime": True, "target": "population"}),
         ("planned must be", {"anytime": True, "target": "population", "planned": 0}),
-        ("malicious and anytime exclude each other", {"anytime": True, "malicious": 0.1, "planned": 4}),
+        ("malicious and anytime=True exclude each other", {"anytime": True, "malicious": 0.1, "planned": 4}),
     ):
         with pytest.raises(InvalidParameterError, match=wrong):
             estimate.interval(**options)

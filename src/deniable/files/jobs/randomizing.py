@@ -178,7 +178,10 @@ def randomize_file(
     def refuse(found: Spending) -> list[str]:
         messages = list(_spent_again(Path(answers), found))
         if messages and not allow_repeat:
-            raise AlreadyRandomizedError(f"{'; '.join(messages)}; to do it nevertheless, say so with allow_repeat=True")
+            raise AlreadyRandomizedError(
+                f"{'; '.join(messages)}; to do it nevertheless, say so with allow_repeat=True",
+                parameters=("allow_repeat=True",),
+            )
         if max_epsilon is not None:
             found.require(max_epsilon)
         return messages

@@ -103,7 +103,8 @@ class Spending:
             raise PrivacyLimitError(
                 f"epsilon of all collections of these answers must be <= {name}={maximum}, got {self.bound}{more}; "
                 f"spent before: {self.listed}; nothing was randomised: ask for a collection of a smaller epsilon, or "
-                "accept a larger total"
+                "accept a larger total",
+                parameters=(name,),
             )
 
     def to_dict(self) -> dict[str, Any]:

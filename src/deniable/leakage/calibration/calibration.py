@@ -339,7 +339,7 @@ def checked_cap(name: str, cap: EpsilonLike) -> float:
     """Return a cap as float, or raise InvalidParameterError unless it is positive and finite."""
     value = float(exact(cap, name))
     if not value > 0:
-        raise InvalidParameterError(f"{name} must be > 0, got {name}={value}")
+        raise InvalidParameterError(f"{name} must be > 0, got {name}={value}", parameters=(name,))
     return value
 
 

@@ -180,11 +180,16 @@ def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | F
         raise InvalidParameterError(f'mode must be "l2" or "mse", got mode={mode!r}')
     if mode == "l2":
         if max_frequency is not None:
-            raise InvalidParameterError(f'max_frequency belongs to mode="mse", got max_frequency={max_frequency!r}')
+            raise InvalidParameterError(
+                f'max_frequency belongs to mode="mse", got max_frequency={max_frequency!r}',
+                parameters=("max_frequency",),
+            )
         return Objective.mean(k, epsilon)
     bound = Fraction(1) if max_frequency is None else exact(max_frequency, "max_frequency")
     if not 0 <= bound <= 1:
-        raise InvalidParameterError(f"max_frequency must be in [0, 1], got max_frequency={max_frequency}")
+        raise InvalidParameterError(
+            f"max_frequency must be in [0, 1], got max_frequency={max_frequency}", parameters=("max_frequency",)
+        )
     return Objective.worst_case(bound, epsilon)
 
 

@@ -116,7 +116,8 @@ def deal_file(
                 message += " (interrupted: if that directory did not appear, nobody has a share of it)"
             if not allow_repeat:
                 raise AlreadyRandomizedError(
-                    f"{message}; make a new collection, or deal it again with allow_repeat=True"
+                    f"{message}; make a new collection, or deal it again with allow_repeat=True",
+                    parameters=("allow_repeat=True",),
                 )
             warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
 
