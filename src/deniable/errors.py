@@ -31,7 +31,10 @@ Messages name the argument, the bound and the value, and the record and attribut
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class DeniableError(Exception):

@@ -86,6 +86,15 @@ def write_codebook(collection: Collection, path: Path) -> None:
         If the path has another ending.
     MissingExtraError
         If pyreadstat is not installed, for Stata and SPSS.
+
+    Examples
+    --------
+    >>> import deniable, pathlib, tempfile
+    >>> schema = deniable.Schema([deniable.Attribute("smokes", ["no", "yes"])])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "codebook.csv"
+    >>> write_codebook(deniable.collection(schema, 1), path)
+    >>> print(path.read_text().splitlines()[2])
+    smokes,smokes,1,yes
     """
     if path.suffix not in SUFFIXES:
         raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES)}, got output={path}")

@@ -151,6 +151,21 @@ def read_xlsform(path: Path) -> XLSForm:
     InvalidInputError
         If garbling of a question cannot be mapped exactly, naming every row: importing it without its noise, or with
         other noise, would break the promise that the form makes.
+
+    Examples
+    --------
+    >>> import openpyxl, tempfile
+    >>> book = openpyxl.Workbook()
+    >>> book.active.title = "survey"
+    >>> for row in (["type", "name", "label"], ["select_one yn", "smokes", "Do you smoke?"]):
+    ...     book["survey"].append(row)
+    >>> choices = book.create_sheet("choices")
+    >>> for row in (["list_name", "name", "label"], ["yn", "no", "No"], ["yn", "yes", "Yes"]):
+    ...     choices.append(row)
+    >>> path = Path(tempfile.mkdtemp()) / "form.xlsx"
+    >>> book.save(path)
+    >>> [one.name for one in read_xlsform(path).attributes]
+    ['smokes']
     """
     sheets = _sheets(Path(path))
     settings = next(iter(sheets.get("settings", [])), (0, {}))[1]
