@@ -140,6 +140,10 @@ def _reports(collection: str, aggregate: str, answers: str = "answers.csv") -> N
     )
 
 
+def _mechanism_of_mine() -> None:
+    Path("mine.py").write_text(_code("docs/comparing.md", "py"))
+
+
 def _asked(*columns: str, collection: str = "survey.json", aggregate: str = "all.aggregate", options: str = "") -> None:
     _questionnaire(*columns, name=f"{collection}.schema")
     _run(f"deniable collection --schema {collection}.schema --epsilon 2 {options} -o {collection}")
@@ -285,7 +289,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
-    ("docs/comparing.md", 0): lambda: Path("mine.py").write_text(_code("docs/comparing.md", "py")),
+    ("docs/comparing.md", 0): _mechanism_of_mine,
     ("docs/forms.md", 0): lambda: _form("form.xlsx"),
     ("docs/forms.md", 1): lambda: _asked("stars"),
     ("docs/r.md", 0): lambda: _asked("stars"),
