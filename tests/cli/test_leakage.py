@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -464,7 +465,11 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
         (("absent.json",), "absent.json"),
     ],
 )
-def test_audit_refuses_bad_input(run: Run, options: tuple[str, ...], says: str) -> None:
+def test_audit_refuses_bad_input(
+    run: Run, options: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Importing a user's module may cache it; the command itself must leave no file.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     collection(run, "SMP")
     Path("clients.py").write_text(CLIENTS)
     Path("bad.py").write_text("def :")

@@ -98,8 +98,11 @@ def test_supports_shifted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         RandomizedResponse, "supports", lambda self, reports, values: honest(self, (reports + 1) % 3, values)
     )
-    with _broken("supports_follow_the_channel"):
+    # Likelihoods are made of supports, so that their law is the first to fail.
+    with _broken("reports_have_a_likelihood"):
         check_mechanism(GRR3)
+    with pytest.raises(AssertionError):
+        laws.supports_follow_the_channel(GRR3)
 
 
 def test_covariance_of_independent_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,7 @@ ALLOWED = {
     "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
     "leakage/prior/correlation.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/correlation.py: isinstance(release, bool)": "a budget or more",
+    "research/comparison/comparing.py: getattr(module, name, None)": "what a user's file may lack",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
     "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
 }

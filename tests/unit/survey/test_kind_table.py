@@ -26,8 +26,12 @@ KEYS = {field.name for field in dataclasses.fields(Attribute)}
 """Keys of documents: a kind with such a name can be told from its key only where it is compared."""
 
 
-ELSEWHERE = {("checks.py", "text")}
-"""The kind of an array's type."""
+ELSEWHERE = {
+    ("checks.py", "text"),
+    *(("xlsform.py", name) for name in ("numeric", "multiple")),
+    *((f"{name}.py", "ordered") for name in ("predicting", "fitted", "summary", "building", "fit")),
+}
+"""The kind of an array's type, questions of a form which say so themselves, and the ordered logit, which is a model."""
 
 
 # ---------------------------------------------------------------------- two tables, one list

@@ -48,9 +48,9 @@ class Candidate(ABC):
     def estimates(self, answers: Sequence[Answers], seeds: Sequence[int]) -> Floats:
         """Return float64[runs, k]: for each run, estimated frequencies from these answers with this seed."""
 
+    @abstractmethod
     def laws(self) -> str:
         """Return which law the mechanism breaks, "hold" if its reports show none, "" if nobody looked."""
-        return ""
 
 
 @final
@@ -60,6 +60,9 @@ class OwnMechanism(Candidate):
     def __init__(self, name: str, k: int, epsilon: float) -> None:
         super().__init__(f"deniable/{name}")
         self._mechanism = mechanism(name, k=k, epsilon=epsilon)
+
+    def laws(self) -> str:
+        return ""
 
     def estimates(self, answers: Sequence[Answers], seeds: Sequence[int]) -> Floats:
         found = []
@@ -106,6 +109,9 @@ class Peer(Candidate):
             raise InvalidParameterError(
                 f"mechanism of {self._peer} must be one of {', '.join(PEERS[self._peer][1])}, got {self._mechanism!r}"
             )
+
+    def laws(self) -> str:
+        return ""
 
     def estimates(self, answers: Sequence[Answers], seeds: Sequence[int]) -> Floats:
         request = {
