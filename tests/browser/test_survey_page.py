@@ -499,7 +499,7 @@ def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey:
         go_on(page)
         fine("review")
         page.check("input[name=agree]")
-        survey.failures, survey.retry_after = [503, 410], "60"
+        survey.failures, survey.retry_after = [503, 410], "40"
         context.set_offline(True)
         page.evaluate("globalThis.held = true")
         go_on(page)
