@@ -1,8 +1,9 @@
 """`check_foreign`: laws of local differential privacy for a mechanism of another library, known by its two functions.
 
-Such a mechanism has no channel to enumerate, so its reports are drawn and counted. Bounds are exact (Clopper and
-Pearson) and hold together: a correct mechanism breaks a law with probability 10^-6. A mechanism that breaks the budget
-by little, or whose reports hardly ever repeat, can pass.
+Such a mechanism has no channel to enumerate, so its reports are drawn and counted. Bounds of counts are exact (Clopper
+and Pearson) and hold together with a failure probability of 10^-6. That of `unbiased` is approximate: Student's t over
+batches, with an allowance for rare reports that is not proven. A mechanism that breaks the budget by little, or whose
+reports hardly ever repeat, can pass.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from deniable.core.checks import checked_integer
 from deniable.errors import BrokenLawError, InvalidParameterError
 
 FAILURE = 1e-6
-"""Probability with which a correct mechanism breaks one of the laws."""
+"""Probability with which a correct mechanism breaks one of the laws; for `unbiased` an approximation."""
 
 _BATCHES = 200
 """Batches of reports whose estimates are averaged."""
