@@ -48,7 +48,7 @@ def _privacy(r: Results) -> list[Contradiction]:
             "server does not collude by assumption (4.5.1)",
         ),
         Contradiction(
-            "Theorem 2, for 2 <= m < n - 1 colluders",
+            "Theorem 2: a report is epsilon-private by (20) beside the truthfulness of m colluders; for 2 <= m < n - 1",
             "n = 4, m = 2, p = .6, rho = -2/3; exact, every deal listed",
             f"printed {number_of(lies, 'Theorem 2', '.3f')}, true {number_of(lies, 'truth', '.3f')}: it takes the chance "
             "that one's peer colludes before the colluders' reports are known",
@@ -140,14 +140,15 @@ def _underperforming(r: Results) -> list[Contradiction]:
             '"R is less than 3%, indicating JRR outperforms RR" for more than 97% of the shares (5.3.5)',
             f"n = 1,000, {same}",
             f"R is {wide[0]}, {wide[1]} and {wide[2]} at epsilon .01, .1 and 1",
-            f"the same: at JRR's own p it is {number_of(small, 'R', '.2%')}, and {number_of(small, 'R in whole counts', '.2%')} "
+            "that R, too, shows the correlation alone: against RR at JRR's own p it is "
+            f"{number_of(small, 'R', '.2%')}, and {number_of(small, 'R in whole counts', '.2%')} "
             "in whole counts",
         ),
         Contradiction(
             'R "is not affected by" epsilon (5.3.5)',
-            f"n = 10,000, {same}",
-            f"from {traced(min(at_same), '.0%')} to {traced(max(at_same), '.0%')}",
-            f"the same: at JRR's own p it is {number_of(own, 'R', '.2%')} for every epsilon",
+            f"n = 10,000, epsilon .001 to 1, {same}",
+            f"it falls from {traced(max(at_same), '.0%')} to {traced(min(at_same), '.0%')}",
+            f"that it is 1/sqrt(n), as 4.4 derives: at JRR's own p it is {number_of(own, 'R', '.2%')} for every epsilon",
         ),
     ]
 
@@ -188,7 +189,7 @@ def _data(r: Results) -> list[Contradiction]:
         Contradiction(
             "ARE (29) where everybody holds a 1, as in figures 3(d) to 3(f)",
             "share of ones 1; exact",
-            "a division by the number of zeros, of which there are none",
+            f"it divides by the number of people who hold a value, and nobody holds a {setting(0)}: undefined",
             "that values which nobody holds were left out, as they are here",
         ),
         Contradiction(
