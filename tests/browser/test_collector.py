@@ -73,7 +73,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         collector.refresh()
         page = logged_in(here, open_page)
         page.click("text=smoking")
-        page.wait_for_selector("text=There is no estimate yet")
+        page.wait_for_selector("text=No reports yet")
         pictured(page, "dashboard-empty")
         accessible(page)
 
@@ -106,7 +106,8 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         shown(page, me("GET", "/surveys/smoking/results.json").json)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         pictured(page, "dashboard-narrow")
-        assert "at this pace" in page.inner_text(".progress")
+        # A pace is known from two days on.
+        assert "A forecast needs 30 reports on two days." in page.inner_text(".side")
         accessible(page)
 
         collector.surveys.close("smoking", now=True)
@@ -118,7 +119,16 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         shown(page, closed)
         pictured(page, "dashboard-closed")
         # Nobody comes any more, at whatever pace.
-        assert re.fullmatch(r"±[0-9.]+ points. That is 1.96 .*", page.inner_text(".progress"))
+        assert re.fullmatch(r"Single-choice results are within ±[0-9.]+ points\.", page.inner_text(".progress"))
+        # The first result is read without a scroll, and what it rests on by a tap.
+        page.set_viewport_size({"width": 1200, "height": 800})
+        assert page.locator(".finding").first.bounding_box()["y"] > 0  # type: ignore[index]
+        assert page.evaluate("document.querySelector('.finding').getBoundingClientRect().bottom") <= 800
+        assert "epsilon" not in page.inner_text("main").lower()
+        for details in page.locator("details").all():
+            details.locator("summary").first.click()
+        accessible(page)
+        page.emulate_media(color_scheme="dark")
         accessible(page)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import segno
 from typer.testing import CliRunner
 
 from deniable import SPL
@@ -254,7 +255,7 @@ def test_while_a_survey_is_open_intervals_hold_at_every_look_or_are_not_drawn(tm
         me = logged_in(here)
         # Before the first batch there is no estimate, and the page says why.
         text = me("GET", "/surveys/smoking").content.decode()
-        assert "There is no estimate yet" in text
+        assert "No reports yet" in text
         assert "epsilon = 2" in text
         assert me("GET", "/surveys/smoking/report.html").problem == "not-found"
         Caller(here.public).post(body(100))
@@ -280,7 +281,26 @@ def test_progress_says_how_far_off_and_when(here: Running) -> None:
     progress = found["progress"]
     assert progress["points_now"] == pytest.approx(100 * 1.96 * worst, abs=0.01)
     assert progress["points_planned"] == pytest.approx(progress["points_now"] * np.sqrt(201 / 500), abs=0.01)
-    assert (progress["per_day"], progress["days_left"]) == (201.0, 2)
+    # A pace is known from two days on.
+    assert (progress["per_day"], progress["days_left"], progress["n_at_close"]) == (None, None, None)
+
+
+def test_a_forecast_waits_for_thirty_reports_on_two_days(tmp_path: Path) -> None:
+    clock = Clock()
+    with collecting(sqlite(tmp_path), clock=clock) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys)
+        collector.refresh()
+        forecasts = []
+        for start, n in ((0, 60), (100, 40)):
+            Caller(here.public).post(body(n, start))
+            collector.drain()
+            collector.refresh()
+            forecasts.append(logged_in(here)("GET", "/surveys/smoking/results.json").json["progress"]["days_left"])
+            clock.move(days=1)
+        # 100 reports in two days, 400 to go: eight days.
+        assert forecasts == [None, 8]
 
 
 def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Path) -> None:
@@ -312,6 +332,28 @@ def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Pa
         assert not drawn["stars"]
         assert drawn["devices: phone"]
         assert me("GET", "/surveys/mixed").status == 200
+
+
+def test_people_who_come_without_a_link_read_a_page(here: Running) -> None:
+    for path, status, words in (("/", 200, "for surveys"), ("/s/none", 404, "no survey at this address")):
+        answer = Caller(here.public)("GET", path)
+        assert (answer.status, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert words in answer.content.decode()
+    answer = logged_in(here)("GET", "/surveys/none")
+    assert answer.status == 404
+    assert "There is no survey of this name" in answer.content.decode()
+
+
+def test_the_link_is_whole_and_its_code_is_a_picture_of_it(here: Running) -> None:
+    me = logged_in(here)
+    link = here.public + here.collector.surveys.status("smoking")["link"]
+    assert link in me("GET", "/surveys/smoking").content.decode()
+    answer = me("GET", "/surveys/smoking/link.svg")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    drawn = io.BytesIO()
+    segno.make_qr(link, error="m").save(drawn, kind="svg", scale=8, light="#fff", xmldecl=False)
+    assert answer.content == drawn.getvalue()
+    assert Caller(here.admin)("GET", "/surveys/smoking/link.svg").problem == "login"
 
 
 def test_two_attributes_and_strange_labels_are_shown_as_text(tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
+import math
 from datetime import datetime, timedelta
 from typing import Any
 
+import segno
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -20,18 +23,20 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from deniable.core.documents import Document
+from deniable.core.privacy import odds_text
 from deniable.errors import DeniableError, StoreError
 from deniable.report import render_fragment, render_html, sheet
 from deniable.service.admin_accounts import AccountEndpoints, check_origin, html, read
 from deniable.service.auth import Analyst
 from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.control import perform
+from deniable.service.findings import axis_ticks, axis_top, drawn
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
 from deniable.service.middleware import SecurityMiddleware
 from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
-from deniable.service.results import Results, results
+from deniable.service.results import Results, found, results as read_results
 from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
@@ -46,14 +51,19 @@ class Act(Document):
 
 
 def admin_app(
-    collector: Collector, trusted: tuple[Network, ...], hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost"})
+    collector: Collector,
+    trusted: tuple[Network, ...],
+    hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost"}),
+    public_url: str = "",
 ) -> ASGIApp:
     """Return the application of the admin port, which answers only to names that are its own.
+
+    `public_url` is what contributors' links begin with; without it they are shown from their path on.
 
     A page elsewhere whose name is made to lead here could otherwise read what an analyst may.
     """
     people = AccountEndpoints(collector, trusted)
-    desk = _AdminEndpoints(collector, people)
+    desk = _AdminEndpoints(collector, people, public_url)
     app = Starlette(
         routes=[
             Route("/", desk.home),
@@ -69,6 +79,7 @@ def admin_app(
             Route("/surveys/{slug}/results.json", desk.results_json),
             Route("/surveys/{slug}/results.csv", desk.results_csv),
             Route("/surveys/{slug}/report.html", desk.report),
+            Route("/surveys/{slug}/link.svg", desk.code),
             Route("/surveys/{slug}/aggregate", desk.aggregate),
             Route("/surveys/{slug}/{act}", desk.act, methods=["POST"]),
             Route("/metrics", desk.metrics),
@@ -88,8 +99,8 @@ def admin_app(
 class _AdminEndpoints:
     """What analysts and owners ask for."""
 
-    def __init__(self, collector: Collector, people: AccountEndpoints) -> None:
-        self._collector, self._people = collector, people
+    def __init__(self, collector: Collector, people: AccountEndpoints, public_url: str) -> None:
+        self._collector, self._people, self._public_url = collector, people, public_url
         self._looked: dict[tuple[str, str], datetime] = {}
 
     async def store_error(self, _: Request, error: Exception) -> Response:
@@ -131,37 +142,49 @@ class _AdminEndpoints:
             (held for held in self._collector.all_held() if who.may(held.row.slug)),
             key=lambda held: (held.row.slug, held.row.position),
         )
-        listed = [(held.row, held.survey.collection.title) for held in surveys]
+        listed = [(held.row, held.survey) for held in surveys]
         return html(render_template("surveys.html", surveys=listed, who=who))
 
     async def dashboard(self, request: Request) -> Response:
         who = await self._people.page_reader(request)
         if who is None:
             return RedirectResponse("/login", 303)
-        held = self._held(request, who)
+        held = self._collector.of_slug(request.path_params["slug"])
+        if held is None or not who.may(held.row.slug):
+            return html(render_template("unknown.html"), 404)
         await self._look(who, held)
-        found, owner = await self._results(held), who.changes
+        results, owner = await self._results(held), who.changes
         # What is not released yet concerns those who can pause the survey.
         alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
-        page = await run_in_threadpool(found.page)
+        page = await run_in_threadpool(results.page)
+        said = await run_in_threadpool(found, held, self._collector.store, results)
+        guarantee = held.survey.collection.privacy()
         shown = render_template(
             "dashboard.html",
             title=held.survey.collection.title or held.row.slug,
-            data=found.data,
-            link=link_path(held.row.slug, held.survey),
+            language=next(iter(held.survey.page.languages)),
+            data=results.data,
+            findings=said,
+            top=axis_top(said),
+            drawn=drawn,
+            ticks=axis_ticks(axis_top(said)),
+            batch=held.survey.page.min_batch,
+            link=self._public_url + link_path(held.row.slug, held.survey),
+            coded=bool(self._public_url),
             owner=owner,
-            off_plan=alarm or found.data["off_plan"],
-            counted=held.row.n if owner else found.data["n"],
+            off_plan=alarm or results.data["off_plan"],
+            counted=held.row.n if owner else results.data["n"],
             step=self._collector.surveys.while_open,
             fragment=None if page is None else render_fragment(page),
-            guarantee=str(held.survey.collection.privacy()).splitlines(),
+            factor=odds_text(guarantee.epsilon) if math.isfinite(guarantee.epsilon) else "",
+            guarantee=str(guarantee).splitlines(),
         )
         return html(shown)
 
     # ---------------------------------------------------------------- data
 
     async def _results(self, held: SurveySnapshot) -> Results:
-        return await run_in_threadpool(results, held, self._collector.store, self._collector.clock)
+        return await run_in_threadpool(read_results, held, self._collector.store, self._collector.clock)
 
     async def results_json(self, request: Request) -> Response:
         downloaded = "authorization" in request.headers or "download" in request.query_params
@@ -184,6 +207,16 @@ class _AdminEndpoints:
         if page is None:
             raise Problem("not-found", "there is no estimate yet")
         return _download(render_html(page).encode(), "text/html; charset=utf-8", f"{held.row.slug}.html")
+
+    async def code(self, request: Request) -> Response:
+        """Return the link as a QR code, black on white in every colour scheme, as cameras need it."""
+        held = await self._read(request)
+        if not self._public_url:
+            raise Problem("not-found", "the public address is not known: set public_url")
+        drawing = io.BytesIO()
+        link = self._public_url + link_path(held.row.slug, held.survey)
+        segno.make_qr(link, error="m").save(drawing, kind="svg", scale=8, light="#fff", xmldecl=False)
+        return Response(drawing.getvalue(), headers={"Cache-Control": "no-store"}, media_type="image/svg+xml")
 
     async def aggregate(self, request: Request) -> Response:
         held = await self._read(request, "aggregate")

@@ -260,9 +260,9 @@ def check_origin(request: Request) -> None:
         raise Problem("not-allowed", "the request must come from a page of this address")
 
 
-def html(text: str) -> Response:
+def html(text: str, status: int = 200) -> Response:
     """Return a page that nobody keeps."""
-    return Response(text, headers={"Cache-Control": "no-store"}, media_type="text/html; charset=utf-8")
+    return Response(text, status, headers={"Cache-Control": "no-store"}, media_type="text/html; charset=utf-8")
 
 
 def _logged_out() -> Response:

@@ -64,6 +64,9 @@ class Configuration(Document):
         ``sqlite:PATH`` or ``postgresql://...``.
     public, admin : str
         Where the two ports listen, ``HOST:PORT``; port 0 takes a free one.
+    public_url : str
+        Address of the public port as contributors type it, such as https://survey.example.org: links and QR codes begin
+        with it. By default the port's own address, if that is on this machine.
     page_origin : list of str
         Origins that host survey pages besides the collector.
     trusted_proxies : list of str
@@ -83,6 +86,7 @@ class Configuration(Document):
     database: str = "sqlite:deniable.db"
     public: str = "127.0.0.1:8080"
     admin: str = "127.0.0.1:8081"
+    public_url: str = ""
     page_origin: list[str] = Field(default_factory=list)
     trusted_proxies: list[str] = Field(default_factory=list)
     admin_proxies: list[str] = Field(default_factory=list)
@@ -142,11 +146,12 @@ def read_configuration(
         limits["off"] = True
     with placed(str(path or "the configuration")):
         found = Configuration.model_validate({**values, "limits": limits})
-    for origin in found.page_origin:
+    origins = [("page_origin", origin) for origin in found.page_origin]
+    for key, origin in [*origins, *([("public_url", found.public_url)] if found.public_url else [])]:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
             raise InvalidParameterError(
-                f"page_origin must be an origin as https://example.org, got {origin!r}", parameters=("page_origin",)
+                f"{key} must be an origin as https://example.org, got {origin!r}", parameters=(key,)
             )
     return found
 

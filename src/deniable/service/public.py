@@ -142,6 +142,7 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
             Route(f"{here}/page", pages.page, middleware=cors),
             Route(f"{here}/dictionary/{{attribute}}", pages.dictionary, middleware=cors),
             Route("/api/v1/openapi.json", pages.openapi, middleware=cors),
+            Route("/", pages.front),
             Route("/s/{slug}", pages.survey),
             Route("/static/{name}", static_file),
             Route("/health/live", pages.live),
@@ -235,7 +236,7 @@ class _Pages:
     async def survey(self, request: Request) -> Response:
         held = self._collector.of_slug(request.path_params["slug"])
         if held is None:
-            raise Problem("not-found", "there is no survey of this name")
+            return _for_people("There is no survey at this address", 404)
         if "survey.js" not in bundles():
             raise Problem("not-found", "this collector has no page: send reports by the client or deniable send")
         if part := unknown_to_browsers(held.survey.collection.mechanism):
@@ -249,6 +250,9 @@ class _Pages:
             bundle={name: hashed for name, (hashed, _, _) in bundles().items()},
         )
         return Response(shell, headers={"Cache-Control": "no-cache"}, media_type="text/html; charset=utf-8")
+
+    async def front(self, _: Request) -> Response:
+        return _for_people("This address is for surveys", 200)
 
     async def live(self, _: Request) -> Response:
         return Response("alive\n", media_type="text/plain")
@@ -600,6 +604,13 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _for_people(heading: str, status: int) -> Response:
+    """Return a page for somebody who came without a survey's link."""
+    sheet = bundles()["survey.css"][0] if "survey.css" in bundles() else ""
+    shown = render_template("nowhere.html", heading=heading, sheet=sheet)
+    return Response(shown, status, {"Cache-Control": "no-cache"}, "text/html; charset=utf-8")
 
 
 def render_template(name: str, **values: Any) -> str:

@@ -17,18 +17,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deniable.answers import Summary, summarize
+from deniable.answers import AttributeSummary, Summary, summarize
 from deniable.core.estimate import RecordEstimate
 from deniable.errors import NoIntervalError
 from deniable.report import Page, estimate_page
 from deniable.service.arrivals import off_plan
 from deniable.service.collector import SurveySnapshot
+from deniable.service.findings import Finding, findings
 from deniable.service.stores.store import Store
-from deniable.service.survey_page import SurveyPage, moment
+from deniable.service.survey_page import moment
 from deniable.service.surveys import Clock
 
 FORMAT = "deniable results"
 FORMAT_VERSION = 2
+
+LEAST_REPORTS, LEAST_DAYS = 30, 2
+"""Reports, and days with reports, before a pace is forecast."""
 
 _NORMAL_95 = 1.959963984540054
 _AT_EVERY_LOOK = (
@@ -107,14 +111,28 @@ def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
         "accepts_until": held.accepts_until,
         "rejections": store.rejections(row.id),
         "off_plan": off_plan(planned, n),
-        "progress": _progress(summary, n, survey.page, days, clock()),
+        "progress": _progress(held, summary, n, days, clock()),
         "intervals": intervals,
         "estimate": None if summary is None else summary.to_dict(),
     }
     return Results(data, summary)
 
 
-def _summary(held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bool) -> tuple[Intervals, Summary]:
+def found(held: SurveySnapshot, store: Store, results: Results) -> tuple[Finding, ...]:
+    """Return what the results say about each question, nothing before the first batch."""
+    if results.summary is None:
+        return ()
+    survey, row = held.survey, held.row
+    aggregate = survey.aggregate(*store.released(row.id), row.source)
+    estimates = survey.collection.estimate(aggregate)
+    intervals, closed = results.data["intervals"], results.data["state"] == "closed"
+    together = _summary(held, estimates, aggregate.n, closed, simultaneous=True)[1] if intervals != "none" else None
+    return findings(survey.collection, survey.page, aggregate, results.summary, together)
+
+
+def _summary(
+    held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bool, *, simultaneous: bool = False
+) -> tuple[Intervals, Summary]:
     """Return which intervals there are, and the estimates with them."""
     collection, planned = held.survey.collection, held.survey.page.contributors
     about: dict[str, Any] = {
@@ -123,6 +141,7 @@ def _summary(held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bo
         "title": collection.title,
         "collection": collection.id,
         "several": collection.schema.several,
+        "simultaneous": simultaneous,
     }
     if closed:
         return "one", summarize(estimates, **about)
@@ -136,25 +155,50 @@ def _summary(held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bo
 
 
 def _progress(
-    summary: Summary | None, n: int, page: SurveyPage, drained: list[tuple[str, int, int]], now: datetime
+    held: SurveySnapshot, summary: Summary | None, n: int, drained: list[tuple[str, int, int]], now: datetime
 ) -> dict[str, Any] | None:
-    """Return how far off estimates are now and with all that are planned, in points, and when that will be."""
+    """Return how far off estimates are now and with all that are planned, in points, and when that will be.
+
+    That is about questions with one answer, or about options where there are only those. When it will be is known once
+    there are `LEAST_REPORTS` reports on `LEAST_DAYS` days.
+    """
+    page = held.survey.page
     planned = page.contributors
     if summary is None or planned is None:
         return None
-    errors = [float(row.standard_error.max()) for row in summary.attributes if row.reports]
+    errors = [float(row.standard_error.max()) for row in _precise(held, summary) if row.reports]
     if not errors or not math.isfinite(max(errors)):
         return None
     points = 100 * _NORMAL_95 * max(errors)
+    progress: dict[str, Any] = {
+        "points_now": round(points, 2),
+        "points_planned": round(points * math.sqrt(n / max(n, planned)), 2),
+        "per_day": None,
+        "days_left": None,
+        "n_at_close": None,
+    }
+    if n < LEAST_REPORTS or len({day for day, _, _ in drained}) < LEAST_DAYS:
+        return progress
     first, last = (date.fromisoformat(drained[end][0]) for end in (0, -1))
     # A release holds whole days, so the day before this one counts, and this one only if it is in it.
     days = max(1, (max(last, now.date() - timedelta(days=1)) - first).days + 1)
     pace = n / days
     closes = moment(page.closes_at, "closes_at")
-    return {
-        "points_now": round(points, 2),
-        "points_planned": round(points * math.sqrt(n / max(n, planned)), 2),
+    return progress | {
         "per_day": round(pace, 1),
         "days_left": math.ceil(max(0, planned - n) / pace),
         "n_at_close": None if closes is None else n + round(pace * max(0.0, (closes - now) / timedelta(days=1))),
     }
+
+
+def _precise(held: SurveySnapshot, summary: Summary) -> tuple[AttributeSummary, ...]:
+    """Return the columns that a precision in points is about; a grid's points, one by one, are mostly noise."""
+    schema = held.survey.collection.schema
+    several = {column for columns in schema.several.values() for column in columns}
+    rows = [
+        (row, j in several)
+        for j, (row, column) in enumerate(zip(summary.attributes, schema.columns, strict=True))
+        if column.ask != "mean" and not column.question_kind.quartiles_shown
+    ]
+    single = tuple(row for row, is_option in rows if not is_option)
+    return single or tuple(row for row, _ in rows)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import gc
+import ipaddress
 import logging
 import resource
 import socket
@@ -114,7 +115,7 @@ def running(
         path = sqlite_path(configuration.database)
         if path is not None:
             stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
-        desk = admin_app(collector, admin_trusted, _hosts(configuration))
+        desk = admin_app(collector, admin_trusted, _hosts(configuration), configuration.public_url or _local(public))
         apps = (public_app(collector, access), public), (desk, admin)
         stack.callback(requests.say)
         most = _most_connections()
@@ -126,6 +127,11 @@ def running(
         # Both ports shut at once, so that one grace is waited and not two.
         stack.callback(_shut, servers)
         yield Running(collector, _origin(public), _origin(admin))
+
+
+def _local(listening: socket.socket) -> str:
+    """Return the address of a port that only this machine reaches, "" for others: only their proxy knows theirs."""
+    return _origin(listening) if ipaddress.ip_address(listening.getsockname()[0]).is_loopback else ""
 
 
 def _hosts(configuration: Configuration) -> frozenset[str]:

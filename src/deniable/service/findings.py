@@ -1,0 +1,431 @@
+"""The findings of a survey as people read them: one for each question, a sentence first and a chart below it.
+
+A headline is read after the estimates were seen, so it rests on intervals that hold together for all answers of all
+questions, and at every look while the survey is open. It claims only what both ends of its interval allow. Where an
+estimate lies outside the interval beside it, the finding says why.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from deniable.answers import AttributeSummary, Summary
+from deniable.answers.asked import scores
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.errors import DeniableError
+from deniable.postprocess.smoothing import smooth
+from deniable.service.survey_page import SurveyPage
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+
+MOST = 12
+"""Answers of one chart; of more, those with the largest estimates, whose intervals then hold for all."""
+
+GROUPS = 8
+"""Bars of a smoothed histogram."""
+
+TOO_WIDE = 0.5
+"""Width of an interval that no headline is read from."""
+
+_LEFT = 7.0
+"""Per cent of a chart's width that is left of zero, where the dot of a negative estimate stands."""
+
+EARLY = "Too early to say"
+BELOW = "* Below zero: the noise pulled this estimate down."
+ABOVE = "* Above 100%: the noise pushed this estimate up."
+OUTSIDE = "* This estimate lies outside its range, which holds for all looks so far."
+SHAPE = "The bars show the smoothed shape of the answers. They have no ranges."
+NOT_DETERMINED = "Not determined: the range is 0 to 100%. More reports narrow it."
+NO_REPORTS = "There are no reports on this question yet."
+MEAN_LATER = "The mean comes at the close: no range for it is known that holds each time you look."
+RANGE_LATER = "Ranges come at the close: none is known here that holds each time you look."
+
+
+@final
+@dataclass(frozen=True)
+class Bar:
+    """One answer in a chart: numbers from 0 to 1, NaN where there is none.
+
+    Parameters
+    ----------
+    label : str
+        The answer.
+    estimate, lower, upper : float
+        Its share, and the ends of its range.
+    """
+
+    label: str
+    estimate: float
+    lower: float
+    upper: float
+
+    @property
+    def determined(self) -> bool:
+        """Whether the range says more than "0 to 100%"."""
+        return self.ranged and not (self.lower <= 0 and self.upper >= 1)
+
+    @property
+    def ranged(self) -> bool:
+        """Whether there is a range."""
+        return math.isfinite(self.lower) and math.isfinite(self.upper)
+
+    @property
+    def note(self) -> str:
+        """Why the estimate lies outside its range; empty if it does not."""
+        if not self.ranged or self.lower <= self.estimate <= self.upper:
+            return ""
+        return BELOW if self.estimate < 0 else ABOVE if self.estimate > 1 else OUTSIDE
+
+    @property
+    def number(self) -> str:
+        """The estimate in whole per cent."""
+        if not self.ranged:
+            return f"about {_percent(self.estimate)}%" if math.isfinite(self.estimate) else ""
+        if not self.determined:
+            return "not determined"
+        return f"{_percent(self.estimate)}%{'*' if self.note else ''}"
+
+    @property
+    def range_text(self) -> str:
+        """The range in whole per cent, rounded outwards; empty if it says nothing."""
+        return range_text(self.lower, self.upper) if self.determined else ""
+
+
+@final
+@dataclass(frozen=True)
+class Drawn:
+    """Where a bar is drawn, in per cent of the width; None for what is not drawn."""
+
+    sure: str | None
+    open_start: str
+    open_width: str | None
+    line: str | None
+    dot: str | None
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """What is known about one question.
+
+    Parameters
+    ----------
+    name, question : str
+        The attribute's name, and the question as people read it.
+    headline : str
+        One sentence.
+    range_text : str
+        The interval that the headline rests on.
+    bars : tuple of Bar
+        The chart.
+    caption : str
+        How many reports, and what the ranges cover.
+    notes : tuple of str
+        What else a reader of the chart must know.
+    """
+
+    name: str
+    question: str
+    headline: str
+    range_text: str = ""
+    bars: tuple[Bar, ...] = ()
+    caption: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def findings(
+    collection: Collection, page: SurveyPage, aggregate: Aggregate, summary: Summary, simultaneous: Summary | None
+) -> tuple[Finding, ...]:
+    """Return one finding for each question, in the survey's order.
+
+    Parameters
+    ----------
+    collection : Collection
+        What was asked.
+    page : SurveyPage
+        The texts that people read, in their first language.
+    aggregate : Aggregate
+        The sum that the estimates come from.
+    summary : Summary
+        Estimates with the interval of each answer.
+    simultaneous : Summary or None
+        The same with intervals that hold together; None where there are none.
+    """
+    estimates = collection.estimate(aggregate)
+    wide = None if simultaneous is None else simultaneous.attributes
+    words = next(iter(page.languages.values()))
+    found, column = [], 0
+    for attribute in collection.schema.attributes:
+        span = slice(column, column + len(attribute.columns))
+        column = span.stop
+        rows = summary.attributes[span]
+        joint = rows if wide is None else wide[span]
+        question = words.questions.get(attribute.name) or attribute.title or attribute.name
+        labels = tuple(words.labels.get(attribute.name) or attribute.labels)
+        about = _About(attribute, question, labels, summary, closed=not summary.anytime and summary.has_intervals)
+        if not rows[0].reports:
+            found.append(Finding(attribute.name, question, "Not determined", notes=(NO_REPORTS,)))
+        elif attribute.question_kind.several:
+            bars, held = _ticked(labels, rows), _ticked(labels, joint)
+            found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
+        elif attribute.ask == "mean" or attribute.question_kind.quartiles_shown:
+            smoothed = _smoothed(collection, aggregate, span.start)
+            found.append(_mean(about, estimates[rows[0].attribute], smoothed, rows[0]))
+        else:
+            bars, held = _listed(labels, rows[0]), _listed(labels, joint[0])
+            found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
+    return tuple(found)
+
+
+def axis_top(every: tuple[Finding, ...]) -> float:
+    """Return the end of the axis that all charts share: a round share that no bar exceeds.
+
+    Examples
+    --------
+    >>> axis_top((Finding("a", "A?", "", bars=(Bar("yes", 0.3, 0.25, 0.41),)),))
+    0.5
+    """
+    values = [value for one in every for bar in one.bars for value in (bar.estimate, bar.upper) if math.isfinite(value)]
+    return next((top for top in (0.1, 0.2, 0.5, 0.8) if max(values, default=1.0) <= top), 1.0)
+
+
+def axis_ticks(top: float) -> tuple[tuple[str, str], ...]:
+    """Return where the axis has ticks, and what they say.
+
+    Examples
+    --------
+    >>> axis_ticks(0.5)
+    (('7.00%', '0%'), ('53.50%', '25'), ('100.00%', '50%'))
+    """
+    steps = (0.0, top / 2, top)
+    return tuple((_place(step, top), f"{100 * step:g}{'' if i == 1 else '%'}") for i, step in enumerate(steps))
+
+
+def drawn(bar: Bar, top: float) -> Drawn:
+    """Return where a bar is drawn.
+
+    Examples
+    --------
+    >>> drawn(Bar("yes", -0.01, 0.0, 0.25), 0.5)
+    Drawn(sure=None, open_start='7.00%', open_width='46.50%', line=None, dot='6.07%')
+    """
+    if not bar.ranged:
+        sure = _width(bar.estimate, top) if bar.estimate > 0 else None
+        return Drawn(None, _place(0, top), sure, None, None)
+    low, high = max(bar.lower, 0.0), min(bar.upper, 1.0)
+    shown = bar.determined and math.isfinite(bar.estimate)
+    negative = shown and bar.estimate < 0
+    return Drawn(
+        _width(low, top) if low > 0 else None,
+        _place(low, top),
+        _width(high - low, top) if high > low else None,
+        _place(min(bar.estimate, top), top) if shown and not negative else None,
+        _place(max(bar.estimate, -0.05 * top), top) if negative else None,
+    )
+
+
+def range_text(lower: float, upper: float) -> str:
+    """Return a range in whole per cent, rounded outwards, so that it never says less than it is.
+
+    Examples
+    --------
+    >>> range_text(0.551, 0.6301), range_text(-0.01, 0.03)
+    ('55 to 64%', '0 to 3%')
+    """
+    low, high = _outwards(lower, upper)
+    return f"{low} to {high}%"
+
+
+def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str:
+    """Return what both ends of a range allow to say about an answer.
+
+    Examples
+    --------
+    >>> claim("yes", 0.52, 0.6), claim("yes", 0.2, 0.24), claim("yes", 0.3, 0.4), claim("yes", 0.1, 0.7)
+    ('More than half answered “yes”', 'Fewer than a quarter answered “yes”', 'Between 30% and 40% answered “yes”', \
+'Too early to say')
+    """
+    said = f"{verb} “{label}”"
+    if not math.isfinite(lower) or not math.isfinite(upper) or upper - lower > TOO_WIDE:
+        return EARLY
+    low, high = _outwards(lower, upper)
+    if low > 50:
+        return f"More than half {said}"
+    if high < 25:
+        return f"Fewer than a quarter {said}"
+    if low > 25 and high >= 50:
+        return f"More than a quarter {said}"
+    return _between(lower, upper, said)
+
+
+# -------------------------------------------------------------------- kinds of findings
+
+
+@final
+@dataclass(frozen=True)
+class _About:
+    """What a finding is about, and whom its ranges cover."""
+
+    attribute: Attribute
+    question: str
+    labels: tuple[str, ...]
+    summary: Summary
+    closed: bool
+
+    @property
+    def level(self) -> str:
+        return self.summary.level_text
+
+    def caption(self, reports: int) -> str:
+        """Return what ranges are, whom they are about, and how many reports there are."""
+        reported = f"{reports:,} report{'' if reports == 1 else 's'} on this question."
+        if not self.summary.has_intervals:
+            return reported
+        population = "the population that they were drawn from"
+        whom = "the people who took part" if self.summary.target == "contributors" else population
+        looks = " that hold each time you look" if self.summary.anytime else ""
+        return f"{self.level} intervals{looks}, about {whom}. {reported}"
+
+
+def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], reports: int, supported: bool) -> Finding:
+    """Return the finding of a question whose answers have shares: headline of the largest, with joint intervals."""
+    order = sorted(range(len(bars)), key=lambda i: -bars[i].estimate)
+    notes = []
+    if len(bars) > MOST:
+        shown = sorted(order[:MOST])
+        notes.append(f"The {MOST} answers with the largest estimates of {len(bars):,}. Their ranges hold for all.")
+        drawn_bars = tuple(joint[i] for i in shown) if supported else tuple(bars[i] for i in shown)
+    else:
+        drawn_bars = bars
+    best = joint[order[0]]
+    several = about.attribute.question_kind.several
+    verb = "chose" if several else "answered"
+    headline = claim(best.label, best.lower, best.upper, verb) if supported else EARLY
+    if several:
+        notes.append("People could choose several answers, so shares do not add up to 100%.")
+    if not any(bar.ranged for bar in drawn_bars):
+        # A point without its range is no result.
+        drawn_bars = ()
+        notes.append(RANGE_LATER)
+    notes += [bar.note for bar in drawn_bars if bar.note]
+    notes += [NOT_DETERMINED for bar in drawn_bars if not bar.determined][:1]
+    quoted = best.range_text if supported and headline != EARLY else ""
+    return Finding(
+        about.attribute.name,
+        about.question,
+        headline,
+        quoted,
+        drawn_bars,
+        about.caption(reports),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _mean(about: _About, estimate: Estimate, smoothed: Estimate | None, row: AttributeSummary) -> Finding:
+    """Return the finding of a question whose answers are numbers: the mean's interval, then the smoothed shape."""
+    answer = estimate.mean()
+    headline, quoted, notes = "The mean is not determined yet", "", []
+    lower, upper = _interval(answer, about) if about.closed else (math.nan, math.nan)
+    if not about.closed:
+        notes.append(MEAN_LATER)
+    elif math.isfinite(lower) and math.isfinite(upper):
+        write = scores(answer.standard_error)
+        headline = f"The mean is between {write(lower)} and {write(upper)}"
+        # The contributors' mean has the interval of the same target, so it lies inside.
+        quoted = f"best guess {write(answer.value)}, {about.level} interval {write(lower)} to {write(upper)}"
+    else:
+        headline = "The mean is not determined"
+        notes.append("Its range has no end. More reports give it one.")
+    bars: tuple[Bar, ...] = ()
+    if smoothed is not None:
+        labels = about.labels if len(about.labels) == estimate.k else row.categories
+        bars = _grouped(labels, smoothed.frequencies)
+        notes.append(SHAPE)
+    return Finding(
+        about.attribute.name,
+        about.question,
+        headline,
+        quoted,
+        bars,
+        about.caption(row.reports) if about.closed else f"{row.reports:,} reports on this question.",
+        tuple(notes),
+    )
+
+
+def _interval(answer: Answer, about: _About) -> tuple[float, float]:
+    try:
+        return answer.interval(about.summary.confidence, target=about.summary.target)
+    except DeniableError:
+        return math.nan, math.nan
+
+
+def _smoothed(collection: Collection, aggregate: Aggregate, column: int) -> Estimate | None:
+    """Return the smoothed distribution of a column, None where the mechanism has none."""
+    try:
+        found: Estimate | RecordEstimate = smooth(collection.mechanism, aggregate)
+    except DeniableError:
+        return None
+    one = found if isinstance(found, Estimate) else found[column]
+    return one if one.processing and np.isfinite(one.frequencies).all() else None
+
+
+def _grouped(labels: tuple[str, ...], frequencies: Floats) -> tuple[Bar, ...]:
+    """Return at most `GROUPS` bars of neighbouring points, or a bar for each of few answers."""
+    if len(labels) <= MOST:
+        parts = [np.array([i]) for i in range(len(labels))]
+    else:
+        parts = np.array_split(np.arange(len(labels)), GROUPS)
+    return tuple(
+        Bar(
+            labels[part[0]] if len(part) == 1 else f"{labels[part[0]]} to {labels[part[-1]]}",
+            float(frequencies[part].sum()),
+            math.nan,
+            math.nan,
+        )
+        for part in parts
+    )
+
+
+def _listed(labels: tuple[str, ...], row: AttributeSummary) -> tuple[Bar, ...]:
+    names = labels if len(labels) == len(row.categories) else row.categories
+    return tuple(map(Bar, names, row.estimate.tolist(), row.lower.tolist(), row.upper.tolist()))
+
+
+def _ticked(labels: tuple[str, ...], rows: tuple[AttributeSummary, ...]) -> tuple[Bar, ...]:
+    """Return a bar for each option of a question of several answers: the share of people who chose it."""
+    return tuple(
+        replace(_listed(row.categories, row)[-1], label=label) for label, row in zip(labels, rows, strict=True)
+    )
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def _percent(share: float) -> str:
+    number = round(100 * share)
+    return f"−{-number}" if number < 0 else str(number)  # noqa: RUF001  # a minus sign is meant
+
+
+def _outwards(lower: float, upper: float) -> tuple[int, int]:
+    """Return ends in whole per cent within 0 and 100, never inside the range; rounding noise moves no end."""
+    low, high = math.floor(100 * lower + 1e-9), math.ceil(100 * upper - 1e-9)
+    return max(low, 0), min(max(high, 0), 100)
+
+
+def _between(lower: float, upper: float, said: str) -> str:
+    low, high = _outwards(lower, upper)
+    return f"Between {low}% and {high}% {said}"
+
+
+def _place(share: float, top: float) -> str:
+    return f"{_LEFT + (100 - _LEFT) * share / top:.2f}%"
+
+
+def _width(share: float, top: float) -> str:
+    return f"{(100 - _LEFT) * min(share, top) / top:.2f}%"
