@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,9 +35,10 @@ from deniable.service.survey_page import draft_page
         (0.51, 0.9, "More than half answered “x”"),
         (0.504, 0.75, "Between 50% and 75% answered “x”"),  # "50 to 75%" beside it would contradict "more than half"
         (0.26, 0.6, "More than a quarter answered “x”"),
-        (0.26, 0.4, "Between 26% and 40% answered “x”"),
+        (0.26, 0.4, "More than a quarter answered “x”"),
         (0.0, 0.239, "Fewer than a quarter answered “x”"),
-        (0.0, 0.241, "Between 0% and 25% answered “x”"),
+        (0.0, 0.241, "Fewer than half answered “x”"),
+        (0.2, 0.55, "Between 20% and 55% answered “x”"),
         (0.2, 0.71, EARLY),
         (math.nan, math.nan, EARLY),
         (-math.inf, math.inf, EARLY),
@@ -53,7 +55,7 @@ def test_ranges_are_rounded_outwards() -> None:
 
 
 def test_an_estimate_outside_its_range_is_marked_and_not_determined_prints_no_number() -> None:
-    assert (Bar("x", -0.014, 0, 0.03).number, Bar("x", -0.014, 0, 0.03).note) == ("−1%*", BELOW)
+    assert (Bar("x", -0.014, 0, 0.03).number, Bar("x", -0.014, 0, 0.03).note) == ("\N{MINUS SIGN}1%*", BELOW)
     assert Bar("x", 1.02, 0.9, 1.0).note == ABOVE
     assert Bar("x", 0.5, 0.6, 0.7).note == OUTSIDE
     wide = Bar("x", 1.71, 0.0, 1.0)
@@ -81,7 +83,7 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     seen = rng.random((n, 2)) < [0.7, 0.1]
     hours = np.clip(np.round(rng.normal(7, 1.5, n)), 0, 24)
     codes = np.column_stack([rng.random(n) < 0.2, seen, hours]).astype(np.int64)
-    aggregate = asked.mechanism.aggregate(asked.randomize(codes, SimulationRandomness(2)))
+    aggregate = asked.aggregate(asked.randomize(codes, SimulationRandomness(2)))
     page = draft_page(asked, contributors=n)
     about = {"mechanism": asked.mechanism, "n": n, "several": schema.several}
     estimates = asked.estimate(aggregate)
@@ -94,7 +96,7 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     assert together.attributes[0].lower[0] < closed.attributes[0].lower[0]
     assert quiet.range_text == range_text(together.attributes[0].lower[0], together.attributes[0].upper[0])
     low, high = estimates["hours"].mean().interval(0.95)
-    assert mean.headline.startswith(f"The mean is between {low:.2f} and {high:.2f}")
+    assert mean.headline.startswith(f"The mean is between {low:.3f} and {high:.3f}")
     # 25 points become 8 bars of the smoothed shape, which sums to one and has no ranges.
     assert len(mean.bars) == 8
     assert sum(bar.estimate for bar in mean.bars) == pytest.approx(1)
@@ -110,7 +112,7 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
 
 def test_few_reports_are_not_determined_and_points_without_ranges_are_not_drawn() -> None:
     asked = collection(Schema((Attribute("a", ("x", "y")),)), 0.1)
-    aggregate = asked.mechanism.aggregate(asked.randomize(np.array([[0], [1], [0]]), SimulationRandomness(1)))
+    aggregate = asked.aggregate(asked.randomize(np.array([[0], [1], [0]]), SimulationRandomness(1)))
     summary = summarize(asked.estimate(aggregate), mechanism=asked.mechanism, n=3)
     page = draft_page(asked)
     (one,) = findings(asked, page, aggregate, summary, summary)
@@ -118,8 +120,6 @@ def test_few_reports_are_not_determined_and_points_without_ranges_are_not_drawn(
     assert NOT_DETERMINED in one.notes
     assert {bar.number for bar in one.bars} == {"not determined"}
     none = np.full(2, np.nan)
-    from dataclasses import replace
-
     bare = replace(summary, attributes=(replace(summary.attributes[0], lower=none, upper=none),))
     (one,) = findings(asked, page, aggregate, bare, None)
     assert (one.bars, RANGE_LATER in one.notes) == ((), True)

@@ -213,7 +213,7 @@ def drawn(bar: Bar, top: float) -> Drawn:
     Examples
     --------
     >>> drawn(Bar("yes", -0.01, 0.0, 0.25), 0.5)
-    Drawn(sure=None, open_start='7.00%', open_width='46.50%', line=None, dot='6.07%')
+    Drawn(sure=None, open_start='7.00%', open_width='46.50%', line=None, dot='5.14%')
     """
     if not bar.ranged:
         sure = _width(bar.estimate, top) if bar.estimate > 0 else None
@@ -248,7 +248,7 @@ def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str
     Examples
     --------
     >>> claim("yes", 0.52, 0.6), claim("yes", 0.2, 0.24), claim("yes", 0.3, 0.4), claim("yes", 0.1, 0.7)
-    ('More than half answered “yes”', 'Fewer than a quarter answered “yes”', 'Between 30% and 40% answered “yes”', \
+    ('More than half answered “yes”', 'Fewer than a quarter answered “yes”', 'More than a quarter answered “yes”', \
 'Too early to say')
     """
     said = f"{verb} “{label}”"
@@ -259,8 +259,10 @@ def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str
         return f"More than half {said}"
     if high < 25:
         return f"Fewer than a quarter {said}"
-    if low > 25 and high >= 50:
+    if 25 < low < 50:
         return f"More than a quarter {said}"
+    if high < 50:
+        return f"Fewer than half {said}"
     return _between(lower, upper, said)
 
 
