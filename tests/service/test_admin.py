@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import segno
 from typer.testing import CliRunner
 
 from deniable import SPL
@@ -345,6 +344,8 @@ def test_people_who_come_without_a_link_read_a_page(here: Running) -> None:
 
 
 def test_the_link_is_whole_and_its_code_is_a_picture_of_it(here: Running) -> None:
+    import segno
+
     me = logged_in(here)
     link = here.public + here.collector.surveys.status("smoking")["link"]
     assert link in me("GET", "/surveys/smoking").content.decode()

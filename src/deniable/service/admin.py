@@ -14,7 +14,6 @@ import math
 from datetime import datetime, timedelta
 from typing import Any
 
-import segno
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -210,6 +209,8 @@ class _AdminEndpoints:
 
     async def code(self, request: Request) -> Response:
         """Return the link as a QR code, black on white in every colour scheme, as cameras need it."""
+        import segno  # an install of before it was needed lacks the code alone
+
         held = await self._read(request)
         if not self._public_url:
             raise Problem("not-found", "the public address is not known: set public_url")
