@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     codes = np.column_stack([rng.random(n) < 0.2, seen, hours]).astype(np.int64)
     aggregate = asked.aggregate(asked.randomize(codes, SimulationRandomness(2)))
     page = draft_page(asked, contributors=n)
-    about = {"mechanism": asked.mechanism, "n": n, "several": schema.several}
+    about: dict[str, Any] = {"mechanism": asked.mechanism, "n": n, "several": schema.several}
     estimates = asked.estimate(aggregate)
     closed, together = (summarize(estimates, **about, simultaneous=both) for both in (False, True))
     quiet, boxes, mean = findings(asked, page, aggregate, closed, together)
