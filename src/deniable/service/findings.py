@@ -67,17 +67,17 @@ class Bar:
 
     @property
     def determined(self) -> bool:
-        """Whether the range says more than "0 to 100%"."""
+        """True if the range says more than "0 to 100%"."""
         return self.ranged and not (self.lower <= 0 and self.upper >= 1)
 
     @property
     def ranged(self) -> bool:
-        """Whether there is a range."""
+        """True if there is a range."""
         return math.isfinite(self.lower) and math.isfinite(self.upper)
 
     @property
     def note(self) -> str:
-        """Why the estimate lies outside its range; empty if it does not."""
+        """Reason for an estimate outside its range; empty for others."""
         if not self.ranged or self.lower <= self.estimate <= self.upper:
             return ""
         return BELOW if self.estimate < 0 else ABOVE if self.estimate > 1 else OUTSIDE
@@ -100,7 +100,7 @@ class Bar:
 @final
 @dataclass(frozen=True)
 class Drawn:
-    """Where a bar is drawn, in per cent of the width; None for what is not drawn."""
+    """Positions of one bar in per cent of the width; None for a shape that is not drawn."""
 
     sure: str | None
     open_start: str
@@ -112,7 +112,7 @@ class Drawn:
 @final
 @dataclass(frozen=True)
 class Finding:
-    """What is known about one question.
+    """Finding about one question: a sentence, a range and a chart.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def axis_ticks(top: float) -> tuple[tuple[str, str], ...]:
 
 
 def drawn(bar: Bar, top: float) -> Drawn:
-    """Return where a bar is drawn.
+    """Return the positions of a bar.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str
 @final
 @dataclass(frozen=True)
 class _About:
-    """What a finding is about, and whom its ranges cover."""
+    """Question of a finding, with the estimates that it rests on."""
 
     attribute: Attribute
     question: str
