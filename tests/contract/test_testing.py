@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.core.names import CLASSES
 from deniable.errors import BrokenLawError, InvalidInputError, InvalidParameterError
 from deniable.oracles.grr import RandomizedResponse
 from deniable.oracles.pure import PureOracle
@@ -21,6 +22,16 @@ from tests.research.dealt.dealt_cases import DEALT_CASES
 BY_NAME = {case.name: case for case in CASES}
 LAWS = {"GRR": 21, "SUE": 21, "RAPPOR": 21, "RHR": 19, "CMS-queries": 16, "SPL-GRR": 18, "SMP-OUE": 18, "Corr-RR": 18}
 """How many laws the bases of a mechanism promise."""
+
+OWN_TESTS = {"AppleCMS", "AppleHCMS", "HeavyHitters", "Corr-RR aligned"}
+"""Mechanisms without a case: test_apple, test_heavy_hitters and test_corr_rr_aligned check them."""
+
+
+def test_every_mechanism_has_a_case() -> None:
+    built = {case.build((2, 2) if case.records else (3,), 1.0).name for case in CASES}
+    dealt = {case.build(case.large, "mine").name for case in DEALT_CASES}
+    missing = CLASSES.keys() - built - dealt - OWN_TESTS
+    assert not missing, f"tests/contract/cases.py must list every mechanism, add a Case for {sorted(missing)}"
 
 
 @pytest.mark.long
