@@ -26,12 +26,17 @@ def parameters(command: str) -> list[Any]:
 
 def section(command: str) -> str:
     found = re.search(rf"^## `deniable {command}`\n(.*?)(?=^## |\Z)", REFERENCE, re.M | re.S)
-    assert found is not None, f"docs/cli.md must have a section on deniable {command}"
+    assert found is not None, (
+        f"docs/cli.md must have a section '## `deniable {command}`', in the order of --help; write what it does, "
+        f"and the lines '{commands.BEGIN}' and '{commands.END}', then run python -m docs.making"
+    )
     return found[1]
 
 
 def test_the_verbs_are_those_of_the_documentation() -> None:
     assert tuple(ROOT.commands) == ORDER
+    for command in ORDER:
+        section(command)
     assert tuple(re.findall(r"^## `deniable ([\w-]+)`$", REFERENCE, re.M)) == ORDER
     assert "`--version`" in REFERENCE
 
