@@ -11,6 +11,7 @@ import pytest
 
 from deniable import Attribute, Schema, SimulationRandomness, collection
 from deniable.answers import summarize
+from deniable.answers.asked import QuestionSet
 from deniable.service.findings import (
     ABOVE,
     BELOW,
@@ -25,6 +26,7 @@ from deniable.service.findings import (
     claim,
     drawn,
     findings,
+    means_of,
     range_text,
 )
 from deniable.service.survey_page import draft_page
@@ -88,7 +90,8 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     page = draft_page(asked, contributors=n)
     about: dict[str, Any] = {"mechanism": asked.mechanism, "n": n, "several": schema.several}
     estimates = asked.estimate(aggregate)
-    closed, together = (summarize(estimates, **about, simultaneous=both) for both in (False, True))
+    closed = summarize(estimates, **about)
+    together = summarize(estimates, **about, simultaneous=True, asked=QuestionSet(means=means_of(asked)))
     quiet, boxes, mean = findings(asked, page, aggregate, closed, together)
     assert quiet.headline == "More than half answered “never”"
     assert [bar.label for bar in boxes.bars] == ["staffing", "bullying"]
@@ -96,7 +99,8 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     # The headline's range is the joint one, which is wider than the bar's.
     assert together.attributes[0].lower[0] < closed.attributes[0].lower[0]
     assert quiet.range_text == range_text(together.attributes[0].lower[0], together.attributes[0].upper[0])
-    low, high = estimates["hours"].mean().interval(0.95)
+    # Headlines are read together: 2 answers, 2 options of yes and no, 25 points and the mean.
+    low, high = estimates["hours"].mean().interval(0.95, simultaneous=32)
     assert mean.headline.startswith(f"The mean is between {low:.3f} and {high:.3f}")
     # 25 points become 8 bars of the smoothed shape, which sums to one and has no ranges.
     assert len(mean.bars) == 8

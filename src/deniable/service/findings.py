@@ -155,11 +155,13 @@ def findings(
     summary : Summary
         Estimates with the interval of each answer.
     simultaneous : Summary or None
-        The same with intervals that hold together; None where there are none.
+        The same with intervals that hold together, those of `means_of` among them; None where there are none.
     """
     estimates = collection.estimate(aggregate)
     wide = None if simultaneous is None else simultaneous.attributes
     words = next(iter(page.languages.values()))
+    # While a survey is open, no interval of a mean is known.
+    together = 0 if simultaneous is None or simultaneous.anytime else simultaneous.together
     found, column = [], 0
     for attribute in collection.schema.attributes:
         span = slice(column, column + len(attribute.columns))
@@ -168,7 +170,7 @@ def findings(
         joint = rows if wide is None else wide[span]
         question = words.questions.get(attribute.name) or attribute.title or attribute.name
         labels = tuple(words.labels.get(attribute.name) or attribute.labels)
-        about = _About(attribute, question, labels, summary, closed=not summary.anytime and summary.has_intervals)
+        about = _About(attribute, question, labels, summary, together=together)
         if not rows[0].reports:
             found.append(Finding(attribute.name, question, "Not determined", notes=(NO_REPORTS,)))
         elif attribute.question_kind.several:
@@ -181,6 +183,12 @@ def findings(
             bars, held = _listed(labels, rows[0]), _listed(labels, joint[0])
             found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
     return tuple(found)
+
+
+def means_of(collection: Collection) -> tuple[str, ...]:
+    """Return the columns whose finding is a mean."""
+    columns = collection.schema.columns
+    return tuple(one.name for one in columns if one.ask == "mean" or one.question_kind.quartiles_shown)
 
 
 def axis_top(every: tuple[Finding, ...]) -> float:
@@ -278,7 +286,11 @@ class _About:
     question: str
     labels: tuple[str, ...]
     summary: Summary
-    closed: bool
+    together: int
+
+    @property
+    def closed(self) -> bool:
+        return self.together > 0
 
     @property
     def level(self) -> str:
@@ -340,7 +352,7 @@ def _mean(about: _About, estimate: Estimate, smoothed: Estimate | None, row: Att
         write = scores(answer.standard_error)
         headline = f"The mean is between {write(lower)} and {write(upper)}"
         # The contributors' mean has the interval of the same target, so it lies inside.
-        quoted = f"best guess {write(answer.value)}, {about.level} interval {write(lower)} to {write(upper)}"
+        quoted = f"best guess {write(answer.value)}, range {write(lower)} to {write(upper)}"
     else:
         headline = "The mean is not determined"
         notes.append("Its range has no end. More reports give it one.")
@@ -362,7 +374,8 @@ def _mean(about: _About, estimate: Estimate, smoothed: Estimate | None, row: Att
 
 def _interval(answer: Answer, about: _About) -> tuple[float, float]:
     try:
-        return answer.interval(about.summary.confidence, target=about.summary.target)
+        summary = about.summary
+        return answer.interval(summary.confidence, target=summary.target, simultaneous=about.together)
     except DeniableError:
         return math.nan, math.nan
 

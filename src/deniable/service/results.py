@@ -18,12 +18,13 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable.answers import AttributeSummary, Summary, summarize
+from deniable.answers.asked import QuestionSet
 from deniable.core.estimate import RecordEstimate
 from deniable.errors import NoIntervalError
 from deniable.report import Page, estimate_page
 from deniable.service.arrivals import off_plan
 from deniable.service.collector import SurveySnapshot
-from deniable.service.findings import Finding, findings
+from deniable.service.findings import Finding, findings, means_of
 from deniable.service.stores.store import Store
 from deniable.service.survey_page import moment
 from deniable.service.surveys import Clock
@@ -142,6 +143,7 @@ def _summary(
         "collection": collection.id,
         "several": collection.schema.several,
         "simultaneous": simultaneous,
+        "asked": QuestionSet(means=means_of(collection)) if simultaneous else None,
     }
     if closed:
         return "one", summarize(estimates, **about)
