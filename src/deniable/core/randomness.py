@@ -183,7 +183,7 @@ class SimulationRandomness:
         """Overwrite a contiguous uint64 array with the next words of the seed's sequence."""
         with self._lock:
             self._keystream.fill(words.data.cast("B"))
-        if np.little_endian is False:  # pragma: no cover
+        if sys.byteorder == "big":  # pragma: no cover
             words.byteswap(inplace=True)
 
     def spawn(self) -> SimulationRandomness:
