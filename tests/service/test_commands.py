@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ from deniable.errors import (
     FileFormatError,
     InvalidParameterError,
     MismatchError,
+    PrivacyLimitError,
     StoreInUseError,
     UploadError,
 )
 from deniable.files import ReportReader, randomize_file
+from deniable.files.jobs.ledger import answers_ledger
 from deniable.files.wire import to_wire
 from deniable.service.config import address, read_configuration
 from deniable.service.control import ask
@@ -270,6 +273,37 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     answers.rename(folder / "second.csv")
     assert send_file(ASKED, folder / "second.csv", public, token=TOKEN).counted == others
     assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
+
+
+def test_send_refuses_what_a_budget_does_not_allow(url: tuple[str, Any], folder: Path) -> None:
+    """Exactly the budget is allowed, one thousandth less is not; what was drawn and kept is held to it as well."""
+    public, collector = url
+    answers, limit = folder / "answers.csv", "3.499"
+    earlier = Collection(SCHEMA, GRR(k=3, epsilon=1.5), version=7)
+    assert ASKED.mechanism.epsilon == 2
+    randomize_file(earlier, answers, folder / "earlier.parquet", SecureRandomness())
+    before, spent = collector.store.waiting(ASKED.id), answers_ledger().entries()
+    refused = run("send", folder / "survey.json", answers, public, "--budget", limit)
+    assert refused.exit_code == 2
+    said = " ".join(refused.output.split())
+    assert f"must be <= --max-epsilon={limit}, got epsilon = 3.5, which is 0.001 too much; spent before" in said
+    assert answers_ledger().entries() == spent
+    assert collector.store.waiting(ASKED.id) == before
+    sent = send_file(ASKED, answers, public, max_epsilon="3.5")
+    assert (sent.counted, sent.spending and sent.spending.total) == (40, Fraction(7, 2))
+    # Kept reports: the same command, and a smaller budget.
+    assert send_file(ASKED, answers, public, max_epsilon="3.5").already == 40
+    waiting = collector.store.waiting(ASKED.id)
+    with pytest.raises(
+        PrivacyLimitError, match=r"which is 0\.001 too much; .*; nothing was sent, and the reports stay in"
+    ):
+        send_file(ASKED, answers, public, max_epsilon=limit)
+    assert collector.store.waiting(ASKED.id) == waiting == before + 40
+    # The collection alone is too much: the collector is not even asked.
+    with pytest.raises(PrivacyLimitError, match=r"epsilon must be <= max_epsilon=1\.999"):
+        send_file(ASKED, answers, "http://127.0.0.1:9", max_epsilon="1.999")
+    with pytest.raises(InvalidParameterError, match="max_epsilon must be given for a file of answers only"):
+        send_file(ASKED, sent.kept, public, max_epsilon="3.5")
 
 
 @pytest.mark.parametrize("n", [40, 1200])

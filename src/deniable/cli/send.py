@@ -25,6 +25,12 @@ def send(
         Path | None,
         typer.Option("--token-file", help="File with a sender's token, for batches; else $DENIABLE_TOKEN."),
     ] = None,
+    max_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            "--max-epsilon", "--budget", help="Largest epsilon of a contributor, in all collections of these answers."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Randomise answers once, keep the reports, and send them.
@@ -43,7 +49,13 @@ def send(
     warn(found)
     with progress("sending") as report:
         result = send_file(
-            collection, answers, url, token=(token or "").strip() or None, on_total=note_total, progress=report
+            collection,
+            answers,
+            url,
+            token=(token or "").strip() or None,
+            max_epsilon=max_epsilon,
+            on_total=note_total,
+            progress=report,
         )
     if as_json:
         counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from deniable.core.randomness import SecureRandomness
+from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader, randomize_file
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
@@ -80,6 +81,7 @@ def send_file(
     url: str,
     *,
     token: str | None = None,
+    max_epsilon: EpsilonLike | None = None,
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -103,6 +105,9 @@ def send_file(
     token : str, optional
         Of an owner or a sender of the collector: reports are sent in batches. Without one they are sent one by one,
         up to `MAX_SINGLES`.
+    max_epsilon : float, Fraction, Decimal or str, optional
+        Refuse, before anything is drawn or sent, if the contributors would have spent more in all collections of these
+        answers that this user's ledger knows. Reports that were drawn earlier and kept count as well.
     on_total : callable, optional
         Called, before anything is drawn, with what the contributors will have spent in all.
     progress : callable, optional
@@ -117,22 +122,45 @@ def send_file(
     MismatchError
         If a link was made for another collection or other texts; or if the file holds other answers than those whose
         reports were kept, or may hold others.
+    PrivacyLimitError
+        If the collection's epsilon, or the total of all collections of these answers, is larger than `max_epsilon`.
+    InvalidParameterError
+        If `max_epsilon` is not a budget, or is given for a file of reports: the ledger finds people by their answers.
     DeniableError
         If answers cannot be read or randomised.
     """
+    ready = _is_reports(answers)
+    if max_epsilon is not None:
+        collection.privacy().require(max_epsilon)
+        if ready:
+            raise InvalidParameterError(
+                f"max_epsilon must be given for a file of answers only, got the reports {answers}; the ledger cannot "
+                "tell whose reports these are: give the file of answers",
+                parameters=("max_epsilon",),
+            )
     remote = Remote(url, collection, sleep, token)
     remote.check_link()
     kept, drawn = answers, False
     spending: Spending | None = None
-    if not _is_reports(answers):
+    if not ready:
         kept = _kept(collection, answers)
         if kept.exists():
             spending = _check_same(collection, answers, kept)
+            if max_epsilon is not None:
+                spending.require(max_epsilon, outcome=f"nothing was sent, and the reports stay in {kept}")
         else:
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
             kept.parent.mkdir(mode=0o700, exist_ok=True)
-            found = randomize_file(collection, answers, kept, SecureRandomness(), keep=True, on_total=on_total)
+            found = randomize_file(
+                collection,
+                answers,
+                kept,
+                SecureRandomness(),
+                max_epsilon=max_epsilon,
+                keep=True,
+                on_total=on_total,
+            )
             spending, drawn = found.spending, True
     reader = ReportReader(kept, collection)
     if token is None and reader.n > MAX_SINGLES:

@@ -98,7 +98,7 @@ def randomize_file(
         The report file.
     rng : SpawningRandomness
         `SecureRandomness` for contributors. The order of the reports comes from a second source that it spawns.
-    again : bool
+    allow_repeat : bool
         Spend epsilon once more on answers that were randomised before. A share cannot be used again.
     shares : path, optional
         Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the

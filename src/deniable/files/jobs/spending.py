@@ -88,8 +88,19 @@ class Spending:
             f"{self.bound} in all"
         )
 
-    def require(self, maximum: EpsilonLike, name: str = "max_epsilon") -> None:
+    def require(
+        self, maximum: EpsilonLike, name: str = "max_epsilon", *, outcome: str = "nothing was randomised"
+    ) -> None:
         """Refuse a total that is larger than one is willing to accept; see `Guarantee.require`.
+
+        Parameters
+        ----------
+        maximum : float, Fraction, Decimal or str
+            Largest total epsilon to accept; a float stands for its shortest decimal.
+        name : str
+            What messages call it.
+        outcome : str
+            What messages say about what was done.
 
         Raises
         ------
@@ -102,7 +113,7 @@ class Spending:
             more = "" if total is None else f", which is {bound_text(_number(total - limit))} too much"
             raise PrivacyLimitError(
                 f"epsilon of all collections of these answers must be <= {name}={maximum}, got {self.bound}{more}; "
-                f"spent before: {self.listed}; nothing was randomised: ask for a collection of a smaller epsilon, or "
+                f"spent before: {self.listed}; {outcome}: ask for a collection of a smaller epsilon, or "
                 "accept a larger total",
                 parameters=(name,),
             )
