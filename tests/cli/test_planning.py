@@ -259,3 +259,21 @@ def test_phases_in_the_wrong_order_and_waves_that_are_none(survey: Run) -> None:
     assert "two waves of a question are compared, deniable compare" in together.stderr
     for refused in (swapped, together):
         assert refused.exit_code == 2
+
+
+def test_people_for_a_coefficient(run: Run) -> None:
+    plan = ("plan", "--sizes", "2", "--epsilon", "1", "--coefficient", "age=0.1")
+    text = " ".join(run(*plan, "--contributors", "1874").stdout.split())
+    assert "standard error of 0.1 for the slope of age" in text
+    assert "GRR 1,874 0.09998" in text
+    found = json.loads(run(*plan, "--supposed", "-1.5,0.5", "--mechanism", "GRR", "--json").stdout)
+    assert [row["mechanism"] for row in found["rows"]] == ["GRR"]
+    assert found["rows"][0]["contributors_needed"] > 1874
+    for options, says in (
+        (("--coefficient", "age"), "NAME=ERROR"),
+        (("--supposed", "1,2"), "--coefficient"),
+        (("--coefficient", "age=0.1", "--pilot", "5"), "left out"),
+    ):
+        result = run("plan", "--sizes", "2", "--epsilon", "1", *options)
+        assert result.exit_code == 2
+        assert says in result.stderr

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli._app import check_output, command, print_result, progress, writing
-from deniable.cli._mechanisms import parse_sizes
+from deniable.cli._mechanisms import build_mechanism, parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import explore, plan as make_plan, plan_survey
+from deniable.planning import explore, plan as make_plan, plan_coefficient, plan_survey
+from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.survey_plan import EPSILONS
-from deniable.report import plan_page, save_explorer, survey_plan_page
+from deniable.report import coefficient_page, plan_page, save_explorer, survey_plan_page
 from deniable.survey.schema import Schema
 
 
@@ -65,6 +66,16 @@ def plan(
         int | None,
         typer.Option("--pilot", help="With --sizes: number of contributors in a first phase that finds the bound."),
     ] = None,
+    coefficient: Annotated[
+        str | None,
+        typer.Option(
+            "--coefficient", metavar="NAME=ERROR", help="With --sizes: wanted standard error of a slope, per deviation."
+        ),
+    ] = None,
+    supposed: Annotated[
+        str | None,
+        typer.Option("--supposed", help="With --coefficient: intercept and slope, as -1.5,0.5; 0,0 by default."),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="With --schema: write a page with sliders for epsilon and contributors."),
@@ -77,7 +88,8 @@ def plan(
     several epsilons, what each promises contributors, and a warning where the survey cannot work.
 
     With --sizes and one --epsilon: mechanisms compared. Needs --contributors or --target-error;
-    that nothing is feasible is an answer, too.
+    that nothing is feasible is an answer, too. With --coefficient: the people a slope needs
+    in a logit of the first attribute on one normal column.
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
@@ -89,6 +101,8 @@ def plan(
         "marginals": marginals,
         "max-frequency": max_frequency,
         "pilot": pilot,
+        "coefficient": coefficient,
+        "supposed": supposed,
     }
     if schema is not None:
         _refuse(comparison, "sizes")
@@ -112,6 +126,14 @@ def plan(
     _refuse(questionnaire, "schema")
     if epsilon is None or len(epsilon) != 1:
         raise InvalidParameterError("epsilon must be given once with --sizes: several are compared with --schema")
+    if coefficient is not None:
+        del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
+        _alone(comparison)
+        planned = _coefficient(coefficient, supposed, parse_sizes(sizes), epsilon[0], contributors, mechanisms)
+        print_result(planned, coefficient_page(planned), as_json)
+        return
+    if supposed is not None:
+        raise InvalidParameterError("supposed goes with --coefficient: leave out --supposed")
     expected = None if marginals is None else _parse_marginals(marginals)
     result = make_plan(
         parse_sizes(sizes),
@@ -133,6 +155,39 @@ def _refuse(options: dict[str, Any], other: str) -> None:
     for option, value in options.items():
         if value is not None:
             raise InvalidParameterError(f"{option} goes with --{other}: leave out --{option}")
+
+
+def _alone(options: dict[str, Any]) -> None:
+    """Raise InvalidParameterError if an option was given that does not go with a coefficient."""
+    for option, value in options.items():
+        if value is not None:
+            raise InvalidParameterError(f"{option} must be left out with --coefficient")
+
+
+def _coefficient(
+    wanted: str,
+    supposed: str | None,
+    sizes: tuple[int, ...],
+    epsilon: str,
+    contributors: int | None,
+    names: list[str] | None,
+) -> CoefficientPlan:
+    name, _, error = wanted.partition("=")
+    try:
+        target = float(error)
+    except ValueError:
+        raise InvalidParameterError(
+            f"coefficient must be NAME=ERROR, such as age=0.1, got coefficient={wanted!r}"
+        ) from None
+    try:
+        params = None if supposed is None else [float(one) for one in supposed.split(",")]
+    except ValueError:
+        raise InvalidParameterError(
+            f"supposed must be numbers separated by commas, such as -1.5,0.5, got supposed={supposed!r}"
+        ) from None
+    usual = ("GRR", "OUE", "SubsetSelection") if len(sizes) == 1 else ("SPL", "SMP", "PairSample")
+    built = [build_mechanism(one, sizes, epsilon, {}) for one in names or usual]
+    return plan_coefficient(built, target, params, contributors, name)
 
 
 def _parse_marginals(text: str) -> list[list[float]]:

@@ -5,6 +5,11 @@ from .coefficient_error import (
     people_needed as people_needed,
     usual_design as usual_design,
 )
+from .coefficient_plan import (
+    CoefficientPlan as CoefficientPlan,
+    CoefficientRow as CoefficientRow,
+    plan_coefficient as plan_coefficient,
+)
 from .default import collection as collection, default_mechanism as default_mechanism, recommend as recommend
 from .exploring import Exploration as Exploration, explore as explore
 from .feasibility import infeasibility as infeasibility

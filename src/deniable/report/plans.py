@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.rows import Plan
 from deniable.report.page import Page, Section, Table, Text
 
@@ -39,6 +40,31 @@ def plan_page(plan: Plan) -> Page:
     sizes = ", ".join(map(str, plan.sizes))
     title = f"epsilon = {float(plan.epsilon):g} for {len(plan.sizes)} attribute{'s' * (len(plan.sizes) > 1)} of {sizes}"
     return Page(f"Plan: {title} categories", (), tuple(sections))
+
+
+def coefficient_page(plan: CoefficientPlan) -> Page:
+    """Return the page of a planned coefficient: the people needed under every mechanism.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.planning import plan_coefficient
+    >>> coefficient_page(plan_coefficient([GRR(k=2, epsilon=1.0)], 0.1, name="age")).title
+    'Plan: a standard error of 0.1 for the slope of age'
+    """
+    header = ["mechanism", "people needed"]
+    columns = [
+        [row.mechanism for row in plan.rows],
+        ["-" if row.contributors_needed is None else f"{row.contributors_needed:,}" for row in plan.rows],
+    ]
+    if plan.contributors is not None:
+        header.append(f"error with {plan.contributors:,}")
+        columns.append([_frequency(row.standard_error) for row in plan.rows])
+    notes = tuple(f"{row.mechanism}: {row.note}" for row in plan.rows if row.note)
+    said = f"design: {plan.design}; the slope is per standard deviation of {plan.name}"
+    parts = (Table.of(header, columns), Text((said,)), Text(notes, items=True))
+    title = f"Plan: a standard error of {plan.error:g} for the slope of {plan.name}"
+    return Page(title, (), (Section("People needed", parts),))
 
 
 def _bound(plan: Plan) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import InvalidParameterError
-from deniable.planning import coefficient_error, people_needed, usual_design
+from deniable.planning import coefficient_error, people_needed, plan_coefficient, usual_design
 
 PARAMS = (-1.5, 0.5, 0.5)
 
@@ -35,3 +35,13 @@ def test_refuses_other_numbers_of_coefficients() -> None:
     with pytest.raises(InvalidParameterError, match="must be 1 x 3 coefficients"):
         coefficient_error(dn.GRR(k=2, epsilon=1.0), 100, [0.5, 0.5])
     assert np.isclose(usual_design(2, 0).weights.sum(), 1.0)
+
+
+def test_a_plan_compares_mechanisms() -> None:
+    found = plan_coefficient([dn.GRR(k=2, epsilon=1.0), dn.OUE(k=2, epsilon=1.0)], 0.1, contributors=1874)
+    # Without effects a person's information is 1/4 of (2p - 1)^2, p = e/(1 + e).
+    assert [row.mechanism for row in found.rows] == ["GRR", "OUE"]
+    assert found.rows[0].contributors_needed == 1874
+    assert np.isclose(found.rows[0].standard_error, np.sqrt(4 / 1874) / np.tanh(0.5))
+    with pytest.raises(InvalidParameterError, match="at least one"):
+        plan_coefficient([], 0.1)

@@ -1,0 +1,123 @@
+"""Standard errors and tests of `Fit` against statsmodels, or against sums written out here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.typing import NDArray
+
+import deniable as dn
+from deniable import models
+from deniable.errors import InvalidParameterError, NoIntervalError
+from deniable.research.dealt import QuotaRR
+
+SURVEY = dn.Schema((dn.Attribute("smoker", ("no", "yes")),))
+OPEN = dn.Collection(SURVEY, dn.GRR(k=2, epsilon=32.0))
+"""Reports that are the answers, but for one in 10^14."""
+
+
+def drawn(n: int, seed: int) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "unit": rng.integers(0, 60, n)})
+    people["w"] = rng.uniform(0.2, 3.0, n)
+    yes = (rng.random(n) < 1 / (1 + np.exp(0.4 - 0.8 * people.x))).to_numpy().astype(int)
+    return people, yes, np.column_stack([np.ones(n), people.x])
+
+
+def test_clusters_are_those_of_statsmodels() -> None:
+    people, yes, x = drawn(1200, 1)
+    fit = models.fit("smoker ~ x", OPEN, yes, people, clusters="unit")
+    known = sm.Logit(yes, x).fit(disp=0, cov_type="cluster", cov_kwds={"groups": people.unit, "use_correction": False})
+    np.testing.assert_allclose(fit.bse, known.bse * np.sqrt(60 / 59), rtol=1e-6)
+    # t with 59 degrees of freedom.
+    reach = (fit.conf_int()["upper"] - fit.params) / fit.bse
+    np.testing.assert_allclose(reach, 2.000995, rtol=1e-6)
+
+
+def test_sampling_weights_are_in_bread_and_squared_in_the_middle() -> None:
+    people, yes, x = drawn(1200, 2)
+    fit = models.fit("smoker ~ x", OPEN, yes, people, weights="w")
+    w = people.w.to_numpy()
+    beta = np.zeros(2)
+    for _ in range(30):
+        mean = 1 / (1 + np.exp(-x @ beta))
+        bread = np.linalg.inv((x * (w * mean * (1 - mean))[:, None]).T @ x)
+        beta += bread @ (x.T @ (w * (yes - mean)))
+    score = x * (w * (yes - mean))[:, None]
+    np.testing.assert_allclose(fit.params, beta, rtol=1e-6)
+    np.testing.assert_allclose(fit.bse, np.sqrt(np.diag(bread @ score.T @ score @ bread)), rtol=1e-6)
+    # Mutant: weights in the middle only leave coefficients and bread as they are without weights.
+    plain = sm.Logit(yes, x).fit(disp=0)
+    rest = x * (w * (yes - plain.predict()))[:, None]
+    mutant = np.sqrt(np.diag(plain.cov_params() @ rest.T @ rest @ plain.cov_params()))
+    assert (np.abs(fit.bse / mutant - 1) > 0.2).all()
+    assert not np.allclose(fit.params, plain.params, rtol=1e-3)
+    with pytest.raises(NoIntervalError, match="sampling weights"):
+        fit.conf_int(method="profile")
+
+
+def test_compare_is_the_likelihood_ratio_of_statsmodels() -> None:
+    people, yes, x = drawn(1200, 3)
+    larger = models.fit("smoker ~ x + z", OPEN, yes, people, cov_type="observed")
+    smaller = models.fit("smoker ~ x", OPEN, yes, people, cov_type="observed")
+    found = larger.compare(smaller)
+    known = sm.Logit(yes, np.column_stack([x, people.z])).fit(disp=0).llf - sm.Logit(yes, x).fit(disp=0).llf
+    np.testing.assert_allclose(found.statistic, 2 * known, rtol=1e-5, atol=1e-7)
+    assert found.degrees == 1
+    with pytest.raises(InvalidParameterError, match="not nested"):
+        smaller.compare(larger)
+    with pytest.raises(NoIntervalError, match="independent rows"):
+        models.fit("smoker ~ x + z", OPEN, yes, people, weights="w").compare(smaller)
+
+
+def test_dealt_reports_add_the_covariances_of_types() -> None:
+    """Every two people are gone through here, where the library multiplies sums over people."""
+    n = 80
+    people, yes, x = drawn(n, 4)
+    mechanism = QuotaRR(2.0, n, deal_id="one")
+    survey, random = dn.Collection(SURVEY, mechanism), dn.SimulationRandomness(5)
+    reports = survey.randomize(yes[:, None], random, mechanism.deal(n, random))
+    fit = models.fit("smoker ~ x", survey, reports, people, force=True)
+    mean = 1 / (1 + np.exp(-x @ fit.params.to_numpy()))
+    told = mechanism.likelihood(np.array([0, 1], dtype=np.uint8)).relative
+    scores = np.empty((n, 3, 2))
+    for code in (0, 1):
+        share = told[code, 1] * mean / (told[code, 0] * (1 - mean) + told[code, 1] * mean)
+        scores[:, code] = (share - mean)[:, None] * x
+    scores[:, 2] = scores[:, 0] * (1 - mean)[:, None] + scores[:, 1] * mean[:, None]
+    assert fit.source.dealt is not None
+    between = fit.source.dealt.covariance
+    middle = np.zeros((2, 2))
+    for i in range(n):
+        own = scores[i, int(reports[i])]
+        middle += np.outer(own, own)
+        for j in range(n):
+            if i != j:
+                middle += scores[i].T @ between @ scores[j]
+    share = told[reports, 1] * mean / (told[reports, 0] * (1 - mean) + told[reports, 1] * mean)
+    bend = share * (1 - share) - mean * (1 - mean)
+    bread = np.linalg.inv(-(x * bend[:, None]).T @ x)
+    known = np.sqrt(np.diag(bread @ middle @ bread))
+    np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), known, rtol=1e-6)
+    # Without the covariances the intercept's error is too large.
+    seen = scores[np.arange(n), reports.astype(int)]
+    assert np.sqrt((bread @ seen.T @ seen @ bread)[0, 0]) > 1.02 * known[0]
+
+
+def test_weights_hold_where_errors_are_not_normal() -> None:
+    """With exponential errors the likelihood's slope of a randomised predictor is off, by more than chance."""
+    rng = np.random.default_rng(6)
+    drinks = rng.integers(0, 2, 100_000)
+    people = pd.DataFrame({"y": 0.6 * drinks + rng.exponential(size=100_000)})
+    survey = dn.Collection(dn.Schema((dn.Attribute("drink", ("no", "yes")),)), dn.GRR(k=2, epsilon=1.0))
+    reports = survey.randomize(drinks[:, None], dn.SimulationRandomness(7))
+    weights = models.fit("y ~ drink", survey, reports, people)
+    likelihood = models.fit("y ~ drink", survey, reports, people, method="ml")
+    name = "drink[T.yes]"
+    assert (weights.method, likelihood.method) == ("weights", "ml")
+    assert abs(weights.params[name] - 0.6) < 3 * weights.bse[name] < 0.3
+    assert abs(likelihood.params[name] - 0.6) > max(0.05, 3 * likelihood.bse[name])
