@@ -42,6 +42,6 @@ def test_a_plan_compares_mechanisms() -> None:
     # Without effects a person's information is 1/4 of (2p - 1)^2, p = e/(1 + e).
     assert [row.mechanism for row in found.rows] == ["GRR", "OUE"]
     assert found.rows[0].contributors_needed == 1874
-    assert np.isclose(found.rows[0].standard_error, np.sqrt(4 / 1874) / np.tanh(0.5))
+    assert np.isclose(found.rows[0].standard_error or 0.0, np.sqrt(4 / 1874) / np.tanh(0.5))
     with pytest.raises(InvalidParameterError, match="at least one"):
         plan_coefficient([], 0.1)
