@@ -78,7 +78,7 @@ def plan_coefficient(
     mechanisms : sequence of Mechanism
         They are compared in this order; all for the same attributes.
     error : float
-        Wanted standard error; with more than two categories, of the least precise slope.
+        Wanted standard error. More than two categories have several slopes; the least precise one counts.
     params : float64[2] or float64[k - 1, 2], optional
         Supposed intercept and slope of every category but the first; by default equal shares and no effect.
     contributors : int, optional
