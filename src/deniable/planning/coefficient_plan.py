@@ -17,7 +17,7 @@ from deniable.planning.coefficient_error import coefficient_error, people_needed
 
 @dataclass(frozen=True, eq=False)
 class CoefficientRow(Result):
-    """What a coefficient needs under one mechanism.
+    """A coefficient under one mechanism.
 
     Parameters
     ----------
