@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,7 +345,7 @@ def build_mixture(
             start[plain.intercept : m * p : p] = np.log(outcome_shares[1:] / outcome_shares[0])
         categories = labels
     else:
-        family: Family = model  # type: ignore[assignment]  # one of the three
+        family = cast(Family, model)
         law = PredictorLaw(family, effects.alone)
         extra = ("log sigma",) if family == "linear" else ()
         names = (*plain.names, *effects.alone_names, *extra)

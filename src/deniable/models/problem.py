@@ -75,23 +75,22 @@ class RowWeights(NamedTuple):
 
 
 class Problem(ABC):
-    """A function of P parameters to be maximised, a sum over rows.
+    """A function of P parameters to be maximised, a sum over rows."""
 
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    size : int
-        P.
-    weights : RowWeights
-        What rows count.
-    is_likelihood : bool
-        Whether the function is a log likelihood.
-    """
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of rows."""
 
-    n: int
-    weights: RowWeights
-    is_likelihood: bool
+    @property
+    @abstractmethod
+    def weights(self) -> RowWeights:
+        """What rows count."""
+
+    @property
+    @abstractmethod
+    def is_likelihood(self) -> bool:
+        """Whether the function is a log likelihood."""
 
     @property
     @abstractmethod
@@ -208,8 +207,7 @@ class MixtureProblem(Problem):
     is_likelihood = True
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of rows."""
+    def n(self) -> int:
         return len(self.likelihood.relative)
 
     @cached_property
@@ -387,18 +385,15 @@ class Moved(Problem):
     turned: Floats
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of rows."""
+    def n(self) -> int:
         return self.inner.n
 
     @property
-    def weights(self) -> RowWeights:  # type: ignore[override]
-        """Weights of rows."""
+    def weights(self) -> RowWeights:
         return self.inner.weights
 
     @property
-    def is_likelihood(self) -> bool:  # type: ignore[override]
-        """True for a log likelihood."""
+    def is_likelihood(self) -> bool:
         return self.inner.is_likelihood
 
     @property

@@ -70,12 +70,12 @@ def frame_of(people: Any) -> pandas.DataFrame:
     if isinstance(people, dict):
         return pandas.DataFrame(people)
     try:
-        found = people.to_pandas()
+        found: pandas.DataFrame = people.to_pandas()
     except AttributeError:
         raise InvalidParameterError(
             f"people must be a data frame, a table or a path, got {type(people).__name__}"
         ) from None
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _typed(column: Any) -> Any:

@@ -62,14 +62,16 @@ class RowLaw(ABC):
 
     Attributes
     ----------
-    groups : tuple of Group
-        Where the numbers of a row come from, in their order.
     cells : int
         Number of hidden cells, the columns of L.
     """
 
-    groups: tuple[Group, ...]
     cells: int
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[Group, ...]:
+        """Sources of the numbers of a row, in their order."""
 
     @abstractmethod
     def evaluate(self, phi: Floats, likelihood: Floats, outcome: Floats, second: bool) -> Derivatives:
@@ -126,8 +128,7 @@ class MultinomialLaw(PlainLaw):
     cells: int
 
     @property
-    def groups(self) -> tuple[Group, ...]:  # type: ignore[override]
-        """Sources of the numbers of a row."""
+    def groups(self) -> tuple[Group, ...]:
         return (Group(0, self.cells - 1),)
 
     def evaluate(self, phi: Floats, likelihood: Floats, outcome: Floats, second: bool) -> Derivatives:  # noqa: ARG002
@@ -158,8 +159,7 @@ class OrderedLaw(RowLaw):
     cells: int
 
     @property
-    def groups(self) -> tuple[Group, ...]:  # type: ignore[override]
-        """Sources of the numbers of a row."""
+    def groups(self) -> tuple[Group, ...]:
         return Group(0, 1), Group(None, self.cells - 1)
 
     def shared(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
@@ -221,8 +221,7 @@ class PredictorLaw(PlainLaw):
         return int(self.effects.shape[1]) + (self.family == "linear")
 
     @property
-    def groups(self) -> tuple[Group, ...]:  # type: ignore[override]
-        """Sources of the numbers of a row."""
+    def groups(self) -> tuple[Group, ...]:
         return Group(0, 1), Group(None, self._shared), Group(1, self.cells - 1)
 
     def evaluate(self, phi: Floats, likelihood: Floats, outcome: Floats, second: bool) -> Derivatives:
@@ -316,8 +315,7 @@ class BothLaw(PlainLaw):
         object.__setattr__(self, "cells", self.outcomes * len(self.effects))
 
     @property
-    def groups(self) -> tuple[Group, ...]:  # type: ignore[override]
-        """Sources of the numbers of a row."""
+    def groups(self) -> tuple[Group, ...]:
         m, q = self.outcomes - 1, self.effects.shape[1]
         return Group(0, m), Group(None, m * q), Group(1, len(self.effects) - 1)
 

@@ -79,8 +79,7 @@ class WeightedProblem(Problem):
     is_likelihood = False
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of rows."""
+    def n(self) -> int:
         return len(self.design)
 
     @property
