@@ -119,7 +119,9 @@ def test_rights_are_for_surveys_and_others_are_not_there(here: Running, name: st
     paths = ("", "/results.json", "/results.csv", "/report.html", "/aggregate")
     assert [me("GET", f"/surveys/sleep{path}").status for path in paths] == [200] * len(paths)
     hidden, absent = ([me("GET", f"/surveys/{slug}{path}") for path in paths] for slug in ("smoking", "none"))
-    assert [answer.problem for answer in hidden] == ["not-found"] * len(paths)
+    assert [answer.status for answer in hidden] == [404] * len(paths)
+    # The first is a page for people.
+    assert [answer.problem for answer in hidden[1:]] == ["not-found"] * len(paths[1:])
     # It does not say that there is one.
     assert [answer.content for answer in hidden] == [answer.content for answer in absent]
     home = me("GET", "/").content.decode()

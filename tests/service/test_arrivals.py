@@ -59,7 +59,7 @@ def test_300015_reports_of_500_planned_raise_the_alarm(tmp_path: Path, caplog: p
             me = Caller(here.admin, {"cookie": session.partition(";")[0]})
             text = me("GET", "/surveys/smoking").content.decode()
             assert "300,015 reports counted, 500 planned" in text
-            assert text.index("More reports than planned") < text.index("<dl")
+            assert text.index("More reports than planned") < text.index('<section class="card')
             assert advice in text
             assert me("GET", "/surveys/smoking/results.json").json["off_plan"] == "more"
     with collecting(sqlite(tmp_path), clock=clock) as here:

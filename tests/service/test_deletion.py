@@ -189,4 +189,6 @@ def test_owners_delete_from_the_dashboard_with_the_name_typed_again(tmp_path: Pa
         assert ann("POST", path, {"name": "Smoking"}).problem == "malformed"
         assert collector.surveys.status("smoking")["state"] == "closed"
         assert ann("POST", path, named).json == {"slug": "smoking", "state": "deleted"}
-        assert ann("GET", "/surveys/smoking").problem == "not-found"
+        gone = ann("GET", "/surveys/smoking")
+        assert gone.status == 404
+        assert "There is no survey of this name" in gone.content.decode()

@@ -85,12 +85,12 @@ class Problem(ABC):
     @property
     @abstractmethod
     def weights(self) -> RowWeights:
-        """What rows count."""
+        """Weights of rows."""
 
     @property
     @abstractmethod
     def is_likelihood(self) -> bool:
-        """Whether the function is a log likelihood."""
+        """True for a log likelihood."""
 
     @property
     @abstractmethod
