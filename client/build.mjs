@@ -1,7 +1,7 @@
 // Builds what is checked in under src/deniable/service/static: the same bytes from the same sources anywhere.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
@@ -40,14 +40,30 @@ const small = await minify(script.outputFiles[0].text, {
 });
 const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
 
+const size = (name, content) =>
+  console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
 const files = { "survey.js": small.code, "survey.css": sheet.outputFiles[0].text };
 for (const [name, content] of Object.entries(files)) {
   writeFileSync(`${target}${name}`, content);
-  console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
+  size(name, content);
 }
-// What the npm package has.
+// What the npm package has: the page, and two modules of their own.
 if (!process.argv[2]) {
+  rmSync(`${root}client/dist`, { recursive: true, force: true });
   mkdirSync(`${root}client/dist`, { recursive: true });
-  writeFileSync(`${root}client/dist/deniable.js`, files["survey.js"]);
+  writeFileSync(`${root}client/dist/survey.js`, files["survey.js"]);
   writeFileSync(`${root}client/dist/survey.css`, files["survey.css"]);
+  // A page that has the element may set every colour of the sheet: --deniable-accent for --accent.
+  const opened = files["survey.css"].replace(/--([a-z-]+):([^;}]+)/g, "--$1:var(--deniable-$1,$2)");
+  const style = {
+    name: "style",
+    setup: (one) => one.onLoad({ filter: /survey\.css$/ }, () => ({ contents: opened, loader: "text" })),
+  };
+  for (const [name, source] of Object.entries({ client: "index", element: "element" })) {
+    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style] };
+    const made = await build({ ...options, entryPoints: [`package/${source}.ts`] });
+    const code = made.outputFiles[0].text;
+    writeFileSync(`${root}client/dist/${name}.js`, code);
+    size(`${name}.js`, code);
+  }
 }

@@ -2,9 +2,10 @@
 
 import { distinct, isDay } from "./answers.js";
 import { must } from "./exact.js";
+import { FREE, places } from "./free.js";
 import { canonical, Keys, numberOf, parse, sha256, texts, whole } from "./json.js";
 import type { Survey } from "./survey.js";
-import { ENGLISH, FREE, type Key, places } from "./text.js";
+import type { Key } from "./text.js";
 
 export interface Language {
   readonly title: string;
@@ -77,9 +78,9 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
     }
     if (words.has("interface")) {
       const own = words.object("interface");
-      must([...own.keys()].every((key) => (FREE as readonly string[]).includes(key)), GUARDED);
+      must([...own.keys()].every((key) => FREE.has(key)), GUARDED);
       texts([...own.values()]);
-      for (const [key, said] of own) must(places(said as string).every((one) => places(ENGLISH[key as Key]).includes(one)), UNFILLED);
+      for (const [key, said] of own) must(places(said as string).every((one) => FREE.get(key)!.includes(one)), UNFILLED);
     }
     words.end();
   }

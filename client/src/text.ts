@@ -1,5 +1,5 @@
 // The page's own sentences. What states the guarantee, what is sent, kept or counted comes from here alone, in every
-// language: a survey's page document may word the keys of `FREE` otherwise, and no others. Between asterisks text is bold.
+// language: a survey's page document may word the keys of `FREE` in free.ts otherwise, and no others. Between asterisks text is bold.
 
 import ar from "./languages/ar.json";
 import de from "./languages/de.json";
@@ -157,31 +157,6 @@ export const ENGLISH = {
 } as const;
 
 export type Key = keyof typeof ENGLISH;
-
-/** Sentences that say nothing about the guarantee or the report: `interface` of a page document may replace these. */
-export const FREE: readonly Key[] = [
-  "language",
-  "consentTitle",
-  "agree",
-  "contact",
-  "questions",
-  "several",
-  "number",
-  "between",
-  "word",
-  "noWord",
-  "again",
-  "answer",
-  "survey",
-  "state",
-  "save",
-  "load",
-  "loaded",
-  "notLoaded",
-];
-
-/** The places of a sentence that are filled in, as "{epsilon}". */
-export const places = (sentence: string): string[] => sentence.match(/\{\w+\}/g) ?? [];
 
 const SHIPPED: Record<string, Partial<Record<Key, string>>> = { ar, de, en: ENGLISH, es, fr };
 

@@ -3,7 +3,8 @@
 import { h } from "./element.js";
 import { must } from "./exact.js";
 import { Numerals } from "./numbers.js";
-import { ENGLISH, FREE, type Key, shipped } from "./text.js";
+import { FREE } from "./free.js";
+import { ENGLISH, type Key, shipped } from "./text.js";
 
 /** What fills the places of a sentence. */
 export type Values = Readonly<Record<string, string | number | Node>>;
@@ -82,7 +83,7 @@ export class Voice {
 
   /** The page document's own wording of a sentence, where it may have one. */
   private _worded(key: Key): string | undefined {
-    return FREE.includes(key) ? this._own(this._tag)?.[key] : undefined;
+    return FREE.has(key) ? this._own(this._tag)?.[key] : undefined;
   }
 
   private _parts(key: Key, values: Values): (string | Node)[] {

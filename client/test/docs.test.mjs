@@ -8,7 +8,7 @@ import * as client from "./bundle.mjs";
 const read = (name) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 
 test("the example of the documentation makes a report", async () => {
-  const [, code] = /```js\nimport \{ check, encode, SecureWords \} from "deniable-client";\n([^]*?)```/.exec(read("docs/client.md"));
+  const [, code] = /```js\nimport \{ check, encode, SecureWords \} from "@deniable\/client";\n([^]*?)```/.exec(read("docs/client.md"));
   const { document, id } = JSON.parse(read("tests/vectors/wire/documents.json")).find(({ name }) => name === "SMP-kinds");
   const AsyncFunction = (async () => {}).constructor;
   const run = new AsyncFunction(

@@ -43,6 +43,8 @@ class Loopback:
     silent: int = 0
     retry_after: str = ""
     html: dict[str, str] = field(default_factory=dict)
+    scripts: dict[str, bytes] = field(default_factory=dict)
+    """Further scripts by path."""
     document: str = ""
     bodies: list[bytes] = field(default_factory=list)
     counted: dict[str, bytes] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Loopback:
     """The origin that hosts the page, where that is another; its script may ask here."""
     connect: str = "'self'"
     """What pages that are served here may ask."""
+    policy: str = POLICY
 
     def __enter__(self) -> Loopback:
         self.document = self.document or self.collection.to_json()
@@ -84,7 +87,7 @@ class Loopback:
                 if status == 503 and outer.retry_after:
                     self.send_header("Retry-After", outer.retry_after)
                 self.send_header("Content-Length", str(len(content)))
-                policy = POLICY.replace("connect-src 'self'", f"connect-src {outer.connect}")
+                policy = outer.policy.replace("connect-src 'self'", f"connect-src {outer.connect}")
                 self.send_header("Content-Security-Policy", policy)
                 if outer.page_origin:
                     self.send_header("Access-Control-Allow-Origin", outer.page_origin)
@@ -124,6 +127,8 @@ class Loopback:
         base = f"/api/v1/collections/{self.collection.id}"
         if path in self.html:
             return 200, "text/html; charset=utf-8", self.html[path].encode()
+        if path in self.scripts:
+            return 200, "text/javascript", self.scripts[path]
         if path == "/s/demo":
             return 200, "text/html; charset=utf-8", SHELL.format(id=self.collection.id).encode()
         if path in ("/static/survey.js", "/static/survey.css"):

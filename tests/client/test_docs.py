@@ -37,11 +37,11 @@ def table() -> str:
     return "\n".join(["| key | in English | can be replaced |", "|---|---|---|", *rows])
 
 
-def free() -> list[str]:
-    """Return the keys that the client lets a survey document replace."""
-    text = (ROOT / "client" / "src" / "text.ts").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"export const FREE: readonly Key\[\] = \[\n(.*?)\];", text, re.S)
-    return re.findall(r'"(\w+)"', listed)
+def free() -> dict[str, set[str]]:
+    """Return the keys that the client lets a survey document replace, with the places that are filled in."""
+    text = (ROOT / "client" / "src" / "free.ts").read_text(encoding="utf-8")
+    listed = re.findall(r"^    (\w+): \[(.*)\],$", text, re.M)
+    return {key: set(re.findall(r'"(\{\w+\})"', places)) for key, places in listed}
 
 
 def test_the_page_lists_the_words_of_the_interface() -> None:
@@ -51,6 +51,7 @@ def test_the_page_lists_the_words_of_the_interface() -> None:
     # What is filled in where a document may word a sentence: another place in braces is refused.
     filled = {key: set(re.findall(r"\{\w+\}", words)) for key, words in english().items() if key in INTERFACE_KEYS}
     assert {key: places for key, places in filled.items() if places} == PLACES
+    assert free() == filled
 
 
 GUARDED = """

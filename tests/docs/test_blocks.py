@@ -54,6 +54,7 @@ BLOCKS = list(_blocks())
 GUIDES = "tests/unit/house/test_guides.py"
 WORKED_CASES = f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the"
 FIRST_SURVEY = f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work"
+PACKAGE = "tests/browser/test_package.py::test"
 ELSEWHERE = {
     ("docs/client.md", "html"): "tests/client/test_docs.py::test_the_survey_is_embedded_in_five_lines",
     ("docs/client.md", "js"): "client/test/docs.test.mjs",
@@ -61,6 +62,15 @@ ELSEWHERE = {
         "docs/client.md",
         "text",
     ): "tests/client/test_vectors.py::test_a_link_ends_in_half_of_a_hash_over_both_documents",
+    (
+        "docs/embedding.md",
+        "html",
+    ): f"{PACKAGE}_the_element_asks_a_survey_under_a_strict_policy",
+    ("docs/embedding.md", "js"): f"{PACKAGE}_a_page_loads_draws_once_and_sends",
+    (
+        "docs/embedding.md",
+        "text",
+    ): f"{PACKAGE}_the_element_asks_a_survey_under_a_strict_policy",
     ("docs/collecting.md", "sh"): "tests/service/test_docs.py::test_the_commands_work_in_their_order",
     ("docs/deployment.md", "shell"): "tests/service/test_deploy.py::test_the_unit_starts_takes_a_report_and_ends",
     ("docs/deployment.md", "toml"): "tests/service/test_docs.py::test_the_configuration_is_one",
@@ -84,7 +94,7 @@ NOT_RUN = {
     ("docs/collecting.md", "json"): "the shape of a body; a whole one is in tests/vectors/service",
     ("docs/engines.md", "py"): "Spark and DuckDB: tests/engines runs them, where they are installed",
     ("docs/r.md", "shell"): "what tests/stack/conftest.py does, in a library of its own",
-    ("client/README.md", "html"): "what docs/client.md shows, with other places of the files",
+    ("client/README.md", "html"): "what docs/embedding.md shows, with another place of the file",
 }
 """Page and language of blocks that no test runs, and why."""
 

@@ -1,0 +1,98 @@
+// A survey from its link to a counted report, for pages that have a form of their own.
+
+import { base64 } from "../src/bytes.js";
+import { must } from "../src/exact.js";
+import type { Answer } from "../src/kind.js";
+import { encode } from "../src/schema.js";
+import { deliver, type Progress } from "../src/send.js";
+import { found, keep, type Kept, kept, ledger, note } from "../src/store.js";
+import { check, type Survey } from "../src/survey.js";
+import { complete, matches, type PageDocument, pageHash, terms } from "../src/terms.js";
+import { SecureWords } from "../src/words.js";
+
+/** Where a survey is, and what its link says of it. */
+export interface Place {
+  /** Address of the collector's interface, for instance "https://collector.example/api/v1". */
+  readonly api: string;
+  /** Id of the collection. */
+  readonly collection: string;
+  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents. */
+  readonly link: string;
+}
+
+/** A survey whose guarantee this device has proved, and whose texts are those that the link was made for. */
+export interface Loaded {
+  readonly survey: Survey;
+  /** What people read, and the terms. */
+  readonly texts: PageDocument;
+  /** Hash of the survey document. */
+  readonly page: string;
+  /** Address of the collection. */
+  readonly url: string;
+  /** "open" while people may answer. */
+  readonly state: string;
+}
+
+/**
+ * Load a survey and prove its guarantee. It rejects with a `Refusal` if anything is off, before anybody is asked anything.
+ */
+export async function load(place: Place): Promise<Loaded> {
+  must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
+  must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
+  complete(place.link);
+  const url = `${place.api}/collections/${place.collection}`;
+  const read = async (path: string): Promise<string> => {
+    const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
+    must(answer?.ok, `The server gave no survey${path}.`, "unreachable");
+    return answer.text();
+  };
+  const [document, text, said] = await Promise.all([read(""), read("/page"), read("/state")]);
+  const survey = await check(document, place.collection);
+  const page = await pageHash(text);
+  await matches(survey.id, page, place.link);
+  const texts = terms(text, survey);
+  const attributes = await Promise.all(survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)));
+  const state = String((JSON.parse(said) as { state?: unknown }).state);
+  return { survey: { ...survey, attributes }, texts, page, url, state };
+}
+
+/** Randomise answers into the bytes that are sent; it throws an `AnswerError` that names the question. */
+export function randomised({ survey, page }: Pick<Loaded, "survey" | "page">, answers: readonly Answer[], person: number): Kept {
+  const random = new SecureWords();
+  try {
+    const codes = encode(survey.attributes, answers, random);
+    const report = survey.mechanism.randomize(codes, random);
+    codes.fill(0n);
+    const { id, title, epsilon } = survey;
+    // Open access: a name that nobody else has, and that nothing else carries.
+    const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+    const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
+    return { collection: id, person, title, epsilon, body, page, state: "drawn" };
+  } finally {
+    random.wipe();
+  }
+}
+
+/**
+ * Draw one report of answers and keep it on this device. Whoever has answered here before gets the report that is kept, and
+ * the answers are not read. Drop the answers afterwards: only the report is kept.
+ */
+export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<Kept> {
+  const first = await kept(loaded.survey.id);
+  if (first) return first;
+  must(loaded.state === "open", "This survey is not open.", "refused");
+  const before = (await ledger()).some((one) => loaded.survey.learnedFrom.includes(one.collection));
+  must(!before, "An earlier part of this survey was answered on this device.", "refused");
+  return keep(randomised(loaded, answers, 1));
+}
+
+/**
+ * Send a report that `draw` returned until it is counted, or refused for good; return what became of it, or undefined if its
+ * person has left meanwhile. What is counted already is not sent again.
+ */
+export async function send({ url }: Loaded, response: Kept, progress: Progress = () => {}): Promise<Kept | undefined> {
+  if (response.state === "counted" || response.state === "left") return response;
+  const here = async (): Promise<boolean> => (await found(response))?.state !== "left";
+  const became = await deliver(url, response, here, progress);
+  return became && (await note(became)) ? became : undefined;
+}
