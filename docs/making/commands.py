@@ -9,11 +9,10 @@ from typing import Any
 from typer.main import get_command
 
 from deniable.cli import app, commands as all_commands
-from deniable.cli._mechanisms import constructor_names
 
 BEGIN, END = "<!-- made from --help: begin -->", "<!-- made from --help: end -->"
 
-MECHANISMS = "[a mechanism](choosing.md#all-mechanisms)"
+MECHANISMS = "[all names](choosing.md#all-mechanisms)"
 
 
 def parameters(name: str) -> list[Any]:
@@ -51,8 +50,7 @@ def _default(parameter: Any) -> str:
 
 
 def _in_markdown(said: str) -> str:
-    one = said.replace(f"One of {', '.join(constructor_names())}", f"Name of {MECHANISMS}")
-    one = one.replace(f"or {', '.join(constructor_names())}", f"or the name of {MECHANISMS}")
+    one = said.replace("'list' prints all", f"`list` prints {MECHANISMS}")
     return re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", one).replace("|", "\\|")
 
 

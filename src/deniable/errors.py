@@ -26,7 +26,8 @@
     ├── BrokenLawError           a mechanism that `deniable.testing` finds wrong (also an AssertionError)
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
 
-Messages name the argument, the bound and the value, and the record and attribute where there is one.
+Messages name the argument, the rule and the value, the record and attribute if there is one, and the next step.
+Three mistakes have one wording each, made by a function: `unknown_name`, `out_of_range` and `not_available`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class DeniableError(Exception):
@@ -155,3 +156,41 @@ class BrokenLawError(DeniableError, AssertionError):
 
 class MissingExtraError(DeniableError, ImportError):
     """An optional dependency is needed and not installed; the message names the extra."""
+
+
+def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "") -> InvalidParameterError:
+    """Return the error for a name that is not among the known ones.
+
+    Examples
+    --------
+    >>> unknown_name("rule", "best", ["mean", "median"])
+    InvalidParameterError("rule must be one of mean, median, got rule='best'")
+    """
+    message = f"{name} must be one of {', '.join(known)}, got {name}={value!r}{_after(hint)}"
+    return InvalidParameterError(message, parameters=(name,))
+
+
+def out_of_range(name: str, rule: str, value: object, hint: str = "") -> InvalidParameterError:
+    """Return the error for a number outside its bound; `rule` is the bound, such as "> 0" or "in [0, 1]".
+
+    Examples
+    --------
+    >>> out_of_range("epsilon", "> 0", -1.0)
+    InvalidParameterError('epsilon must be > 0, got epsilon=-1.0')
+    """
+    return InvalidParameterError(f"{name} must be {rule}, got {name}={value}{_after(hint)}", parameters=(name,))
+
+
+def not_available(what: str, mechanism: str, hint: str) -> InvalidParameterError:
+    """Return the error for something that a mechanism does not offer; `hint` says what to do instead.
+
+    Examples
+    --------
+    >>> not_available("a cross table", "SMP", "collect again with PairSample")
+    InvalidParameterError('a cross table is not available for SMP: collect again with PairSample')
+    """
+    return InvalidParameterError(f"{what} is not available for {mechanism}: {hint}")
+
+
+def _after(hint: str) -> str:
+    return f": {hint}" if hint else ""

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 import deniable.cli
 from deniable.cli import app, commands as all_commands
+from deniable.cli._mechanisms import constructor_names
 from tests.cli.conftest import Run
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -67,11 +68,11 @@ def test_every_parameter_is_in_the_reference_and_nothing_else(command: str) -> N
 
 def test_the_tables_of_the_reference_follow_the_help() -> None:
     table = commands.table("collection").splitlines()
-    assert "| `--output`, `-o` | required | Where to write the collection (JSON). |" in table
+    assert "| `--output`, `-o` | required | File for the collection (JSON). |" in table
     assert "| `--collection-version` | `1` | Round of the collection; rounds are never mixed. |" in table
-    assert "[a mechanism](choosing.md#all-mechanisms)" in commands.table("calibrate")
+    assert "[all names](choosing.md#all-mechanisms)" in commands.table("calibrate")
     assert "GRR, HE" not in REFERENCE
-    changed = REFERENCE.replace("Where to write the collection (JSON).", "Elsewhere.")
+    changed = REFERENCE.replace("File for the collection (JSON).", "Elsewhere.")
     assert commands.with_tables(changed) == REFERENCE != changed
 
 
@@ -98,3 +99,16 @@ def test_short_help_is_not_cut(command: str, run: Run) -> None:
     (line,) = (line for line in run("--help").stdout.splitlines() if line.split()[:1] == [command])
     assert line.endswith(".")
     assert not line.endswith("...")
+
+
+@pytest.mark.parametrize("command", ["collection", "leakage", "calibrate"])
+def test_mechanism_list_prints_every_name_that_the_option_takes(command: str, run: Run) -> None:
+    """Before anything else is asked for: other required options may be missing."""
+    result = run(command, "--mechanism", "list")
+    assert result.exit_code == 0
+    printed = {name for line in result.stdout.splitlines() for name in re.split(r"\s{2,}", line)[0].strip().split(", ")}
+    assert printed >= set(constructor_names()) - {"HeavyHitters"}
+    help_text = next(one.help for one in parameters(command) if "--mechanism" in one.opts)
+    named = re.search(r"(?:such as|over all\),) ([^;]*);", help_text)
+    assert named is not None
+    assert set(re.split(r", | or ", named[1])) <= printed

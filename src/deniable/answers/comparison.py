@@ -248,7 +248,7 @@ def compare(
                 f"got {name!r}"
             )
     if not names:
-        raise MismatchError("collections must ask one attribute with the same categories, they have none in common")
+        raise MismatchError("collections must share an attribute with the same categories; these two share none")
     scored = [name for name in names if one[name].scores is not None]
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
     everyone = sum(one[name].k for name in named)

@@ -446,7 +446,9 @@ class Crosstab:
     def _codes(self, axis: int, label: Label) -> list[int]:
         wanted = [label] if isinstance(label, (int, np.integer, str)) else list(label)
         if not wanted:
-            raise InvalidParameterError(f"a question about {self.names[axis]!r} must name a category, got none")
+            raise InvalidParameterError(
+                f"a question about {self.names[axis]!r} must name at least one category, got none"
+            )
         return [self._code(axis, one) for one in wanted]
 
     def _code(self, axis: int, label: int | str) -> int:
@@ -544,7 +546,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Crosstab:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidParameterError(f"pair must be of two attributes, got {pair!r}")
+            raise InvalidParameterError(f"pair must name two attributes, got {pair!r}")
         places = []
         for name in pair:
             if name not in self.names or isinstance(name, bool):
@@ -553,7 +555,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
             places.append(self.names.index(name))
         i, j = places
         if i == j:
-            raise InvalidParameterError(f"pair must be of two different attributes, got {pair[0]!r} twice")
+            raise InvalidParameterError(f"pair must name two different attributes, got {pair[0]!r} twice")
         names, labels = (str(pair[0]), str(pair[1])), (self.labels[i], self.labels[j])
         return Crosstab(names, labels, self.tables, self, (min(i, j), max(i, j)), i > j)
 
@@ -693,7 +695,8 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
         names, labels = range(len(mechanism.domain)), [tuple(map(str, range(k))) for k in mechanism.domain]
     if not has_tables(mechanism):
         raise MismatchError(
-            f"crosstabs need reports of pairs, by PairSample or SPL pairs, got those of {mechanism.name}, which cannot "
-            "tell how two answers go together: ask again with PairSample"
+            "cross tables need reports of pairs (PairSample or SPL pairs), got reports of "
+            f"{mechanism.name}, which cannot show how two answers are related: collect again with "
+            "PairSample"
         )
     return Crosstabs(mechanism.tables(aggregate), names, labels, made_from)

@@ -28,7 +28,7 @@ from deniable.core.checks import Target, checked_integer, listed
 from deniable.core.estimate import Estimate
 from deniable.core.joint import listed_reports
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, not_available
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.records.record import is_direct, is_records
 from deniable.survey.collection import Collection
@@ -116,7 +116,7 @@ def _opened(
     else:
         mechanism, made_from = source, aggregate.source
     if mechanism.takes_text:
-        raise InvalidParameterError(f"mechanism must be one with a list of values, got {mechanism.name}")
+        raise not_available("a functional", mechanism.name, "choose a mechanism with a list of values")
     mechanism.check(aggregate)
     return mechanism, names, made_from
 
@@ -216,5 +216,5 @@ def _checked_scores(scores: ArrayLike, k: int) -> Floats:
             if given.shape != (k,)
             else f"scores[{int(np.argmin(np.isfinite(given)))}]=nan or inf"
         )
-        raise InvalidParameterError(f"scores must be {k} finite numbers, one of each value, got {wrong}")
+        raise InvalidParameterError(f"scores must be {k} finite numbers, one for each value, got {wrong}")
     return given

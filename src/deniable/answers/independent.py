@@ -206,16 +206,17 @@ def check_apart(answers: Sequence[Answer | Estimate]) -> None:
         if common:
             kind, identifier = common[0].split(" ", 1)
             raise MismatchError(
-                f"answers must be of different contributors, both are made from {kind} {identifier[:12]}: "
-                "no interval is known for numbers that depend on each other"
+                f"answers must come from different contributors, but both were made from {kind} "
+                f"{identifier[:12]}: no interval is known for results that depend on each other"
             )
 
 
 def _checked_pair(a: Answer | Estimate, b: Answer | Estimate, independent: bool) -> tuple[Answer, Answer]:
     if independent is not True:
         raise InvalidParameterError(
-            f"independent must be True, got independent={independent!r}: of numbers about the same contributors, or "
-            "learned from each other, no interval is known; of one collection use estimate.difference or crosstabs"
+            f"independent must be True, got independent={independent!r}: no interval is known for "
+            "results from the same contributors, or learned from each other. Within one collection "
+            "use estimate.difference or cross tables"
         )
     check_apart([a, b])
     return _answer("a", a), _answer("b", b)
@@ -226,7 +227,7 @@ def _answer(name: str, given: Answer | Estimate) -> Answer:
         return given
     if given.k != 1:
         raise InvalidParameterError(
-            f"{name} must be an answer or the estimate of one category, got one of {given.k} categories"
+            f"{name} must be an Answer, or an estimate of a single category, got an estimate of {given.k} categories"
         )
     return given.total(given.labels[0])
 

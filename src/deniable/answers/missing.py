@@ -107,5 +107,7 @@ def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: 
     """
     these, silent = ([one] if isinstance(one, str) else list(one) for one in (labels, missing))
     if set(these) & set(silent):
-        raise InvalidParameterError(f"missing must be other categories than labels, got {silent!r} and {these!r}")
+        raise InvalidParameterError(
+            f"missing must not name a category that is also in labels, got missing={silent!r}, labels={these!r}"
+        )
     return WorstCase(estimate.total(these), estimate.total([*these, *silent]))

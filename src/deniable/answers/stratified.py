@@ -150,7 +150,7 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     """
     if not estimates or set(estimates) != set(weights):
         raise InvalidParameterError(
-            f"weights must be of the strata {sorted(estimates)}, one or more, got those of {sorted(weights)}"
+            f"weights must name exactly the strata {sorted(estimates)}, at least one, got {sorted(weights)}"
         )
     shares = {name: exact(weight, f"weights[{name!r}]") for name, weight in weights.items()}
     total = sum(shares.values(), start=Fraction(0))
@@ -161,14 +161,15 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     for name, estimate in estimates.items():
         if estimate.n == 0:
             raise InvalidParameterError(
-                f"estimates must have reports in every stratum, {name!r} has none: join it with another"
+                f"estimates must have reports in every stratum; {name!r} has none: merge it with another stratum"
             )
         if estimate.labels != first.labels:
-            raise MismatchError(f"strata must have the same categories, those of {name!r} are others")
+            raise MismatchError(f"strata must have the same categories; {name!r} has different ones")
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:
                 raise DuplicateReportsError(
-                    f"strata {seen[batch]!r} and {name!r} both contain report {batch[:18]}: each contributor is of one"
+                    f"strata {seen[batch]!r} and {name!r} both contain report {batch[:18]}: a contributor can "
+                    "belong to one stratum only"
                 )
             seen[batch] = name
     names = tuple(estimates)

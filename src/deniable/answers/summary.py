@@ -380,7 +380,9 @@ def summarize(
     if top is not None:
         checked_integer("top", top, 1)
         if queries is not None:
-            raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
+            raise InvalidParameterError(
+                "top and queries cannot be used together: queries already says which categories to list"
+            )
     named = _named(estimates)
     codes = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
     comparisons = sum(

@@ -11,7 +11,7 @@ import typer
 
 from deniable.answers import Summary
 from deniable.cli._app import note, save_page, show_page
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, unknown_name
 from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.report import estimate_page
 from deniable.report.text import MAX_ROWS
@@ -21,7 +21,7 @@ from deniable.survey.dictionary_file import read_lines
 def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
     """Raise InvalidParameterError unless this is no post-processing or a known one."""
     if postprocess is not None and postprocess not in known:
-        raise InvalidParameterError(f"postprocess must be one of {', '.join(known)}, got postprocess={postprocess!r}")
+        raise unknown_name("postprocess", postprocess, known)
 
 
 def parse_queries(text: str) -> tuple[str, ...]:

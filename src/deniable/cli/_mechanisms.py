@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import typer
+
 from deniable.core.construction import mechanism_for
 from deniable.core.documents import loads
-from deniable.core.names import SPECIAL_CASES, find, mechanism_class, mechanism_names
-from deniable.errors import InvalidParameterError
+from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, mechanism_names
+from deniable.errors import InvalidParameterError, unknown_name
 
 
 def constructor_names(text: bool = False) -> list[str]:
@@ -21,6 +23,21 @@ def _takes(name: str, text: bool) -> bool:
     """Whether a mechanism is for open text, or for categories, as special cases all are."""
     cls = mechanism_class(name)
     return not text if name in SPECIAL_CASES else bool(cls.takes_text == text and cls.card.listed)
+
+
+RECOMMENDED = "GRR, SubsetSelection, OCMS, SquareWave, SMP or PairSample"
+"""Names that help texts suggest; ``--mechanism list`` prints all."""
+
+
+def listing(value: str | None) -> str | None:
+    """Return the value of --mechanism, or print every name with its use and exit if the value is "list"."""
+    if value != "list":
+        return value
+    for name, card in cards():
+        if card.listed:
+            names = [name, *(one.name for one in card.variants if one.name in SPECIAL_CASES)]
+            typer.echo(f"{', '.join(names):<24} {card.when}")
+    raise typer.Exit
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -54,7 +71,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             result[name] = text
         except ValueError as error:
-            raise InvalidParameterError(f"{name} is no value: {error}") from error
+            raise InvalidParameterError(f"{name} cannot be read as a value: {error}") from error
     return result
 
 
@@ -68,7 +85,7 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
         fits = False
     if not fits:
         offered = f"{', '.join(constructor_names(text))}{' for open text' * text}"
-        raise InvalidParameterError(f"mechanism must be one of {offered}, got mechanism={name!r}")
+        raise unknown_name("mechanism", name, [offered])
     return mechanism_for(name, sizes, epsilon, settings, "add --set {}=...")
 
 

@@ -10,7 +10,7 @@ import typer
 
 from deniable.errors import InvalidParameterError
 
-CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
+CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Collection file (survey.json).")]
 
 
 class TargetName(StrEnum):
@@ -20,22 +20,26 @@ class TargetName(StrEnum):
     population = "population"
 
 
-AggregateFile = Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")]
-Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+AggregateFile = Annotated[
+    Path, typer.Argument(metavar="AGGREGATE", help="Aggregate file made from the collection's reports.")
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", metavar="C", help="CSV delimiter; default: detected.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also save a chart (PNG).")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]
-Confidence = Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")]
 Target = Annotated[
     TargetName,
     typer.Option(
-        "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
+        "--target",
+        help=(
+            "Scope of the intervals: these contributors (noise only), or the population "
+            "they were sampled from (noise and sampling)."
+        ),
     ),
 ]
 Simultaneous = Annotated[
-    bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
+    bool, typer.Option("--simultaneous", help="Widen the intervals so that they all hold at the same time.")
 ]
 
 

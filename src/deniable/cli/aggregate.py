@@ -18,21 +18,22 @@ from deniable.survey.collection import Collection
 def aggregate(
     survey: CollectionFile,
     reports: Annotated[
-        list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet, JSON Lines), or folders.")
+        list[Path],
+        typer.Argument(metavar="REPORTS...", help="Report files (Parquet or JSON Lines), or folders of them."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the aggregate.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the aggregate.")],
     skip_invalid: Annotated[
         bool,
-        typer.Option("--skip-invalid", help="Set aside reports that no client can have produced, and say how many."),
+        typer.Option("--skip-invalid", help="Skip reports that no client can have produced, and print how many."),
     ] = False,
 ) -> None:
-    """Add up reports.
+    """Add up reports into an aggregate.
 
-    For collectors. The result's size does not depend on the number of reports.
+    For collectors. The size of the aggregate does not depend on the number of reports.
 
-    Reports of another collection, and the same reports or ids twice, are refused. Posted reports
-    are read as JSON Lines, a line being one body. An interrupted run goes on
-    after the finished files when it is started again.
+    Refuses reports from another collection, and refuses to count the same reports or report ids
+    twice. Reports received over HTTP are read as JSON Lines, one request body per line. Run an
+    interrupted command again to continue after the finished files.
     """
     check_output(output, [survey, *reports])
     collection = Collection.load(survey)
@@ -52,12 +53,14 @@ def aggregate(
 
 @command("merge")
 def merge(
-    aggregates: Annotated[list[Path], typer.Argument(metavar="AGGREGATES...", help="Aggregates of one collection.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum; may be one of the inputs.")],
+    aggregates: Annotated[
+        list[Path], typer.Argument(metavar="AGGREGATES...", help="Aggregates of the same collection.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the sum; may be one of the inputs.")],
 ) -> None:
-    """Add up aggregates of one collection.
+    """Add up aggregates of the same collection.
 
-    For collectors. The order does not matter; the same reports twice are refused.
+    For collectors. The order does not matter. Refuses to count the same reports twice.
     """
     check_output(output)
     with writing(output):

@@ -44,25 +44,26 @@ _PEOPLE = (RoleName.owner, RoleName.analyst)
 @command("analyst")
 def analyst(
     action: Annotated[
-        AnalystAction, typer.Argument(metavar="ACTION", help="add, list, remove, password, role, token, revoke, audit.")
+        AnalystAction,
+        typer.Argument(metavar="ACTION", help="Action: add, list, remove, password, role, token, revoke or audit."),
     ],
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The account's name.")] = None,
-    label: Annotated[str | None, typer.Argument(metavar="TOKEN", help="The token's name, for token and revoke.")] = (
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the account.")] = None,
+    label: Annotated[str | None, typer.Argument(metavar="TOKEN", help="Name of the token, for token and revoke.")] = (
         None
     ),
     role: Annotated[
         RoleName | None,
-        typer.Option("--role", help="owner, analyst, sender or monitor; default for add: analyst."),
+        typer.Option("--role", help="Role: owner, analyst, sender or monitor; default: analyst, when adding."),
     ] = None,
     survey: Annotated[
         list[str] | None,
-        typer.Option("--survey", metavar="SLUG", help="Survey that the rights are for, repeatable; default: all."),
+        typer.Option("--survey", metavar="SLUG", help="Survey that the rights are for (all if not given); repeatable."),
     ] = None,
     database: Database = DEFAULT_DATABASE,
     password_file: Annotated[
-        Path | None, typer.Option("--password-file", help="Take the password from a file instead of asking for it.")
+        Path | None, typer.Option("--password-file", help="File with the password, instead of asking for it.")
     ] = None,
-    token: Annotated[bool, typer.Option("--token", help="With add: make and print a token.")] = False,
+    token: Annotated[bool, typer.Option("--token", help="With add: create and print a token.")] = False,
     valid_days: Annotated[
         int | None, typer.Option("--valid-days", help="With token: days until it expires; default: never.", min=1)
     ] = None,
@@ -71,15 +72,15 @@ def analyst(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Manage accounts and tokens, and read the audit.
+    """Add and change accounts and tokens, and print the audit.
 
-    For collectors. An owner reads results and opens, pauses and closes surveys; an analyst reads
-    results; a sender sends batches of reports; a monitor reads the metrics. Senders and monitors
+    For collectors. An owner reads results and opens, pauses and closes surveys. An analyst reads
+    results. A sender sends batches of reports. A monitor reads the metrics. Senders and monitors
     are programs, which have tokens and no password.
 
     A new password ends the account's sessions. "role" replaces the role and the surveys. "revoke"
-    without TOKEN ends everything that is open: all tokens and all sessions. "audit" prints who did
-    what and when: of one account, one survey or one day, if these are given.
+    without TOKEN ends all tokens and all sessions. "audit" prints who did what and when, for one
+    account, one survey or one day if you name them.
     """
     from deniable.service.control import ask
 

@@ -28,45 +28,48 @@ REFUTED = 1
 @command("audit", interrupted="an audit writes nothing")
 def audit(
     collection: Annotated[
-        Path | None, typer.Argument(metavar="COLLECTION", help="The collection whose own mechanism is audited.")
+        Path | None,
+        typer.Argument(metavar="COLLECTION", help="Collection whose mechanism to audit (or give --module)."),
     ] = None,
     module: Annotated[
         str | None,
         typer.Option(
             "--module",
             metavar="FILE.py:OBJECT",
-            help="Instead, anybody's object with randomize(inputs, rng). The file is run.",
+            help="Object to audit instead, with randomize(inputs, rng). The file is executed.",
         ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="What the object claims; by default what it states itself.")
+        str | None,
+        typer.Option("--epsilon", help="Epsilon that the object claims; default: its own epsilon attribute."),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", help="Number of answers that the object takes, codes 0 to k-1.", min=2)
+        int | None, typer.Option("--k", help="Number of answers that the object accepts (codes 0 to k-1).", min=2)
     ] = None,
     reports_of: Annotated[
         str | None,
-        typer.Option("--reports-of", metavar="NAME", help="Read the object's reports as those of this mechanism."),
+        typer.Option("--reports-of", metavar="NAME", help="Mechanism whose reports the object makes."),
     ] = None,
     attributes: Annotated[
-        str | None, typer.Option("--attributes", metavar="A,B,...", help="Audit these attributes only.")
+        str | None, typer.Option("--attributes", metavar="A,B,...", help="Attributes to audit; default: all.")
     ] = None,
     inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="0,1,...", help="Compare these codes only; all by default.")
+        str | None, typer.Option("--inputs", metavar="0,1,...", help="Codes to compare; default: all.")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option("--samples", help="Reports per input; by default as many as are needed.")
+        int | None, typer.Option("--samples", help="Reports per input; default: as many as the test needs.")
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Probability of a wrong accusation, all together.")] = 0.01,
+    alpha: Annotated[float, typer.Option("--alpha", help="Probability of a false alarm over the whole audit.")] = 0.01,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Repeatable randomness instead of the operating system's.")
+        int | None,
+        typer.Option("--seed", help="Seed for a repeatable audit; default: the operating system's randomness."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for a client that breaks its promise.
+    """Test whether a client breaks its privacy promise.
 
-    For anybody: a lower confidence bound on epsilon from running it. It can refute a promise, and
-    can never confirm one. Exit code 1: refuted.
+    For anyone. Runs the client and computes a lower confidence bound on its epsilon. An audit can
+    refute a promise but never confirm one. Exit code 1: refuted.
     """
     if (collection is None) == (module is None):
         raise InvalidParameterError("one of COLLECTION and --module must be given")
@@ -74,7 +77,9 @@ def audit(
         foreign = {"epsilon": epsilon, "k": k, "reports-of": reports_of}
         given = next((name for name, value in foreign.items() if value is not None), None)
         if given is not None:
-            raise InvalidParameterError(f"{given} is for --module: a collection states its own (--{given})")
+            raise InvalidParameterError(
+                f"{given} works only with --module: a collection states its own value (--{given})"
+            )
         names = None if attributes is None else parse_names(attributes)
         subjects = collection_subjects(Collection.load(collection or ""), names)
     else:

@@ -9,7 +9,7 @@ import typer
 
 from deniable.cli._app import check_output, command, console, note
 from deniable.cli._collections import print_collection, save_collection
-from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
+from deniable.cli._mechanisms import RECOMMENDED, build_mechanism, listing, parse_settings
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.planning import default_mechanism, infeasibility, two_phases_text
@@ -21,63 +21,76 @@ from deniable.survey.schema import Attribute, Schema
 
 @command("collection")
 def collection(
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the collection (JSON).")],
-    schema: Annotated[Path | None, typer.Option("--schema", help="The public schema (JSON).")] = None,
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Privacy budget per contributor, as an exact decimal.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the collection (JSON).")],
+    schema: Annotated[Path | None, typer.Option("--schema", help="Public schema file (JSON).")] = None,
     attribute: Annotated[
         str | None,
-        typer.Option("--attribute", help="The only column, for --dictionary or --heavy-hitters."),
+        typer.Option("--attribute", help="Name of the only column; needed with --dictionary or --heavy-hitters."),
     ] = None,
     dictionary: Annotated[
         Path | None,
-        typer.Option("--dictionary", help="Its public list of answers, a word per line; beside the collection."),
+        typer.Option(
+            "--dictionary",
+            help="Public list of allowed answers, one word per line; keep the file next to the collection.",
+        ),
     ] = None,
     heavy_hitters: Annotated[
-        bool, typer.Option("--heavy-hitters", help="Its answers are open text, of which the frequent are to be found.")
+        bool, typer.Option("--heavy-hitters", help="Collect open text, to find the frequent strings.")
     ] = False,
     missing: Annotated[
-        str | None, typer.Option("--missing", help="Report a missing answer of it as this; an error otherwise.")
+        str | None,
+        typer.Option("--missing", help="Label for a missing answer; without it, a missing answer is an error."),
     ] = None,
     other: Annotated[
-        str | None, typer.Option("--other", help="Report an answer that is no word of the dictionary as this.")
+        str | None, typer.Option("--other", help="Label for an answer that is not in the dictionary.")
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option("--mechanism", help=f"One of {', '.join(constructor_names())}; by default the one recommended."),
+        typer.Option(
+            "--mechanism",
+            help=f"Mechanism, such as {RECOMMENDED}; 'list' prints all; default: the recommended one.",
+            callback=listing,
+            is_eager=True,
+        ),
     ] = None,
     oracle: Annotated[
-        str | None, typer.Option("--oracle", help="Frequency oracle of SPL, SMP or RS+FD: GRR or OUE.")
+        str | None, typer.Option("--oracle", help="Frequency oracle for SPL, SMP or RS+FD: GRR or OUE.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism, as JSON; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the mechanism, with its value as JSON; repeatable."
+        ),
     ] = None,
     full_record: Annotated[
-        bool, typer.Option("--full-record", help="A report must hold a code of every attribute.")
+        bool, typer.Option("--full-record", help="Make every report contain a code for every attribute.")
     ] = False,
     hide_sampled: Annotated[
         bool,
-        typer.Option("--hide-sampled-attribute", help="Do not tell which attribute was sampled; costs precision."),
+        typer.Option("--hide-sampled-attribute", help="Hide which attribute was sampled; costs precision."),
     ] = False,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Tables of every two questions are wanted (deniable crosstab).")
+        bool, typer.Option("--pairs", help="Collect tables for every pair of questions (for deniable crosstab).")
     ] = False,
     contributors: Annotated[
         int | None,
-        typer.Option("--contributors", help="How many are expected: warns if they are too few for an answer."),
+        typer.Option(
+            "--contributors", help="Expected number of contributors; warns if they are too few for a question."
+        ),
     ] = None,
-    title: Annotated[str, typer.Option("--title", help="What people call the collection.")] = "",
+    title: Annotated[str, typer.Option("--title", help="Title that people will see.")] = "",
     version: Annotated[
         int, typer.Option("--collection-version", help="Round of the collection; rounds are never mixed.")
     ] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite another collection.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a different collection in this file.")] = False,
 ) -> None:
-    """Fix what is asked and how it is randomised.
+    """Create a collection: the questions and the mechanism.
 
-    For collectors. Prints the guarantee.
+    For collectors. Prints the privacy guarantee.
 
-    The file is public: contributors, collector and analyst all use the same one. Its id is a
-    hash of its content, and every report carries it.
+    The file is public: contributors, collector and analyst all use the same one. Its id is a hash
+    of its content, and every report carries the id.
     """
     check_output(output, list(filter(None, [schema, dictionary])))
     questions = _questions(schema, attribute, dictionary, heavy_hitters, missing, other)

@@ -18,40 +18,45 @@ from deniable.survey.collection import Collection
 
 @command("compare")
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="SURVEY1", help="The first collection.")],
-    first_aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE1", help="The aggregate of its reports.")],
-    second: Annotated[Path, typer.Argument(metavar="SURVEY2", help="The second collection.")],
-    second_aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE2", help="The aggregate of its reports.")],
+    first: Annotated[Path, typer.Argument(metavar="SURVEY1", help="First collection (survey.json).")],
+    first_aggregate: Annotated[
+        Path, typer.Argument(metavar="AGGREGATE1", help="Aggregate file made from its reports.")
+    ],
+    second: Annotated[Path, typer.Argument(metavar="SURVEY2", help="Second collection (survey.json).")],
+    second_aggregate: Annotated[
+        Path, typer.Argument(metavar="AGGREGATE2", help="Aggregate file made from its reports.")
+    ],
     independent: Annotated[
-        bool, typer.Option("--independent", help="Say that nobody is in both: files cannot tell. Required.")
+        bool,
+        typer.Option(
+            "--independent", help="Confirm that nobody is in both collections, which files cannot show; required."
+        ),
     ] = False,
     attributes: Annotated[
         list[str] | None,
-        typer.Option("--attribute", metavar="A", help="Compare this attribute only; repeatable."),
+        typer.Option("--attribute", metavar="A", help="Attribute to compare (all if not given); repeatable."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--png", help="Also draw a picture (PNG).")] = None,
+    plot: Annotated[Path | None, typer.Option("--png", help="Also save a chart (PNG).")] = None,
     html: Html = None,
     as_json: AsJson = False,
     confidence: Confidence = 0.95,
     target: Annotated[
         TargetName,
-        typer.Option(
-            "--target", help="What intervals cover: the populations, or these contributors (noise) themselves."
-        ),
+        typer.Option("--target", help="Scope of the intervals: the populations, or only these contributors (noise)."),
     ] = TargetName.population,
     simultaneous: Simultaneous = False,
 ) -> None:
-    """Say what changed between two collections.
+    """Compare the results of two collections.
 
-    For analysts. Two waves of a poll, or two departments: attributes that both ask with
-    the same categories, second less first.
+    For analysts: two waves of a poll, or two departments. Compares the attributes that both
+    collections ask with the same categories, as second minus first.
     """
     inputs = [first, first_aggregate, second, second_aggregate]
     check_outputs(inputs, plot, html)
     if not independent:
         raise InvalidParameterError(
-            "compare needs --independent, which says that nobody reported to both: of the same people's answers no "
-            "interval is known"
+            "compare needs --independent, which confirms that nobody reported to both collections: no "
+            "interval is known for answers from the same people"
         )
     comparison = compare_collections(
         (Collection.load(first), Aggregate.load(first_aggregate)),

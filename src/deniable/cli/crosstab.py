@@ -20,18 +20,19 @@ from deniable.survey.collection import Collection
 def crosstab(
     survey: CollectionFile,
     aggregate: AggregateFile,
-    rows: Annotated[str, typer.Argument(metavar="A", help="The attribute whose categories are the groups.")],
-    columns: Annotated[str, typer.Argument(metavar="B", help="The attribute whose shares are compared.")],
-    plot: Annotated[Path | None, typer.Option("--plot", "--png", help="Also draw a picture (PNG).")] = None,
+    rows: Annotated[str, typer.Argument(metavar="A", help="Attribute whose categories are the groups.")],
+    columns: Annotated[str, typer.Argument(metavar="B", help="Attribute whose shares are compared.")],
+    plot: Annotated[Path | None, typer.Option("--plot", "--png", help="Also save a chart (PNG).")] = None,
     html: Html = None,
     as_json: AsJson = False,
     confidence: Confidence = 0.95,
     target: Target = TargetName.contributors,
 ) -> None:
-    """Print how two answers go together.
+    """Print how two answers are related.
 
-    For analysts, of a collection over PairSample or SPL pairs: a table with intervals, shares of B within every group
-    of A, a test of independence that says when it cannot tell, and the decoded table. The guarantee is printed first.
+    For analysts, with a collection that uses PairSample or SPL pairs. Prints the privacy
+    guarantee, then a table with intervals, the shares of B within each group of A, a test of
+    independence that says when it cannot tell, and the decoded table.
     """
     check_outputs([survey, aggregate], plot, html)
     collection = Collection.load(survey)

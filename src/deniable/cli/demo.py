@@ -15,10 +15,11 @@ from deniable.demo import run_demo
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("demo"),
 ) -> None:
-    """Run everything on a real, sensitive survey.
+    """Run every step on a real, sensitive survey.
 
-    Fair's survey about extramarital affairs (1978), compared with the truth. The answers of
-    6,366 women are randomised at epsilon 1 and at epsilon 4, collected and estimated.
-    Needs the extra "demo": pip install "deniable[demo]".
+    Uses Fair's survey on extramarital affairs (1978). Randomises the answers of 6,366 women at
+    epsilon 1 and at epsilon 4, collects them, estimates, and compares with the truth.
+
+    Needs: pip install "deniable[demo]".
     """
     run_demo(output, console())

@@ -55,7 +55,7 @@ def estimate(
         ),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
+        Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals (CSV or Parquet).")
     ] = None,
     delimiter: Delimiter = None,
     confidence: Confidence = 0.95,
@@ -67,32 +67,46 @@ def estimate(
     ] = None,
     deals: Annotated[
         list[Path] | None,
-        typer.Option("--deal", help="Also the aggregate of another deal, or of newcomers without one; repeatable."),
+        typer.Option(
+            "--deal", help="Aggregate of another deal, or of newcomers without a deal, to combine; repeatable."
+        ),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option("--top", help="List the largest estimates only, with intervals that allow for it.", min=1),
+        typer.Option(
+            "--top", help="Number of estimates to list, largest first; the intervals allow for the selection.", min=1
+        ),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option("--queries", metavar="FILE|A,B,...", help="List these only: a file of lines, or words."),
+        typer.Option(
+            "--queries",
+            metavar="FILE|A,B,...",
+            help="Categories to list: a file with one per line, or words separated by commas.",
+        ),
     ] = None,
     means: Annotated[
         list[str] | None,
-        typer.Option("--mean", metavar="A", help="Also the mean of attribute A, which has scores; repeatable."),
+        typer.Option(
+            "--mean", metavar="A", help="Also estimate the mean of attribute A, which must have scores; repeatable."
+        ),
     ] = None,
     totals: Annotated[
         list[str] | None,
-        typer.Option("--total", metavar="A=X,Y", help="Also the share of several categories together; repeatable."),
+        typer.Option(
+            "--total", metavar="A=X,Y", help="Also estimate the combined share of several categories; repeatable."
+        ),
     ] = None,
     quantiles: Annotated[
         list[str] | None,
-        typer.Option("--quantiles", metavar="A=.25,.5", help="Also quantiles of ordered answers; repeatable."),
+        typer.Option(
+            "--quantiles", metavar="A=.25,.5", help="Also estimate quantiles of an ordered attribute; repeatable."
+        ),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write all numbers as CSV.")] = None,
     book: Annotated[
         Path | None,
-        typer.Option("--codebook", help="Also write what the columns of --csv mean, n and epsilon, as CSV."),
+        typer.Option("--codebook", help="Also write a CSV that explains the columns of --csv and gives n and epsilon."),
     ] = None,
     counts_file: Annotated[
         Path | None,
@@ -103,14 +117,27 @@ def estimate(
     ] = False,
     anytime: Annotated[
         bool,
-        typer.Option("--anytime", help="Anytime-valid intervals: for looking often while reports arrive."),
+        typer.Option(
+            "--anytime",
+            help=(
+                "Make intervals that stay valid however often you look while reports arrive; "
+                "needs --target population and --planned."
+            ),
+        ),
     ] = False,
     planned: Annotated[
         int | None,
-        typer.Option("--planned", metavar="N", help="Contributors planned before the first look, for --anytime."),
+        typer.Option(
+            "--planned", metavar="N", help="Number of contributors planned before the first look, for --anytime."
+        ),
     ] = None,
     malicious: Annotated[
-        float, typer.Option("--malicious", metavar="A", help="Fraction of contributors who may report anything.")
+        float,
+        typer.Option(
+            "--malicious",
+            metavar="A",
+            help="Fraction of contributors who may send anything; widens the intervals to allow for them.",
+        ),
     ] = 0.0,
     design: Annotated[
         str | None,
@@ -148,7 +175,8 @@ def estimate(
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
-    For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
+    For analysts. Estimates are raw and unbiased, so they can be negative. Prints the privacy
+    guarantee first.
     """
     typed = {"yes": yes, "same": same, "different": different, "n": n}
     if design is not None:
@@ -162,7 +190,9 @@ def estimate(
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book, counts_file)
     if deals and estimator is not None:
-        raise InvalidParameterError("estimator and deal exclude each other: deals have one estimator")
+        raise InvalidParameterError(
+            "estimator and deal cannot be used together: combined deals have only one estimator"
+        )
     if counts_file is not None and (deals or estimator is not None):
         raise InvalidParameterError(
             "counts need one aggregate and its own estimator, got --deal or --estimator; leave these out"

@@ -21,11 +21,11 @@ from deniable.survey.collection import Collection
 
 @command("form")
 def form(
-    file: Annotated[Path, typer.Argument(metavar="FORM", help="The questionnaire, made with XLSForm (.xlsx).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; made if it is not there.")],
+    file: Annotated[Path, typer.Argument(metavar="FORM", help="Questionnaire made with XLSForm (.xlsx).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files; created if needed.")],
     one_sided: Annotated[
         bool,
-        typer.Option("--one-sided", help="Accept that a report can prove that somebody does not hold an answer."),
+        typer.Option("--one-sided", help="Allow reports that can prove that a person does not hold an answer."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier import.")] = False,
 ) -> None:
@@ -67,9 +67,9 @@ def form(
 def codebook(
     survey: CollectionFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write it: .csv (R), .dta (Stata), .sav (SPSS).")
+        Path, typer.Option("--output", "-o", help="File for the codebook: .csv (R), .dta (Stata) or .sav (SPSS).")
     ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite another file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a different file.")] = False,
 ) -> None:
     """Write a codebook for R, Stata or SPSS.
 

@@ -35,28 +35,34 @@ MAX_CANDIDATES = 10_000
 def heavy_hitters(
     survey: CollectionFile,
     aggregate: AggregateFile,
-    top: Annotated[int, typer.Option("--top", help="List at most so many strings, the most frequent.", min=1)] = 50,
+    top: Annotated[
+        int, typer.Option("--top", help="Maximum number of strings to list, most frequent first.", min=1)
+    ] = 50,
     threshold: Annotated[
-        float, typer.Option("--threshold", help="Standard errors that a string must stand out by, at every length.")
+        float, typer.Option("--threshold", help="Standard errors by which a prefix must stand out, at every length.")
     ] = 4.0,
     queries: Annotated[
         str | None,
-        typer.Option("--queries", metavar="FILE|A,B,...", help="Count these strings instead of searching."),
+        typer.Option(
+            "--queries",
+            metavar="FILE|A,B,...",
+            help="Strings to count instead of searching: a file, or words separated by commas.",
+        ),
     ] = None,
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
     truth: Annotated[
-        Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
+        Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals (CSV or Parquet).")
     ] = None,
     delimiter: Delimiter = None,
     confidence: Confidence = 0.95,
     target: Target = TargetName.contributors,
 ) -> None:
-    """Find the frequent strings nobody listed.
+    """Find frequent strings that were not listed in advance.
 
-    For analysts. Prints the strings that stand out, with estimates and intervals that allow for
-    the search. The guarantee is printed first.
+    For analysts. Prints the privacy guarantee, then the strings that stand out, with estimates and
+    with intervals that allow for the search.
     """
     check_outputs([survey, aggregate, *filter(None, [truth])], plot, html)
     collection = Collection.load(survey)

@@ -18,13 +18,14 @@ from deniable.survey.inspection import inspect_collection, question_text
 
 @command("inspect")
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The collection, survey.json.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Collection file (survey.json).")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Say what a survey asks and guarantees.
+    """Show what a collection asks and guarantees.
 
-    For contributors, before they report. Everything is derived from the file's schema and
-    mechanism; words that the file states about itself are not shown, and its title is quoted.
+    For contributors, before they report. Everything shown is derived from the schema and the
+    mechanism in the file. Descriptions stored in the file are ignored, and its title is shown in
+    quotes.
     """
     found = inspect_collection(Collection.load(file))
     if as_json:

@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.cli._app import Report, check_outputs, command, note, print_result, progress
-from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
+from deniable.cli._mechanisms import RECOMMENDED, build_mechanism, constructor_names, listing, parse_settings
 from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
@@ -35,22 +35,24 @@ MechanismName = Annotated[
     typer.Option(
         "--mechanism",
         metavar="NAME",
-        help=f"How each attribute is released: any (the worst of all mechanisms), or {', '.join(constructor_names())}.",
+        help=f"Mechanism of each release: any (the worst case over all), {RECOMMENDED}; 'list' prints all.",
+        callback=listing,
+        is_eager=True,
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism, as JSON; repeatable."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the mechanism, with its value as JSON; repeatable."),
 ]
 SchemaFile = Annotated[
-    Path | None, typer.Option("--schema", help="The schema of the answers (JSON); drafted from them by default.")
+    Path | None, typer.Option("--schema", help="Schema of the answers (JSON); default: drafted from the answers.")
 ]
 MaxCategories = Annotated[
-    int, typer.Option("--max-categories", help="Longest list of categories drafted; longer columns are left out.")
+    int, typer.Option("--max-categories", help="Longest list of categories to draft; columns with more are left out.")
 ]
 Released = Annotated[
     str | None,
-    typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
+    typer.Option("--attributes", metavar="A,B,...", help="Attributes that are released; default: all."),
 ]
 
 Delta = Annotated[
@@ -60,7 +62,7 @@ Delta = Annotated[
 
 MergeRare = Annotated[
     str | None,
-    typer.Option("--merge-rare", metavar="SHARE", help="Merge categories that less than this share of ANSWERS holds."),
+    typer.Option("--merge-rare", metavar="SHARE", help="Share of ANSWERS below which categories are merged."),
 ]
 
 ANY = "any"
@@ -71,17 +73,19 @@ ANY = "any"
 def leakage(
     answers: Annotated[
         Path,
-        typer.Argument(metavar="ANSWERS", help="What the adversary knows: answers of a population, CSV or Parquet."),
+        typer.Argument(metavar="ANSWERS", help="Answers of a population, which the adversary knows (CSV or Parquet)."),
     ],
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="Budget of each attribute's release, an exact decimal.")
+        str | None, typer.Option("--epsilon", help="Privacy budget for each attribute's release, as an exact decimal.")
     ] = None,
     delta: Delta = None,
     mechanism: MechanismName = ANY,
     settings: Settings = None,
     collection: Annotated[
         Path | None,
-        typer.Option("--collection", help="A collection's own release instead: survey.json; brings its schema."),
+        typer.Option(
+            "--collection", help="Collection whose report to analyse instead (survey.json); uses its schema and budget."
+        ),
     ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
@@ -90,18 +94,19 @@ def leakage(
     attributes: Released = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", help="The only attribute to ask about; it need not be one that is released."),
+        typer.Option("--target", help="Only attribute to report leakage about; it need not be released."),
     ] = None,
-    strongest: Annotated[int, typer.Option("--strongest", help="How many pairs to put into words.", min=1)] = 10,
+    strongest: Annotated[int, typer.Option("--strongest", help="Number of pairs to describe in words.", min=1)] = 10,
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a release reveals through correlation.
+    """Show what a release reveals through correlation.
 
-    For data-protection officers: who leaks about whom, and what everything together leaks.
+    For data protection officers: which attributes leak about which, and what all releases together
+    leak.
 
-    Needs --epsilon or --collection. Figures are relative to an adversary who knows the joint
+    Needs --epsilon or --collection. The figures assume an adversary who knows the joint
     distribution of ANSWERS.
     """
     check_outputs([answers, *filter(None, (collection, schema))], plot, html)
@@ -172,16 +177,19 @@ _WAYS = {
 def calibrate(
     answers: Annotated[
         Path,
-        typer.Argument(metavar="ANSWERS", help="What the adversary knows: answers of a population, CSV or Parquet."),
+        typer.Argument(metavar="ANSWERS", help="Answers of a population, which the adversary knows (CSV or Parquet)."),
     ],
     epsilon_total: Annotated[
-        str, typer.Option("--epsilon-total", help="Cap on what everything together leaks about each attribute.")
+        str, typer.Option("--epsilon-total", help="Cap on what all releases together leak about each attribute.")
     ],
     criterion: Annotated[
         CriterionName | None,
         typer.Option(
             "--criterion",
-            help="What is kept below the cap: the first that is in reach; additive is no bound and no guarantee.",
+            help=(
+                "Quantity to keep below the cap; additive is neither a bound nor a guarantee; "
+                "default: the first of the others that can be computed."
+            ),
         ),
     ] = None,
     delta: Delta = None,
@@ -189,18 +197,26 @@ def calibrate(
     settings: Settings = None,
     cap: Annotated[
         list[str] | None,
-        typer.Option("--cap", metavar="NAME=VALUE", help="Another cap for one attribute; budgets are then unequal."),
+        typer.Option(
+            "--cap", metavar="NAME=VALUE", help="Different cap for one attribute; budgets are then unequal; repeatable."
+        ),
     ] = None,
     unequal: Annotated[
-        bool, typer.Option("--unequal", help="Unequal budgets of least total variance; needs --mechanism.")
+        bool,
+        typer.Option("--unequal", help="Allow unequal budgets, with the smallest total variance; needs --mechanism."),
     ] = False,
     tree: Annotated[
         bool,
-        typer.Option("--tree", help="Assume that attributes depend along a tree only, where they are too many."),
+        typer.Option(
+            "--tree",
+            help=(
+                "Assume that attributes depend on each other along a tree only, if there are too many for exact totals."
+            ),
+        ),
     ] = False,
     check: Annotated[
         Path | None,
-        typer.Option("--check", metavar="AGAINST", help="Other answers: say whether the caps hold for them, too."),
+        typer.Option("--check", metavar="AGAINST", help="Other answers, to check whether the caps also hold for them."),
     ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
@@ -212,8 +228,8 @@ def calibrate(
 ) -> None:
     """Find the largest budgets that keep leakage below a cap.
 
-    For data-protection officers: a budget per attribute, such that everything released together
-    leaks at most --epsilon-total about each, for an adversary who knows the joint distribution of
+    For data protection officers: one budget per attribute, such that all releases together leak at
+    most --epsilon-total about each attribute, for an adversary who knows the joint distribution of
     ANSWERS.
     """
     check_outputs([answers, *filter(None, [schema, check])], html)
@@ -244,7 +260,9 @@ def calibrate(
         ) from error
     if check is not None:
         if merge_rare is not None:
-            raise InvalidParameterError("check must be without merge-rare: merge the categories in a schema (--schema)")
+            raise InvalidParameterError(
+                "check cannot be used together with merge-rare: merge the categories in a schema (--schema)"
+            )
         other = _read_answers(check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter)
         factory = _factory(mechanism, settings or [])
         checked = check_budgets(summary, other.codes, read.schema, source=check.name, mechanism=factory)

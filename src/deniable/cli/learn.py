@@ -29,25 +29,27 @@ from deniable.survey.collection import Collection
 def learn(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="PHASES...", help="Each phase's collection and aggregate so far, in their order."),
+        typer.Argument(metavar="PHASES...", help="Collection and aggregate of each earlier phase, in order."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the next phase's collection (JSON).")],
-    contributors: Annotated[int, typer.Option("--contributors", help="How many are expected in the next phase.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the next phase's collection (JSON).")],
+    contributors: Annotated[
+        int, typer.Option("--contributors", help="Expected number of contributors in the next phase.")
+    ],
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help=f"What learns from them: {', '.join(learner_names())}.")
+        str, typer.Option("--mechanism", help=f"Mechanism for the next phase: {', '.join(learner_names())}.")
     ] = "Corr-RR",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the learning, as JSON; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Learning option, with its value as JSON; repeatable."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite another collection.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a different collection in this file.")] = False,
 ) -> None:
-    """Learn the next phase of a survey from those so far.
+    """Create the next phase of a survey from earlier phases.
 
-    For collectors. Prints the guarantee.
+    For collectors. Prints the privacy guarantee.
 
-    The next phase is a collection of its own, for other contributors. What was learned is
-    published as the parameters of its mechanism.
+    The next phase is a separate collection for other contributors. What was learned is published
+    as parameters of its mechanism.
     """
     check_output(output, files)
     if len(files) % 2:
@@ -88,15 +90,17 @@ def _spelled(name: str) -> str:
 def combine(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="PHASES...", help="Each phase's collection and aggregate, in their order."),
+        typer.Argument(metavar="PHASES...", help="Collection and aggregate of each phase, in order."),
     ],
     weights: Annotated[
         str,
-        typer.Option("--weights", help=f"How phases are weighted: {', '.join(WEIGHTS)}, or numbers such as 0.2,0.8."),
+        typer.Option("--weights", help=f"Weights of the phases: {', '.join(WEIGHTS)}, or numbers such as 0.2,0.8."),
     ] = "counts",
     estimator: Annotated[
         str | None,
-        typer.Option("--estimator", metavar="NAME", help="What reads the phases that have it, such as unmixed."),
+        typer.Option(
+            "--estimator", metavar="NAME", help="Estimator for the phases whose mechanism has it, such as unmixed."
+        ),
     ] = None,
     plot: Plot = None,
     html: Html = None,
@@ -113,10 +117,10 @@ def combine(
     target: Target = TargetName.contributors,
     simultaneous: Simultaneous = False,
 ) -> None:
-    """Print the estimates of all phases of a survey together.
+    """Print the combined estimates of all phases of a survey.
 
-    For analysts. Where a phase's mechanism is biased, as Corr-RR is, the table says so and there
-    are no intervals.
+    For analysts. If the mechanism of a phase is biased, as Corr-RR is, the table says so and has
+    no intervals.
     """
     checked_postprocess(postprocess)
     check_outputs(files, plot, html)
@@ -127,8 +131,8 @@ def combine(
     parts = _phases(files)
     if len({one.id for one, _ in parts}) > 1 and all(one.learned_from is None for one, _ in parts):
         raise MismatchError(
-            f"{files[2]} must have learned from {files[0]}, it learned from none: phases of one survey are combined; "
-            "two waves of a question are compared, deniable compare"
+            f"{files[2]} must have learned from {files[0]}, but it learned from no phase. combine is "
+            "for phases of one survey; to compare two waves, use deniable compare"
         )
     phases = Phases(parts)
     estimates = phases.estimate(_weights(weights), estimator)

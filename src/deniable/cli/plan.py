@@ -21,41 +21,51 @@ from deniable.survey.schema import Schema
 @command("plan")
 def plan(
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="The questionnaire (JSON): the error of every question's answer.")
+        Path | None, typer.Option("--schema", help="Questionnaire (JSON); prints the error of every question.")
     ] = None,
     sizes: Annotated[
         str | None,
-        typer.Option("--sizes", metavar="K1,K2,...", help="Instead: the number of categories of each attribute."),
+        typer.Option(
+            "--sizes",
+            metavar="K1,K2,...",
+            help="Without a schema: number of categories of each attribute, such as 5,4,6.",
+        ),
     ] = None,
     epsilon: Annotated[
         list[str] | None,
-        typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal; with --schema repeatable."),
+        typer.Option(
+            "--epsilon", help="Privacy budget per contributor, as an exact decimal; repeatable with --schema."
+        ),
     ] = None,
-    contributors: Annotated[int | None, typer.Option("--contributors", help="How many there are.")] = None,
+    contributors: Annotated[int | None, typer.Option("--contributors", help="Number of contributors.")] = None,
     target: Annotated[
         float | None,
-        typer.Option("--target", help="With --schema: wanted half-width in percentage points; 3 is +-3."),
+        typer.Option("--target", help="With --schema: target half-width in percentage points; 3 means +-3."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="With --schema: compare every mechanism.")] = False,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="With --schema: plan for tables of every two questions, too.")
+        bool, typer.Option("--pairs", help="With --schema: also plan tables for every pair of questions.")
     ] = False,
     target_error: Annotated[
         float | None,
-        typer.Option("--target-error", help="With --sizes: wanted half-width as a fraction; 0.01 is one point."),
+        typer.Option(
+            "--target-error", help="With --sizes: target half-width as a fraction; 0.01 is one percentage point."
+        ),
     ] = None,
     frequency: Annotated[
         float | None,
-        typer.Option("--frequency", help="With --sizes: true frequency that errors are stated at; 0 by default."),
+        typer.Option("--frequency", help="With --sizes: true frequency at which to state the errors; default: 0."),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")
+    ] = 0.95,
     mechanisms: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="With --sizes: compare this one only; repeatable.")
+        list[str] | None, typer.Option("--mechanism", help="With --sizes: mechanism to compare; repeatable.")
     ] = None,
     marginals: Annotated[
         str | None,
         typer.Option(
-            "--marginals", help="With --sizes: expected frequencies of every attribute, as JSON, for Corr-RR's bias."
+            "--marginals", help="With --sizes: expected frequencies of every attribute (JSON), for the bias of Corr-RR."
         ),
     ] = None,
     max_frequency: Annotated[
@@ -82,14 +92,15 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of a table.")] = False,
 ) -> None:
-    """Say how precise answers will be, before anybody is asked.
+    """Predict how precise the results will be.
 
-    For collectors. With --schema and --contributors: the error of every question's answer for
-    several epsilons, what each promises contributors, and a warning where the survey cannot work.
+    For collectors, before anyone is asked. With --schema and --contributors: the error of every
+    question at several epsilons, what each epsilon promises contributors, and a warning if the
+    survey cannot work.
 
-    With --sizes and one --epsilon: mechanisms compared. Needs --contributors or --target-error;
-    that nothing is feasible is an answer, too. With --coefficient: the people a slope needs
-    in a logit of the first attribute on one normal column.
+    With --sizes and one --epsilon: a comparison of mechanisms. Needs --contributors or
+    --target-error. The plan may find that no mechanism is feasible. With --coefficient: the
+    people needed for a slope in a logit of the first attribute on one normal column.
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
@@ -154,7 +165,7 @@ def _refuse(options: dict[str, Any], other: str) -> None:
     """Raise InvalidParameterError if an option was given that belongs to the other way of planning."""
     for option, value in options.items():
         if value is not None:
-            raise InvalidParameterError(f"{option} goes with --{other}: leave out --{option}")
+            raise InvalidParameterError(f"{option} works only with --{other}: leave out --{option}")
 
 
 def _alone(options: dict[str, Any]) -> None:

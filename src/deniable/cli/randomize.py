@@ -22,32 +22,37 @@ from deniable.survey.inspection import inspect_collection
 @command("randomize", interrupted="nothing was written, so nobody has spent epsilon")
 def randomize(
     survey: CollectionFile,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers: CSV or Parquet, a row each.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the reports (Parquet).")],
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="True answers, one row per contributor (CSV or Parquet).")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the reports (Parquet).")],
     allow_repeat: Annotated[
         bool,
         typer.Option(
-            "--allow-repeat", help="Randomise answers that already were; their contributors spend epsilon again."
+            "--allow-repeat",
+            help="Randomise answers that were randomised before; their contributors spend epsilon again.",
         ),
     ] = False,
     shares: Annotated[
         Path | None,
-        typer.Option("--shares", help="Shares from the dealer, a file or a directory; row i takes the i-th."),
+        typer.Option("--shares", help="Shares from the dealer, as a file or directory; row i uses share i."),
     ] = None,
     max_epsilon: Annotated[
         str | None,
-        typer.Option("--max-epsilon", help="Largest epsilon of a contributor, in all collections of these answers."),
+        typer.Option(
+            "--max-epsilon", help="Largest total epsilon per contributor, over all collections of these answers."
+        ),
     ] = None,
     delimiter: Delimiter = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing report file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.
 
-    What every contributor's own device would do, in bulk, with randomness from the operating
-    system. The reports carry the id of the collection. An interrupted run writes nothing.
+    Does in bulk what each contributor's own device would do, with randomness from the operating
+    system. Every report carries the collection's id. An interrupted run writes nothing.
 
-    Mechanisms with a dealer need a share for each row (deniable deal), which is used once.
+    Mechanisms with a dealer need one share per row (deniable deal); each share is used once.
     """
     check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
     collection = Collection.load(survey)

@@ -19,32 +19,43 @@ from deniable.survey.schema import Schema
 
 @command("rehearse")
 def rehearse(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The questionnaire (JSON).")],
-    contributors: Annotated[int, typer.Option("--contributors", help="How many people are expected.")],
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="Questionnaire (JSON).")],
+    contributors: Annotated[int, typer.Option("--contributors", help="Expected number of contributors.")],
     guess: Annotated[
         Path,
-        typer.Option("--guess", help="A rough guess: rows of answers, or the columns attribute, category, share."),
+        typer.Option(
+            "--guess",
+            help=("Rough guess of the answers: example rows, or a table with the columns attribute, category, share."),
+        ),
     ],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor.")] = "1",
-    runs: Annotated[int, typer.Option("--runs", help="How many times everybody reports.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same rehearsal.")] = 1,
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Privacy budget per contributor.")] = "1",
+    runs: Annotated[int, typer.Option("--runs", help="Number of simulated surveys.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same rehearsal.")] = 1,
     differences: Annotated[
         list[str] | None,
-        typer.Option("--difference", metavar="A=x,y", help="Is x more frequent than y in question A? Repeatable."),
+        typer.Option(
+            "--difference",
+            metavar="A=x,y",
+            help="Also test whether x is more frequent than y in question A; repeatable.",
+        ),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw the first run's report (PNG).")] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")
+    ] = 0.95,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Also save a chart of the first run's report (PNG).")
+    ] = None,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try a survey on invented people.
+    """Try a survey on simulated people.
 
-    For organisers, before anybody is asked. Collects from them many times, and prints how often
-    the first category is wrong, the sign of a difference, or an interval; and one report, as it
-    might look.
+    For organisers, before anyone is asked. Simulates the survey many times. Prints how often the
+    first category, the sign of a difference or an interval is wrong, and one example report.
 
-    Of rows of answers exact shares are shown: if the answers are somebody's, the output is for
-    their holder only. Shares that were known before can be published.
+    If the guess contains rows of answers, the output shows their exact shares. If these are real
+    answers, keep the output with the people who may see them. Shares that were known before can be
+    published.
     """
     check_outputs([schema, guess], plot, html)
     asked = Schema.load(schema)

@@ -19,27 +19,30 @@ from deniable.survey.schema import Attribute
 
 @command("schema")
 def schema(
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Answers to draft from: CSV or Parquet.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema (JSON).")],
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Answers to draft from (CSV or Parquet).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the schema (JSON).")],
     max_categories: Annotated[
-        int, typer.Option("--max-categories", help="Longest list of categories drafted for a column.")
+        int, typer.Option("--max-categories", help="Longest list of categories to draft for a column.")
     ] = 50,
     delimiter: Delimiter = None,
     tidy: Annotated[
         Path | None,
         typer.Option(
             "--tidy",
-            help="Also write the answers (CSV), what seems to be one answer spelled in one way, numbers with points.",
+            help=(
+                "Also write a cleaned copy of the answers (CSV): one spelling per answer, decimal points in numbers."
+            ),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
 ) -> None:
     """Draft the public list of questions and answers.
 
-    For collectors, to be edited.
+    For collectors. Edit the draft before you use it.
 
-    A schema is published. Categories that were read from private answers publish what was
-    read: replace them by lists that were known before. So does a range of numbers.
+    A schema is published. If categories or number ranges were read from private answers,
+    publishing the schema publishes them, too. Replace them with lists and ranges that were known
+    before.
     """
     check_output(output, [answers], keep="somebody may have edited it", force=force)
     if tidy is not None:

@@ -19,11 +19,13 @@ from deniable.survey.inspection import inspect_collection
 @command("send", interrupted="what was drawn is kept; the same command goes on")
 def send(
     survey_file: CollectionFile,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],
-    url: Annotated[str, typer.Argument(metavar="URL", help="The collector's address, or the survey's link.")],
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports to send as they are.")
+    ],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the collector, or link to the survey.")],
     token_file: Annotated[
         Path | None,
-        typer.Option("--token-file", help="File with a sender's token, for batches; else $DENIABLE_TOKEN."),
+        typer.Option("--token-file", help="File with a sender's token, for batches; default: $DENIABLE_TOKEN."),
     ] = None,
     max_epsilon: Annotated[
         str | None,
@@ -35,9 +37,9 @@ def send(
 ) -> None:
     """Randomise answers once, keep the reports, and send them.
 
-    For contributors. Reports are kept with the ledger of answers, and never drawn again: the same
-    command sends them again until all are counted. A file of reports is sent as it is. More than 50
-    reports need a token of the collector's owner or of a sender.
+    For contributors. The reports are kept in the same place as the ledger of answers and are never
+    drawn again: the same command sends the same reports until all are counted. A file of reports
+    is sent as it is. More than 50 reports need the token of an owner or of a sender.
     """
     from deniable.service.sending import send_file
 

@@ -17,28 +17,26 @@ if TYPE_CHECKING:
 @command("serve", interrupted="what was acknowledged is stored")
 def serve(
     configuration: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="Settings, a TOML file; options win over it.")
+        Path | None, typer.Argument(metavar="CONFIG", help="Settings file (TOML); options override it.")
     ] = None,
     database: Annotated[
-        str | None, typer.Option("--database", help="sqlite:PATH or postgresql://...", metavar="URL")
+        str | None, typer.Option("--database", help="Database: sqlite:PATH or postgresql://... .", metavar="URL")
     ] = None,
     public: Annotated[
-        str | None, typer.Option("--public", metavar="HOST:PORT", help="Where people's devices come.")
+        str | None, typer.Option("--public", metavar="HOST:PORT", help="Address for contributors' devices.")
     ] = None,
     admin: Annotated[
-        str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
+        str | None, typer.Option("--admin", metavar="HOST:PORT", help="Address for the dashboard; keep it private.")
     ] = None,
     no_rate_limits: Annotated[
         bool,
         typer.Option(
-            "--no-rate-limits", help="Do not limit reports of a network: for tests, and behind a proxy that does."
+            "--no-rate-limits", help="Turn off rate limits: for tests, or behind a proxy that limits requests."
         ),
     ] = False,
     migrate: Annotated[
         bool,
-        typer.Option(
-            "--migrate", help="Make the tables of a new database; back up an older SQLite one, and migrate it."
-        ),
+        typer.Option("--migrate", help="Create the tables of a new database; back up and migrate an older SQLite one."),
     ] = False,
     page_origin: Annotated[
         list[str] | None,
@@ -46,21 +44,25 @@ def serve(
     ] = None,
     trusted_proxies: Annotated[
         list[str] | None,
-        typer.Option("--trusted-proxies", metavar="CIDR", help="Proxies whose forwarded addresses count; repeatable."),
+        typer.Option(
+            "--trusted-proxies", metavar="CIDR", help="Proxies whose forwarded client addresses to trust; repeatable."
+        ),
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Run a demonstration that leaves nothing behind.")] = False,
     rehearse: Annotated[
         int,
-        typer.Option("--rehearse", metavar="N", help="With --demo: so many simulated contributors answer.", min=0),
+        typer.Option("--rehearse", metavar="N", help="With --demo: number of simulated contributors.", min=0),
     ] = 500,
-    as_json: Annotated[bool, typer.Option("--json", help="Print addresses and surveys as JSON, once it runs.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print addresses and surveys as JSON once the server is running.")
+    ] = False,
 ) -> None:
-    """Collect reports from people's own devices.
+    """Run a collector that receives reports from devices.
 
-    For collectors. A public port takes reports and shows the survey's page; an admin port has the
-    dashboard. SIGTERM or Ctrl-C ends it, after everything that was acknowledged is stored.
+    For collectors. The public port takes reports and shows the survey page. The admin port shows
+    the dashboard. SIGTERM or Ctrl-C stops the server after everything it acknowledged is stored.
 
-    Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
+    Needs: pip install "deniable[service]". --demo also needs the extra "demo".
     """
     from deniable.service.ending import Ending
 

@@ -17,7 +17,9 @@ from deniable.errors import InvalidParameterError, OutputError, StoreError
 
 Database = Annotated[
     str,
-    typer.Option("--database", envvar="DENIABLE_DATABASE", help="The collector's: sqlite:PATH or postgresql://..."),
+    typer.Option(
+        "--database", envvar="DENIABLE_DATABASE", help="Database of the collector: sqlite:PATH or postgresql://... ."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -42,48 +44,65 @@ class Action(StrEnum):
 
 @command("survey")
 def survey(
-    action: Annotated[Action, typer.Argument(metavar="ACTION", help="new, open, pause, close, status, list, ...")],
+    action: Annotated[
+        Action,
+        typer.Argument(
+            metavar="ACTION",
+            help=("Action: new, open, pause, close, status, list, export, delete, backup, restore or migrate."),
+        ),
+    ],
     name: Annotated[
-        str | None, typer.Argument(metavar="SLUG", help="The survey's name in addresses; the file, to restore.")
+        str | None,
+        typer.Argument(metavar="SLUG", help="Name of the survey in its web address; for restore, the backup file."),
     ] = None,
-    survey_file: Annotated[Path | None, typer.Argument(metavar="SURVEY", help="Of a new one: survey.json.")] = None,
+    survey_file: Annotated[
+        Path | None, typer.Argument(metavar="SURVEY", help="For new: the collection (survey.json).")
+    ] = None,
     page_file: Annotated[
-        Path | None, typer.Argument(metavar="PAGE", help="Of a new one: page.json, what people read; else drafted.")
+        Path | None,
+        typer.Argument(metavar="PAGE", help="For new: the text that people read (page.json); default: drafted."),
     ] = None,
     database: Database = DEFAULT_DATABASE,
     contributors: Annotated[
-        int | None, typer.Option("--contributors", help="Of a new one: how many people are planned.", min=1)
+        int | None, typer.Option("--contributors", help="For new: planned number of contributors.", min=1)
     ] = None,
     language: Annotated[
         list[str] | None,
-        typer.Option("--language", help="Of a page that is drafted: en, de, fr, es, ar; more than once for several."),
+        typer.Option("--language", help="For new, when the page is drafted: en, de, fr, es or ar; repeatable."),
     ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Close at once: take nothing more, not even what was drawn.")] = (
-        False
-    ),
+    now: Annotated[
+        bool,
+        typer.Option(
+            "--now",
+            help=("For close: close immediately and accept nothing more, not even reports already drawn on devices."),
+        ),
+    ] = (False),
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to export, or to back up, also before migrating.")
+        Path | None, typer.Option("--output", "-o", help="For export, backup and migrate: file or folder to write.")
     ] = None,
     keep: Annotated[
-        int | None, typer.Option("--keep", help="Back up into the folder --output, and keep this many backups.", min=1)
+        int | None, typer.Option("--keep", help="For backup: number of backups to keep in the folder --output.", min=1)
     ] = None,
-    no_backup: Annotated[bool, typer.Option("--no-backup", help="Migrate without a backup.")] = False,
+    no_backup: Annotated[bool, typer.Option("--no-backup", help="For migrate: skip the backup.")] = False,
     reports: Annotated[
-        bool, typer.Option("--reports", help="Export the reports instead of their sum, into a folder.")
+        bool, typer.Option("--reports", help="For export: write the reports to a folder instead of their sum.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking for the name again.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="For delete: skip the question that asks for the name again.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make, open, pause, close, export and delete surveys.
+    """Create, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, pause, close, status, list, export, delete, backup, restore, migrate.
-    While a collector serves the database, they go through it; the last two need it stopped.
+    For collectors: new, open, pause, close, status, list, export, delete, backup, restore,
+    migrate. If a collector is serving the database, the commands go through it; restore and
+    migrate need it stopped.
 
     While a survey is open, status and export show the last release, as the dashboard does. Delete
-    takes a draft or a closed survey; backups and exports still hold it.
+    works on a draft or a closed survey; backups and exports still hold it.
 
-    A new survey is a draft. Without PAGE its page is drafted beside SURVEY, to be written and given
-    with "survey new" again; then "survey open".
+    A new survey is a draft. Without PAGE, a page is drafted next to SURVEY. Edit the page, pass it
+    to "survey new" again, then run "survey open".
     """
     from deniable.service.control import ask
 
@@ -154,7 +173,9 @@ def _new(
     if page_file is None and drafted.exists():
         raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to have another one drafted")
     if page_file is not None and languages:
-        raise InvalidParameterError(f"--language must be left out where PAGE is given: {page_file} has its own")
+        raise InvalidParameterError(
+            f"--language must be left out when PAGE is given: {page_file} already contains its languages"
+        )
     request |= {
         "document": read_document(path),
         "page": None if page_file is None else read_document(page_file),

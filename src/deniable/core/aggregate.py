@@ -102,7 +102,9 @@ class Aggregate:
         try:
             self.mechanism.check_state(counts, n)
         except DamagedStateError as error:
-            raise DamagedStateError(f"no {n} reports of {brief(self.mechanism)} have these counts: {error}") from error
+            raise DamagedStateError(
+                f"{n} reports of {brief(self.mechanism)} cannot have these counts: {error}"
+            ) from error
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "n", n)
@@ -162,7 +164,7 @@ class Aggregate:
             )
         n = self.n + other.n
         if n >= LIMIT:
-            raise TooLargeError(f"aggregates must have < 2^62 reports together, got {self.n} + {other.n}")
+            raise TooLargeError(f"aggregates must have fewer than 2^62 reports in total, got {self.n} + {other.n}")
         # No counter reaches 2^62 (`deniable.core.state`): sums do not wrap.
         counts = np.add(self.counts, other.counts, dtype=np.int64)
         counts.setflags(write=False)
@@ -278,7 +280,7 @@ class Aggregate:
             if not isinstance(batches, list) or not all(
                 isinstance(text, str) for text in (header["collection"], *batches)
             ):
-                raise ValueError("collection must be a string and batches a list of strings")
+                raise ValueError("collection must be a string, and batches a list of strings: the file is damaged")
             return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
         except DamagedStateError as error:
             raise FileFormatError(f"{name}: {error}") from error

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError, out_of_range
 
 Codes = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -31,9 +31,9 @@ def checked_integer(name: str, value: int, minimum: int, maximum: int | None = N
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InvalidParameterError(f"{name} must be an integer, got {name}={value!r}", parameters=(name,))
     if value < minimum:
-        raise InvalidParameterError(f"{name} must be >= {minimum}, got {name}={value}", parameters=(name,))
+        raise out_of_range(name, f">= {minimum}", value)
     if maximum is not None and value > maximum:
-        raise InvalidParameterError(f"{name} must be <= {maximum}, got {name}={value}", parameters=(name,))
+        raise out_of_range(name, f"<= {maximum}", value)
     return int(value)
 
 
@@ -48,7 +48,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(f"sizes must be a non-empty sequence of domain sizes, got sizes={sizes!r}")
     if len(sizes) > MAX_ATTRIBUTES:
-        raise TooLargeError(f"sizes must be those of at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")
+        raise TooLargeError(f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")
     return tuple(checked_integer(f"sizes[{j}]", size, 2, MAX_DOMAIN) for j, size in enumerate(sizes))
 
 
@@ -59,7 +59,7 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
         raise InvalidParameterError(f"{name} must be a number in {bounds}, got {name}={value!r}", parameters=(name,))
     inside = 0 < value < 1 if open_interval else 0 <= value <= 1
     if not inside:
-        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={value}", parameters=(name,))
+        raise out_of_range(name, f"in {bounds}", value)
     return float(value)
 
 

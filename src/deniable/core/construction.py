@@ -110,8 +110,8 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if len(sizes) != 1:
         others = " or ".join(_dealt_records()) if dealt else "SMP or SPL"
         raise InvalidParameterError(
-            f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records, "
-            f"such as {others}"
+            f"{name} works with one attribute, but the schema has {len(sizes)}: choose a mechanism for "
+            f"records, such as {others}"
         )
     if "k" in known:
         return {"k": sizes[0]}

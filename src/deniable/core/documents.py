@@ -130,20 +130,20 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
     if type(version) is not int or not FORMAT_VERSION <= version <= latest:
         read = " and ".join(str(known) for known in range(FORMAT_VERSION, latest + 1))
         raise FileFormatError(
-            f"{source}: this release reads format_version={read} of a {name}, got format_version={version!r}"
+            f"{source} has format_version={version!r}; this release can read format_version={read} of a {name}"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
     try:
         return json.dumps(body, ensure_ascii=False).encode(), version
     except UnicodeEncodeError as error:
-        raise FileFormatError(f"{source} must hold Unicode texts, got half of a surrogate pair in one") from error
+        raise FileFormatError(f"{source} must contain valid Unicode text, got half of a surrogate pair") from error
 
 
 def check_version(version: int, needed: int, source: str) -> None:
     """Raise FileFormatError if a document of this version has keys that only a later one has."""
     if version < needed:
         raise FileFormatError(
-            f"{source}: it has keys that format_version={version} does not have: write format_version={needed}"
+            f"{source} uses keys that do not exist in format_version={version}: set format_version={needed}"
         )
 
 

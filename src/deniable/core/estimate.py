@@ -273,7 +273,7 @@ class Estimate(Questions, Shown):
         wanted = [labels] if isinstance(labels, str) else list(labels)
         for label in wanted:
             if label not in codes:
-                raise UnknownCategoryError(f"estimate must have the category {label!r}, it does not")
+                raise UnknownCategoryError(f"the estimate has no category {label!r}")
         return self._of(np.array([codes[label] for label in wanted], dtype=np.int64))
 
     def top(self, n: int = 10) -> Estimate:
@@ -498,7 +498,8 @@ class Estimate(Questions, Shown):
     def _despite(self, malicious: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
             raise NoIntervalError(
-                "no interval is known for lying contributors: what one report can do to this estimate is not determined"
+                "no interval is known that allows for malicious contributors: the influence of one report "
+                "on this estimate is not determined"
             )
         # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
         lying = math.floor(Fraction(str(malicious)) * self.contributors)
@@ -513,7 +514,7 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         if malicious:
             raise InvalidParameterError(
-                "malicious and anytime=True exclude each other: no interval is known for both",
+                "malicious and anytime=True cannot be used together: no interval is known that allows for both",
                 parameters=("anytime=True",),
             )
         if planned is None:
@@ -529,7 +530,7 @@ class Estimate(Questions, Shown):
             )
         if self.support is None:
             raise NoIntervalError(
-                "no interval for anytime=True is known: of these reports no single count has a known law",
+                "no interval for anytime=True is known: no single count of these reports has a known distribution",
                 parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy
@@ -754,7 +755,9 @@ class Estimate(Questions, Shown):
 
     def _check_whole(self, question: str) -> None:
         if not self._is_whole:
-            raise InvalidParameterError(f"{question} needs the estimate of all categories, got one of {self.k} of them")
+            raise InvalidParameterError(
+                f"{question} needs an estimate of all categories, got an estimate of {self.k} of them"
+            )
 
     def _labels_of(self) -> tuple[str, ...]:
         return self.labels

@@ -39,6 +39,7 @@ from deniable.errors import (
     MismatchError,
     NotIdentifiedError,
     TooLargeError,
+    not_available,
 )
 
 Reports = TypeVar("Reports")
@@ -247,7 +248,7 @@ class Mechanism(ABC, Generic[Reports]):
             If the mechanism cannot tell (`can_skip_invalid`).
         """
         if not isinstance(self, SkipsInvalid):
-            raise InvalidParameterError(f"mechanism must be one that sets reports aside, got {self.name}")
+            raise not_available("skipping invalid reports", self.name, "leave out the files that contain them")
         valid, first_error = self._valid_rows(reports)
         rejected = int(np.count_nonzero(~valid))
         if not rejected:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from deniable.core.card import Card
 from deniable.core.extensions import extensions
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, unknown_name
 
 CLASSES: Mapping[str, str] = {
     "GRR": "deniable.oracles.grr:GRR",
@@ -112,7 +112,7 @@ def mechanism_class(name: str) -> Any:
     for point in extensions("mechanisms"):
         if point.name == name:
             return point.load()
-    raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
+    raise unknown_name("mechanism", name, mechanism_names())
 
 
 def cards() -> Iterator[tuple[str, Card]]:

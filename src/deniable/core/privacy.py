@@ -332,8 +332,9 @@ class Guarantee:
         limit = exact(checked_epsilon(maximum, name))
         if math.isinf(self.epsilon) or exact(self.epsilon) > limit:
             raise PrivacyLimitError(
-                f"epsilon must be <= {name}={maximum}, this guarantee has epsilon = {bound_text(self.epsilon)}; "
-                "nothing was randomised: ask for a collection of a smaller epsilon",
+                f"epsilon must be <= {name}={maximum}, but this guarantee has epsilon = "
+                f"{bound_text(self.epsilon)}. Nothing was randomised: ask for a collection with a smaller "
+                "epsilon",
                 parameters=(name,),
             )
 

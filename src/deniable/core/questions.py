@@ -170,7 +170,7 @@ class Questions(ABC):
         order = self._order("at_least")
         labels = [self._labels_of()[code] for code in order]
         if label not in labels:
-            raise UnknownCategoryError(f"estimate must have the ordered category {label!r}, it does not")
+            raise UnknownCategoryError(f"the estimate has no ordered category {label!r}")
         higher = order[labels.index(label) :]
         return self._among(self._indicator(higher), order, f"share of {label!r} or more{self._about}")
 
@@ -269,8 +269,8 @@ class Questions(ABC):
         if scores is None:
             if self.scores is None:
                 raise InvalidParameterError(
-                    f"scores must say what every category{self._about} counts for, it has none of its own: "
-                    "give scores, or declare them in the schema"
+                    f"scores must give a number for every category{self._about}, and none are declared: pass "
+                    "scores, or declare them in the schema"
                 )
             return self.scores
         given = self._by_code(scores, math.nan)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 
 Words = NDArray[np.uint64]
 
@@ -351,7 +351,7 @@ def piece_blocks(rng: Randomness, rows: int, dtype: type[Piece]) -> Iterator[tup
 def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval."""
     if not 1 <= bound <= 1 << 63:
-        raise InvalidParameterError(f"bound must be in [1, 2^63], got bound={bound}")
+        raise out_of_range("bound", "in [1, 2^63]", bound)
     if size <= INTERPRETED_ROWS:
         return np.array(few_below(rng, bound, size), dtype=np.int64)
     if bound == 1:

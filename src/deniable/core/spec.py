@@ -50,7 +50,7 @@ def from_spec(spec: dict[str, Any]) -> Any:
         raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(CLASSES))}") from None
     for field in cls.stated:
         if spec.get(field) in (None, []):
-            raise FileFormatError(f"damaged specification of {name}: it must state {field}, which `to_spec` writes")
+            raise FileFormatError(f"damaged specification of {name}: {field} is missing (`to_spec` writes it)")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
         mechanism: Any = cls(**parameters)

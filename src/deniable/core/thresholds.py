@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational, Real
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 
 SCALE = 1 << 64
 EPSILON_MIN = Fraction(1, 10**6)
@@ -97,10 +97,10 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
     number = epsilon if isinstance(epsilon, BudgetShare) else exact(epsilon, name)
     shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
     if number <= 0:
-        raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}", parameters=(name,))
+        raise out_of_range(name, "> 0", shown)
     # As floats: half of 2e-6, as it is spent, is less than a millionth by less than a float can tell.
     if number > EPSILON_MAX or float(number) < float(EPSILON_MIN):
-        raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}", parameters=(name,))
+        raise out_of_range(name, "in [1e-06, 32]", shown)
     return number if isinstance(number, BudgetShare) or exact(float(number)) != number else float(number)
 
 

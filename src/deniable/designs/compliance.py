@@ -22,7 +22,7 @@ from deniable.core.result import Result
 from deniable.designs.design import Design
 from deniable.designs.kinds import HALF, Number, checked_number
 from deniable.designs.questionnaires import Figure, Questionnaire, TwoGroups, different, wald
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, out_of_range
 
 Floats = NDArray[np.float64]
 
@@ -186,7 +186,7 @@ class CrosswiseAnchor:
         """
         confidence = checked_probability("confidence", confidence, open_interval=True)
         if not 0 < checked_probability("gamma", gamma) <= 1:
-            raise InvalidParameterError(f"gamma must be in (0, 1], got gamma={gamma}")
+            raise out_of_range("gamma", "in (0, 1]", gamma)
         share = checked_integer("same", same, 0, checked_integer("n", n, 2)) / n
         slope = 1 / (gamma * (2 * float(self.p) - 1))
         return wald(0.5 + (share - 0.5) * slope, share * (1 - share) / (n - 1) * slope**2, confidence)

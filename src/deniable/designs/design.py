@@ -52,7 +52,7 @@ from deniable.designs.kinds import (
     inverse,
     mean,
 )
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import Floats, LinearOracle
 
@@ -208,9 +208,7 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
             if found.k != k:
                 raise InvalidParameterError(f"k must be {found.k} for {design}, got k={k}")
             if not exact(found.epsilon if math.isfinite(found.epsilon) else 33) <= exact(budget):
-                raise InvalidParameterError(
-                    f"epsilon must be >= {found.epsilon:.6g} for {found!r}, got epsilon={float(budget):g}"
-                )
+                raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {found!r}", f"{float(budget):g}")
             return found
         odds = Fraction(math.floor(exp_bounds(exact(budget))[0] * _STEPS), _STEPS)
         share = 1 / (odds + k - 1)
@@ -639,7 +637,7 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
             raise InvalidParameterError(f"design must have two answers to be planned for, got {self!r} with {self.k}")
         f = checked_number("prevalence", prevalence)
         if not 0 <= f <= 1:
-            raise InvalidParameterError(f"prevalence must be in [0, 1], got prevalence={f}")
+            raise out_of_range("prevalence", "in [0, 1]", f)
         absent, present = self.exact_noise(0), self.exact_noise(1)
         return absent + (present - absent) * f + f * (1 - f)
 
@@ -666,7 +664,7 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
         """
         wanted = checked_number("standard_error", standard_error)
         if wanted <= 0:
-            raise InvalidParameterError(f"standard_error must be > 0, got standard_error={wanted}")
+            raise out_of_range("standard_error", "> 0", wanted)
         return math.ceil(self.variance_of_one(prevalence) / wanted**2)
 
     def beats_direct_from(self, prevalence: Number, bias: Number) -> int:
@@ -721,6 +719,6 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
         """
         one, rho = self.variance_of_one(prevalence), checked_number("correlation", correlation)
         if not 0 <= rho <= 1:
-            raise InvalidParameterError(f"correlation must be in [0, 1], got correlation={rho}")
+            raise out_of_range("correlation", "in [0, 1]", rho)
         f = checked_number("prevalence", prevalence)
         return float(1 + (checked_integer("cluster", cluster, 1) - 1) * rho * f * (1 - f) / one)

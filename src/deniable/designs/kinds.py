@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range, unknown_name
 
 Rows = tuple[tuple[Fraction, ...], ...]
 Number = Fraction | int | str | Decimal
@@ -85,7 +85,7 @@ def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
         If there is no such design, or a parameter is missing, out of range or not a whole number where it must be.
     """
     if not isinstance(design, str) or design not in KINDS:
-        raise InvalidParameterError(f"design must be one of {', '.join(KINDS)}, got design={design!r}")
+        raise unknown_name("design", design, KINDS)
     kind = KINDS[design]
     if not isinstance(values, (tuple, list)):
         raise InvalidParameterError(f"parameters must be a tuple of exact numbers, got parameters={values!r}")
@@ -106,7 +106,7 @@ def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
                     f"{name} must be a whole number in 1..{MAX_VALUES - 1}, got {name}={number}"
                 )
         elif not 0 <= number <= 1:
-            raise InvalidParameterError(f"{name} must be in [0, 1], got {name}={number}")
+            raise out_of_range(name, "in [0, 1]", number)
     return found
 
 

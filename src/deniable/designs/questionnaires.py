@@ -21,7 +21,7 @@ from deniable.core.support_counts import normal_quantile
 from deniable.designs.constructors import unrelated
 from deniable.designs.design import Design
 from deniable.designs.kinds import Number, checked_number
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
     for one, value in ((name, first), (other_name, second)):
         p = checked_number(one, value)
         if not 0 <= p <= 1:
-            raise InvalidParameterError(f"{one} must be in [0, 1], got {one}={p}")
+            raise out_of_range(one, "in [0, 1]", p)
         found.append(p)
     if found[0] == found[1]:
         raise InvalidParameterError(
@@ -298,7 +298,7 @@ def eichhorn_hayre(mean: Number, sd: Number) -> EichhornHayre:
     if centre == 0:
         raise InvalidParameterError("mean must differ from 0, got mean=0; every report would have mean 0")
     if spread < 0:
-        raise InvalidParameterError(f"sd must be >= 0, got sd={spread}")
+        raise out_of_range("sd", ">= 0", spread)
     return EichhornHayre(centre, spread)
 
 

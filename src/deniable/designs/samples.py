@@ -21,7 +21,7 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
 from deniable.designs.design import Design
 from deniable.designs.questionnaires import Figure
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, unknown_name
 
 Floats = NDArray[np.float64]
 Method = Literal["linearized", "jackknife", "bootstrap"]
@@ -150,7 +150,7 @@ def estimate_sample(
     if design.k != 2:
         raise InvalidParameterError(f"design must have two truths for a weighted prevalence, got {design!r}")
     if method not in get_args(Method):
-        raise InvalidParameterError(f"method must be one of {', '.join(get_args(Method))}, got method={method!r}")
+        raise unknown_name("method", method, get_args(Method))
     scores = design.score(reports)
     w, units = _checked_weights(weights, len(scores)), _units(strata, psus, len(scores))
     shares = _fractions(fractions, units)
@@ -304,7 +304,7 @@ def _column(margin: Margin, n: int) -> _Column:
         raise InvalidInputError(f"margins must have people for every total, got nobody with {absent[0]!r}; join values")
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
-        raise InvalidInputError("margins must have totals > 0")
+        raise InvalidInputError("margins must have totals > 0, got 0, a negative number or infinity")
     return _Column(codes, found)
 
 

@@ -23,6 +23,7 @@ from deniable.errors import (
     InvalidParameterError,
     InvalidReportError,
     MismatchError,
+    not_available,
 )
 from deniable.files.formats.parquet_metadata import KEY, REPORTS
 from deniable.files.formats.reports import ID_COLUMN
@@ -73,9 +74,8 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     """
     mechanism: Any = collection.mechanism
     if not (is_oracle(mechanism) and mechanism.state_is_histogram):
-        raise InvalidParameterError(
-            f"collection must be of a mechanism whose state counts every possible report, as GRR's does, got "
-            f"{mechanism.name}: deniable aggregate adds up the files of every mechanism"
+        raise not_available(
+            "adding up in DuckDB", mechanism.name, "use deniable aggregate, which works with every mechanism"
         )
     names = [files] if isinstance(files, str) else list(files)
     if not names:

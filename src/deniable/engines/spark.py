@@ -209,7 +209,9 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
     )
     missing = {f"{call} {number}" for number in range(len(total.batches))} ^ total.batches
     if missing:
-        raise DuplicateReportsError(f"every partition must be added once, got others: {len(missing)} of them")
+        raise DuplicateReportsError(
+            f"every partition must be added exactly once: {len(missing)} partitions do not match"
+        )
     return total
 
 

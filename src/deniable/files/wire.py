@@ -216,9 +216,11 @@ def from_json(content: bytes, width: int | None = None) -> Body:
         raise InvalidReportError("the body must be an object with the keys collection and reports, and no other")
     collection, reports = found["collection"], found["reports"]
     if not isinstance(collection, str) or not _HEX.fullmatch(collection):
-        raise InvalidReportError("collection must be an id of 64 hexadecimal digits")
+        raise InvalidReportError(
+            "collection must be an id of 64 hexadecimal digits: take it from the collection's file"
+        )
     if not isinstance(reports, list):
-        raise InvalidReportError("reports must be a list")
+        raise InvalidReportError("reports must be a list, got another value")
     _check_count(len(reports))
     names, texts = [], []
     for row, posted in enumerate(reports, 1):

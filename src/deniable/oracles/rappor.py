@@ -32,7 +32,7 @@ from deniable.core.thresholds import (
     threshold_down,
     threshold_up,
 )
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
 from deniable.oracles.bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
 from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
 from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
@@ -106,7 +106,7 @@ class RAPPOR(UnaryEncoding):
         if not zero < one:
             raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")
         if not flipped < kept:
-            raise InvalidParameterError(f"f must be < 1 by at least 2^-63, got f={float(self.f)}")
+            raise out_of_range("f", "< 1 by at least 2^-63", float(self.f))
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: EpsilonLike, p: EpsilonLike = 0.5, q: EpsilonLike = 0.75) -> RAPPOR:

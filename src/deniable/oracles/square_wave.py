@@ -29,7 +29,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, Words, bl
 from deniable.core.state import Counts, counts_sum_to
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import Floats, LinearOracle
 from deniable.oracles.oracle import WeighedReports
@@ -114,9 +114,7 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2))
         if self.k > MAX_CODES:
-            raise InvalidParameterError(
-                f"k must be <= {MAX_CODES} for a square wave, got k={self.k}: coarsen the scale or its grid"
-            )
+            raise out_of_range("k", f"<= {MAX_CODES} for a square wave", self.k, "coarsen the scale or its grid")
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "window", self._chosen_window())
 

@@ -19,7 +19,7 @@ from deniable.core.mechanism import ChecksRows, ReportField
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, EpsilonLike, exact
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 from deniable.oracles.bits import (
     Bits,
     bit_fields,
@@ -44,7 +44,7 @@ def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction
     number = exact(value, name)
     if not (low < number < high or (number == high and bounds.endswith("]"))):
         shown = value if isinstance(value, (float, int, str)) else str(value)
-        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={shown}")
+        raise out_of_range(name, f"in {bounds}", shown)
     return float(number) if exact(float(number)) == number else number
 
 

@@ -123,7 +123,8 @@ def default_mechanism(
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish}=True is about collections of several attributes: leave it out", parameters=(f"{wish}=True",)
+                f"{wish}=True only applies to collections with several attributes: leave it out",
+                parameters=(f"{wish}=True",),
             )
     if schema.is_text:
         return MechanismChoice(mechanism_for(HeavyHitters.name, sizes, epsilon), "it finds frequent open text")
@@ -227,7 +228,7 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     >>> check_wishes("SPL", {}, {"full_record": True})
     Traceback (most recent call last):
     ...
-    deniable.errors.InvalidParameterError: full_record chooses the mechanism: leave it out, or mechanism='SPL'
+    deniable.errors.InvalidParameterError: full_record already chooses the mechanism: leave it out, or mechanism='SPL'
     """
     if mechanism is None:
         if settings:
@@ -236,5 +237,5 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish} chooses the mechanism: leave it out, or mechanism={mechanism!r}", parameters=(wish,)
+                f"{wish} already chooses the mechanism: leave it out, or mechanism={mechanism!r}", parameters=(wish,)
             )

@@ -58,7 +58,7 @@ class Guess:
     def from_codes(cls, schema: Schema, codes: Codes) -> Guess:
         """Return the guess that people answer as these did, int[n, d]."""
         if not len(codes):
-            raise InvalidInputError("the guess must have at least one row of answers, it has none")
+            raise InvalidInputError("the guess must have at least one row of answers, got none")
         records, counts = np.unique(codes.astype(np.int64), axis=0, return_counts=True)
         return cls(schema, records, counts.astype(np.float64), from_answers=True)
 
@@ -91,13 +91,11 @@ class Guess:
         """
         unknown = [name for name in shares if name not in schema.asked]
         if unknown:
-            raise InvalidInputError(f"the guess must be about questions of the schema, {unknown[0]!r} is none")
+            raise InvalidInputError(f"the guess must only name questions of the schema; {unknown[0]!r} is not in it")
         columns: list[NDArray[np.float64]] = []
         for attribute in schema.attributes:
             if attribute.name not in shares:
-                raise InvalidInputError(
-                    f"the guess must have shares of all questions, of {attribute.name!r} it has none"
-                )
+                raise InvalidInputError(f"the guess must have shares for every question; {attribute.name!r} has none")
             columns += _columns(attribute, shares[attribute.name])
         ends = [np.cumsum(column) for column in columns]
         cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]).clip(0, 1))
@@ -168,10 +166,10 @@ def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]
     if strange:
-        raise InvalidInputError(f"{where} must be of its categories, {strange[0]!r} is none")
+        raise InvalidInputError(f"{where} must use the question's categories; {strange[0]!r} is not one of them")
     values = np.array([shares.get(label, 0.0) for label in attribute.labels])
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
-        raise InvalidInputError(f"{where} must be of shares between 0 and 1: 0.25 is a quarter")
+        raise InvalidInputError(f"{where} must contain shares between 0 and 1: 0.25 is a quarter")
     if attribute.question_kind.several:
         return [np.array([1 - ticked, ticked]) for ticked in values.clip(0, 1)]
     if abs(values.sum() - 1) > SLACK:
@@ -185,5 +183,5 @@ def _share(text: object, row: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InvalidInputError(f"the guess must have a number as a share, row {row} has none")
+        raise InvalidInputError(f"the guess must have a number in the share column; row {row} has none")
     return value

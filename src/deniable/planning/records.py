@@ -117,13 +117,13 @@ def records_default(
     """
     domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     if len(domains) < 2:
-        raise InvalidParameterError(f"sizes must be of two or more attributes, got sizes={domains}: use recommend")
+        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={domains}: use recommend")
     expected = None if contributors is None else checked_integer("contributors", contributors, 20)
     if pairs:
         if full_record or hide_sampled_attribute:
             wish = "full_record" if full_record else "hide_sampled_attribute"
             raise InvalidParameterError(
-                f"pairs and {wish}=True exclude each other: who reports a pair shows which",
+                f"pairs and {wish}=True cannot be used together: a report about a pair shows which pair it is",
                 parameters=(f"{wish}=True",),
             )
         return paired_default(domains, budget)

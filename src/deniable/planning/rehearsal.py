@@ -23,7 +23,7 @@ from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import HIDDEN, OPTIONAL, Result
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, not_available
 from deniable.oracles.oracle import is_oracle
 from deniable.planning.guess import Guess
 from deniable.records.record import is_records
@@ -264,7 +264,7 @@ def rehearse(
     runs = checked_integer("runs", runs, 2)
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if guess.schema != collection.schema:
-        raise InvalidParameterError("guess must be of the collection's schema, it is of another one")
+        raise InvalidParameterError("guess must use the collection's schema, got a different one")
     checked = [_checked(collection, one) for one in differences]
     simulate = _simulator(collection, *guess.people(contributors))
     columns = collection.schema.columns
@@ -312,14 +312,16 @@ def _checked(collection: Collection, one: Difference) -> tuple[Difference, int, 
     columns = collection.schema.columns
     names = [column.name for column in columns]
     if one.name not in names:
-        raise InvalidParameterError(f"difference must be of a question of the schema, {one.name!r} is none")
+        raise InvalidParameterError(f"difference must name a question of the schema; {one.name!r} is not in it")
     j = names.index(one.name)
     labels = columns[j].labels
     for label in (one.first, one.second):
         if label not in labels:
-            raise InvalidParameterError(f"difference must be of categories of {one.name!r}, {label!r} is none")
+            raise InvalidParameterError(
+                f"difference must name categories of {one.name!r}; {label!r} is not one of them"
+            )
     if one.first == one.second:
-        raise InvalidParameterError(f"difference must be of two categories of {one.name!r}, got {one.first!r} twice")
+        raise InvalidParameterError(f"difference must name two categories of {one.name!r}, got {one.first!r} twice")
     return one, j, labels.index(one.first), labels.index(one.second)
 
 
@@ -334,10 +336,7 @@ def _simulator(
     mechanism: Any = collection.mechanism
     single, several = is_oracle(collection.mechanism), is_records(collection.mechanism)
     if collection.dealt or collection.schema.is_text or not (single or several):
-        raise InvalidParameterError(
-            f"the mechanism must be one whose aggregates can be drawn without reports, {mechanism.name} is none: "
-            "rehearse it with invented answers, randomize and estimate --truth"
-        )
+        raise not_available("a rehearsal", mechanism.name, "simulate answers, and use randomize and estimate --truth")
     counts = [one.astype(np.int64) for one in _counts(collection.schema.columns, records, held)]
     given: tuple[Any, ...] = (records, held)
     if single:

@@ -104,7 +104,7 @@ def corr_rr_plan(
     domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     n = checked_integer("contributors", contributors, 20)
     if len(domains) < 2:
-        raise InvalidParameterError(f"sizes must be of two or more attributes, got sizes={domains}")
+        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={domains}")
     alike = len(set(domains)) == 1
     if not alike and sum(domains) > MAX_VALUES:
         raise TooLargeError(

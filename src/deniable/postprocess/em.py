@@ -33,7 +33,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import InvalidParameterError, MismatchError, out_of_range
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.support import FixedSize
 from deniable.records.record import is_direct, is_records
@@ -273,4 +273,4 @@ def _check_stopping(max_iterations: int, tolerance: float) -> None:
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.integer, np.floating)):
         raise InvalidParameterError(f"tolerance must be a number > 0, got tolerance={tolerance!r}")
     if not (tolerance > 0 and math.isfinite(tolerance)):
-        raise InvalidParameterError(f"tolerance must be > 0 and finite, got tolerance={tolerance}")
+        raise out_of_range("tolerance", "> 0 and finite", tolerance)

@@ -112,7 +112,7 @@ def hierarchical(
     """
     if isinstance(estimate, Estimate):
         if groups is not None:
-            raise InvalidParameterError("groups must be None for a single Estimate")
+            raise InvalidParameterError("groups must be None for a single Estimate: leave it out")
         return _decoded({0: estimate}, [(0,)], dominant)[0]
     if not isinstance(estimate, RecordEstimate):
         raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")

@@ -21,7 +21,7 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import MismatchError, out_of_range
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.records.record import is_direct
 
@@ -113,9 +113,8 @@ def _smoothed(oracle: FrequencyOracle[Any], raw: Estimate, aggregate: Aggregate)
     if raw.n == 0:
         return raw.processed(raw.frequencies, "smooth (no reports)")
     if raw.k > MAX_VALUES:
-        raise InvalidParameterError(
-            f"k must be <= {MAX_VALUES} to be decoded smoothly, got k={raw.k}: collect on a coarser scale or grid, or "
-            "use em"
+        raise out_of_range(
+            "k", f"<= {MAX_VALUES} to be decoded smoothly", raw.k, "collect on a coarser scale or grid, or use em"
         )
     counts, channel = aggregate.counts.astype(np.float64), oracle.channel()
     orders = ORDERS[: raw.k - 1]  # two values have no second difference

@@ -219,7 +219,7 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
         """Return a pair i < j of attributes, or raise InvalidParameterError."""
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
         if i >= j:
-            raise InvalidParameterError(f"pair must be of two different attributes in their order, got pair={pair}")
+            raise InvalidParameterError(f"pair must name two different attributes in their order, got pair={pair}")
         return i, j
 
 

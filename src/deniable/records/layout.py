@@ -24,7 +24,7 @@ from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
-from deniable.errors import InvalidParameterError, InvalidReportError
+from deniable.errors import InvalidParameterError, InvalidReportError, unknown_name
 from deniable.oracles.bits import Bits, check_padding, count_bits, packed_width, randomize_bits
 from deniable.oracles.grr import GRR
 from deniable.oracles.unary import OUE
@@ -265,7 +265,7 @@ LAYOUTS: dict[str, tuple[type[Oracle], type[CodeLayout] | type[BitLayout]]] = {
 def checked_oracle(name: str) -> str:
     """Return the name of an oracle, or raise InvalidParameterError naming the choices."""
     if not isinstance(name, str) or name not in LAYOUTS:
-        raise InvalidParameterError(f"oracle must be one of {', '.join(LAYOUTS)}, got oracle={name!r}")
+        raise unknown_name("oracle", name, LAYOUTS)
     return name
 
 

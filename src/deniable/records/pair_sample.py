@@ -31,7 +31,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import holders_in_blocks
 from deniable.oracles.square_wave import SquareWave
@@ -179,11 +179,11 @@ class PairSample(
     def _check_parameters(self) -> None:
         object.__setattr__(self, "singles", _checked_share(self.singles))
         if len(self.sizes) < 2:
-            raise InvalidParameterError(f"sizes must be those of two attributes or more, got sizes={self.sizes}")
+            raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={self.sizes}")
         if len(self.sizes) > MAX_ATTRIBUTES:
             raise TooLargeError(
-                f"sizes must be those of at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: of more, no pair "
-                "has enough reports"
+                f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: with more, "
+                "no pair gets enough reports"
             )
         second, first = sorted(range(len(self.sizes)), key=self.sizes.__getitem__)[-2:]
         if self.sizes[first] * self.sizes[second] > MAX_TABLE:
@@ -573,7 +573,7 @@ class PairSample(
 def _checked_share(singles: Any) -> Fraction:
     share = exact(singles, "singles")
     if not 0 <= share < 1:
-        raise InvalidParameterError(f"singles must be in [0, 1), got singles={singles}")
+        raise out_of_range("singles", "in [0, 1)", singles)
     return Fraction(share)
 
 

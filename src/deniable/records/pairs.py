@@ -38,7 +38,7 @@ def pair_cells(sizes: Sequence[int]) -> list[int]:
 def check_pairs(sizes: Sequence[int]) -> None:
     """Raise unless there are two attributes or more, and not too many cells to count."""
     if len(sizes) < 2:
-        raise InvalidParameterError(f"sizes must be those of two attributes or more, got sizes={tuple(sizes)}")
+        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={tuple(sizes)}")
     total = sum(pair_cells(sizes))
     if total > MAX_PAIR_CELLS:
         raise TooLargeError(f"the tables of all pairs must have at most {MAX_PAIR_CELLS} cells, got {total}")

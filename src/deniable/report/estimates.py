@@ -85,7 +85,7 @@ def estimate_page(
         raise InvalidParameterError("summaries must hold at least one summary, got none")
     names = [row.attribute for row in summaries[0].attributes]
     if any([row.attribute for row in summary.attributes] != names for summary in summaries):
-        raise InvalidParameterError("summaries must describe the same attributes in the same order")
+        raise InvalidParameterError("summaries must describe the same attributes in the same order: these do not")
     several = len(summaries) > 1
     notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]
     notes += [_SELECTED.get(summary.selection, "") for summary in summaries]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, unknown_name
 from deniable.service.auth import NO_PASSWORD, ROLES, Logins
 from deniable.service.stores.accounts import COMMAND_LINE, Token
 from deniable.service.surveys import Surveys
@@ -141,7 +141,7 @@ def audit(surveys: Surveys, values: Values) -> Values:
         try:
             day = date.fromisoformat(day).isoformat()
         except ValueError:
-            raise InvalidParameterError(f"day must be a date as 2026-05-01, got {day!r}") from None
+            raise InvalidParameterError("day must be a date such as 2026-05-01, got another text") from None
     found = surveys.store.noted(survey=values.get("survey"), who=values.get("who"), day=day)
     return {"entries": [entry._asdict() for entry in found]}
 
@@ -165,7 +165,7 @@ def _found(found: bool, name: str) -> None:
 
 def _role(role: str) -> str:
     if role not in ROLES:
-        raise InvalidParameterError(f"role must be one of {', '.join(ROLES)}, got role={role!r}")
+        raise unknown_name("role", role, ROLES)
     return role
 
 

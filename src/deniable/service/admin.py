@@ -242,7 +242,7 @@ class _AdminEndpoints:
         check_origin(request)
         who = await self._people.reader(request)
         if not who.changes:
-            raise Problem("not-allowed", "an analyst reads; owners change surveys")
+            raise Problem("not-allowed", "analysts can only read; owners can change surveys")
         act = request.path_params["act"]
         if act not in _ACTS:
             raise Problem("not-found", f"an owner can {', '.join(_ACTS)}")

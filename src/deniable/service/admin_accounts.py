@@ -114,7 +114,7 @@ class AccountEndpoints:
         if given.link:
             redeemed = await run_in_threadpool(self._logins.redeem, given.link)
             if redeemed is None:
-                raise Problem("wrong-login", "This link was used before, or it is older than 15 minutes.")
+                raise Problem("wrong-login", "this link was used before, or it is older than 15 minutes")
             name, secret = redeemed
         else:
             name, secret = given.name, await self._with_password(request, given)
@@ -236,7 +236,7 @@ class AccountEndpoints:
         try:
             day = asked["day"] and date.fromisoformat(asked["day"]).isoformat()
         except ValueError:
-            raise Problem("malformed", "day must be a date as 2026-05-01") from None
+            raise Problem("malformed", "day must be a date such as 2026-05-01, got another text") from None
         noted = self._collector.store.noted
         found = await run_in_threadpool(lambda: noted(survey=asked["survey"], who=asked["name"], day=day))
         return [entry for entry in found if who.surveys is None or entry.survey in who.surveys or entry.who == who.name]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import DeniableError, InvalidParameterError, StoreError, StoreInUseError
+from deniable.errors import DeniableError, StoreError, StoreInUseError, unknown_name
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
@@ -48,7 +48,7 @@ def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Ans
     values = dict(request)
     command = values.pop("command")
     if command not in _COMMANDS:
-        raise InvalidParameterError(f"command must be one of {', '.join(_COMMANDS)}, got command={command!r}")
+        raise unknown_name("command", command, _COMMANDS)
     if command in _READS:
         return _COMMANDS[command](surveys, dict(values))
     # First, so that nothing is done that is not in the audit.

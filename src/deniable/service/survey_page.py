@@ -345,7 +345,9 @@ def _times(page: SurveyPage) -> tuple[tuple[str | None, str], ...]:
 def _check_words(words: Words, where: str, collection: Collection) -> None:
     attributes = {attribute.name: attribute for attribute in collection.schema.attributes}
     if list(words.questions) != list(attributes):
-        raise MismatchError(f"{where}: questions must be those of the schema, {', '.join(attributes)}, in this order")
+        raise MismatchError(
+            f"{where}: questions must name the questions of the schema, {', '.join(attributes)}, in this order"
+        )
     wanted = [name for name, attribute in attributes.items() if listed(attribute)]
     if sorted(words.labels) != sorted(wanted):
         raise MismatchError(f"{where}: labels must be given for {', '.join(wanted) or 'no attribute'}")

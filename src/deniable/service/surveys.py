@@ -19,7 +19,7 @@ import numpy as np
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import InvalidParameterError, InvalidReportError
+from deniable.errors import InvalidParameterError, InvalidReportError, not_available
 from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
@@ -135,8 +135,8 @@ class Survey:
         """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
-                f"the sum has {self.collection.mechanism.state_size:,} counters, of which none is kept: export the "
-                "reports and add them up (survey export --reports)"
+                f"the sum is not available: its {self.collection.mechanism.state_size:,} counters are not "
+                "kept. Export the reports and add them up (survey export --reports)"
             )
         batches = frozenset({source} if release.n else ())
         summed = np.frombuffer(counts or self.no_counts(), "<i8")
@@ -223,12 +223,15 @@ class Surveys:
         """
         if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
             raise InvalidParameterError(
-                f"slug must be 1 to 64 of a-z, 0-9 and -, not at its ends, as a part of an address, got slug={slug!r}"
+                "slug must be 1 to 64 characters (a-z, 0-9 or -), with no - at either end, because it is "
+                f"part of the survey's address, got slug={slug!r}"
             )
         collection = Collection.from_json(document, "the collection", folder)
         if collection.dealt:
-            raise InvalidParameterError(
-                f"mechanism must need no dealer, got {collection.mechanism.name}: collect its reports as files"
+            raise not_available(
+                "a survey on a collector",
+                collection.mechanism.name,
+                "it needs a dealer, so collect its reports as files",
             )
         if collection.schema.is_text:
             raise InvalidParameterError("attributes must have categories, got open text: collect its reports as files")

@@ -318,8 +318,9 @@ class Collection:
             raise FileFormatError(f"{source}: {error}") from error
         if shape.id != collection.id:
             raise FileFormatError(
-                f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
-                f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
+                f"{source} was changed after it was made: it states id {short_id(shape.id)}, but its "
+                f"content has id {short_id(collection.id)}. Make a new collection instead; reports of the "
+                "old one do not fit this content"
             )
         written, expected = _spelled(text), _spelled(canonical_json(collection._content))
         for key in written.keys() - {"format", "format_version", "id", "guarantee"}:
@@ -331,7 +332,7 @@ class Collection:
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
-                f"{source} states another guarantee than its mechanism has: {collection.privacy().headline}"
+                f"{source} states a guarantee that differs from its mechanism's: {collection.privacy().headline}"
             )
         return collection
 

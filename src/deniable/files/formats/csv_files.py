@@ -215,11 +215,12 @@ class CsvFile:
             raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None
         if "straddl" in str(error):
             raise InvalidInputError(
-                f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}; is a quote never closed?"
+                f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}: a quote may "
+                "never be closed"
             ) from None
         if "Empty CSV" in str(error):
             raise InvalidInputError(
-                f"{self.path} holds no line of column names: it is empty, or a quote in that line is never closed"
+                f"{self.path} has no line of column names: the file is empty, or a quote in that line is never closed"
             ) from None
         raise FileFormatError(f"{self.path} is not a CSV file, after row {rows}") from None
 

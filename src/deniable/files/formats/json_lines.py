@@ -114,7 +114,7 @@ def _files(path: Path) -> Sequence[Path]:
         return [path]
     found = sorted(file for file in path.iterdir() if file.suffix in (SUFFIX, ".parquet") and file.name[0] != ".")
     if not found:
-        raise FileFormatError(f"{path} must hold files of reports, named *{SUFFIX} or *.parquet; there is none")
+        raise FileFormatError(f"{path} must contain report files named *{SUFFIX} or *.parquet, but it has none")
     return found
 
 

@@ -66,8 +66,8 @@ class Kind:
             raise FileFormatError(f"{path} {self.foreign}: a {self.format} file says so in its metadata")
         if stated.get("format_version") != VERSION:
             raise FileFormatError(
-                f"{path}: this release reads format_version={VERSION} of {self.format}, "
-                f"got format_version={stated.get('format_version')!r}"
+                f"{path} has format_version={stated.get('format_version')!r}; this release can read "
+                f"format_version={VERSION} of {self.format}"
             )
         keys = ("collection", *self.keys)
         if not all(isinstance(stated.get(key), str) for key in keys):

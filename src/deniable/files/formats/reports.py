@@ -213,7 +213,7 @@ class ReportReader:
                 digest.update(arrays)
                 yield mechanism.report_type(*arrays)
         if digest.hexdigest(self._number) != self.digest:
-            raise FileFormatError(f"{self.path} is damaged: its reports have not the digest {short_id(self.digest)}")
+            raise FileFormatError(f"{self.path} is damaged: its reports do not have the digest {short_id(self.digest)}")
 
 
 def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:

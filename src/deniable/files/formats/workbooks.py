@@ -80,7 +80,7 @@ class Workbook:
                 self._lines: Iterator[tuple[Any, ...]] = sheet.iter_rows(values_only=True)
             self.columns = tuple(next(self._records(), ()))
             if not self.columns:
-                raise InvalidInputError(f"{path} holds no line of column names: its first sheet is empty")
+                raise InvalidInputError(f"{path} has no line of column names: its first sheet is empty")
             opened.pop_all()
 
     def position(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import atomic_path
-from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError
+from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError, not_available
 from deniable.files.formats.json_lines import JsonLinesReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import Progress as Progress, open_answers, with_progress
@@ -147,8 +147,8 @@ def aggregate_files(
     300
     """
     if on_invalid is not None and not collection.mechanism.can_skip_invalid:
-        raise InvalidParameterError(
-            f"{collection.mechanism.name} cannot set invalid reports aside: leave out the files that hold them"
+        raise not_available(
+            "skipping invalid reports", collection.mechanism.name, "leave out the files that contain them"
         )
     if not reports:
         raise InvalidParameterError("reports must name at least one file, got none")

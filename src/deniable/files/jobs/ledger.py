@@ -229,8 +229,8 @@ def answers_ledger() -> Ledger:
             directory.chmod(0o700)
     except OSError as error:
         raise OutputError(
-            f"cannot write {directory}: {error.strerror or error}; what was randomised is remembered there, "
-            "another place can be named in XDG_STATE_HOME"
+            f"cannot write {directory}: {error.strerror or error}. It records what was randomised; set "
+            "XDG_STATE_HOME to use another place"
         ) from error
     return Ledger(directory / FILE_NAME, FORMAT)
 

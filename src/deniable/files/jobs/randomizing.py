@@ -179,7 +179,7 @@ def randomize_file(
         messages = list(_spent_again(Path(answers), found))
         if messages and not allow_repeat:
             raise AlreadyRandomizedError(
-                f"{'; '.join(messages)}; to do it nevertheless, say so with allow_repeat=True",
+                f"{'; '.join(messages)}. To randomise them again, pass allow_repeat=True",
                 parameters=("allow_repeat=True",),
             )
         if max_epsilon is not None:

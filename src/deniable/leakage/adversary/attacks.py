@@ -24,7 +24,7 @@ from scipy import integrate
 from deniable.core.checks import checked_domain
 from deniable.core.mechanism import check_channel_size
 from deniable.core.randomness import Randomness, draw
-from deniable.errors import InvalidParameterError
+from deniable.errors import not_available, out_of_range
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle, checked_oracle
@@ -235,7 +235,7 @@ def continuous_she_success(k: int, epsilon: float) -> float:
     """
     k = checked_domain(k)
     if not 0 < epsilon < math.inf:
-        raise InvalidParameterError(f"epsilon must be > 0, got epsilon={epsilon}")
+        raise out_of_range("epsilon", "> 0", epsilon)
     decay = math.exp(-epsilon / 2)
     below = decay * 2.0**-k / k
     above = -math.expm1(k * math.log1p(-decay / 2)) / (k * decay)
@@ -246,7 +246,7 @@ def continuous_she_success(k: int, epsilon: float) -> float:
 def _law(mechanism: FrequencyOracle[Any]) -> SupportLaw:
     law = checked_oracle(mechanism).support_law
     if law is None:
-        raise InvalidParameterError(
-            f"mechanism must have a law of support, got {mechanism.name}: enumerated_attack_channel lists its reports"
+        raise not_available(
+            "an attack in closed form", mechanism.name, "use enumerated_attack_channel, which lists its reports"
         )
     return law

@@ -21,7 +21,7 @@ from scipy import special, stats
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.randomness import Randomness
 from deniable.core.result import Result
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
 from deniable.leakage.adversary.audit_events import (
     Labels,
     Reader,
@@ -174,9 +174,11 @@ def audit(
     needed = needed_samples(float(claim), len(answers), probability=probability, alpha=alpha)
     samples = checked_integer("samples", needed if samples is None else samples, 1)
     if samples < needed:
-        raise InvalidParameterError(
-            f"samples must be >= {needed} reports per input to tell epsilon {float(claim):g} from "
-            f"{EXCESS * float(claim):g} over {len(answers)} inputs, got samples={samples}"
+        raise out_of_range(
+            "samples",
+            f">= {needed} reports per input to tell epsilon {float(claim):g} from {EXCESS * float(claim):g} "
+            f"over {len(answers)} inputs",
+            samples,
         )
     if samples * len(answers) > MAX_REPORTS:
         raise TooLargeError(
@@ -325,7 +327,7 @@ def _plain(answer: Any) -> Any:
 def _checked_inputs(inputs: ArrayLike | None, k: int | None) -> NDArray[Any]:
     if inputs is None:
         if k is None:
-            raise InvalidParameterError("inputs must be given for a client without a domain size k")
+            raise InvalidParameterError("inputs must be given for a client without a domain size k: pass inputs, or k")
         if k > MAX_INPUTS:
             raise InvalidParameterError(f"inputs must be 2..{MAX_INPUTS} answers to compare, chosen from the k={k}")
         return np.arange(k)

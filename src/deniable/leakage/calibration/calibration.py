@@ -21,7 +21,7 @@ from scipy import optimize
 
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range
 from deniable.leakage.calibration.criteria import (
     Blocks,
     Criterion,
@@ -339,7 +339,7 @@ def checked_cap(name: str, cap: EpsilonLike) -> float:
     """Return a cap as float, or raise InvalidParameterError unless it is positive and finite."""
     value = float(exact(cap, name))
     if not value > 0:
-        raise InvalidParameterError(f"{name} must be > 0, got {name}={value}", parameters=(name,))
+        raise out_of_range(name, "> 0", value)
     return value
 
 

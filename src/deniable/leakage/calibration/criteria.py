@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, unknown_name
 from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint, pair_tables
 from deniable.leakage.prior.tree import TreePrior
@@ -40,7 +40,7 @@ def figure_of(
 ) -> Figure:
     """Return the function from epsilons, one per attribute, to the criterion's figures, float64[d]."""
     if criterion not in CRITERIA:
-        raise InvalidParameterError(f"criterion must be one of {', '.join(CRITERIA)}, got criterion={criterion!r}")
+        raise unknown_name("criterion", criterion, CRITERIA)
     if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):
         raise InvalidParameterError(
             'blocks must be given with criterion="blocks" and a joint table only; a tree has its branches for blocks'

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.privacy import Status
 from deniable.core.result import OPTIONAL
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.sketch.families.family import HashFamily
@@ -155,7 +155,7 @@ class WorstCase:
         h = max over x, x' of sum_u [R[x,u] - e^epsilon R[x',u]]_+ ; attained (checked against a linear programme).
         """
         if not epsilon >= 0:
-            raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+            raise out_of_range("epsilon", ">= 0", epsilon)
         rows = self.conditional
         h = _apart(rows, math.exp(epsilon))
         budget, delta = math.exp(self.mechanism_epsilon), self.mechanism_delta
@@ -399,7 +399,7 @@ def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) ->
     0.1746
     """
     if not epsilon >= 0:
-        raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+        raise out_of_range("epsilon", ">= 0", epsilon)
     return _apart(_composed(channel, conditional), math.exp(epsilon))
 
 

@@ -89,7 +89,7 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     rest = [j for j in range(table.ndim) if j != target]
     kept = rest if sources is None else [sources] if isinstance(sources, int) else list(sources)
     if not kept or target in kept or len(set(kept)) != len(kept) or not set(kept) <= set(rest) | {target}:
-        raise InvalidInputError(f"sources must be other attributes than target={target}, got sources={kept}")
+        raise InvalidInputError(f"sources must not contain target={target}, got sources={kept}")
     dropped = tuple(j for j in rest if j not in kept)
     order = [target, *kept]
     remaining = [j for j in range(table.ndim) if j not in dropped]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, TooLargeError, unknown_name
 from deniable.leakage.prior.correlation import Release, check_length, enumerated, is_budget, release_epsilon
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
 from deniable.survey.schema import Schema
@@ -237,7 +237,7 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
 def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed:
     """Return the records of the attributes that vary, or raise if fewer than two do, or not the target."""
     if target is not None and target not in schema.names:
-        raise InvalidParameterError(f"target must be one of {listed(schema.names)}, got target={target!r}")
+        raise unknown_name("target", target, [listed(schema.names)])
     data = observed(codes, schema.sizes, schema.names)
     if target is not None and target not in data.names:
         raise InvalidInputError(f"target {target!r} is the same in all records: there is nothing to tell apart")

@@ -18,7 +18,7 @@ from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.projection import nearest_distribution
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
+from deniable.errors import InvalidInputError, NoIntervalError, TooLargeError, out_of_range
 from deniable.leakage.prior.distributions import Floats, marginals
 from deniable.leakage.prior.empirical_prior import SMALL_CELL
 
@@ -137,7 +137,7 @@ def range_from_counts(
     if n == 0:
         raise InvalidInputError("counts must hold records, got a sum of 0")
     if not pseudo_count > 0:
-        raise InvalidParameterError(f"pseudo_count must be > 0, got pseudo_count={pseudo_count}")
+        raise out_of_range("pseudo_count", "> 0", pseudo_count)
     _check_cells(table.size)
     weights = table.ravel() + pseudo_count
     method = f"the Dirichlet posterior of {n} records with {pseudo_count:g} added to each of {table.size} cells"

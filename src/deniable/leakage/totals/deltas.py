@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_probability
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 from deniable.leakage.prior.correlation import MAX_DOMAIN, any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats, checked_joint, marginals, merged_channel
 from deniable.leakage.totals.total import check_no_empty_category, check_states, checked_channels, targets
@@ -116,7 +116,7 @@ def total_delta(
     check_states([max(channel.shape) for channel in channels])
     asked = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (table.ndim,))
     if not (asked >= 0).all():
-        raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+        raise out_of_range("epsilon", ">= 0", epsilon)
     masses, found = marginals(table), np.zeros(table.ndim)
     for target, others in targets(table, channels):
         rows = np.moveaxis(others, target, 0).reshape(table.shape[target], -1) / masses[target][:, None]

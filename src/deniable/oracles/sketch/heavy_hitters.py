@@ -29,7 +29,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, uniform_below
 from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.core.thresholds import checked_epsilon
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError, out_of_range
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 
 Bytes = NDArray[np.uint8]
@@ -297,7 +297,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         """
         self.check(aggregate)
         if not threshold > 0:
-            raise InvalidParameterError(f"threshold must be > 0, got threshold={threshold}")
+            raise out_of_range("threshold", "> 0", threshold)
         checked_integer("max_candidates", max_candidates, 1)
         if queries is not None:
             encoded = self.encode(queries)

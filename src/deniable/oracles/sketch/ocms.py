@@ -15,7 +15,7 @@ from typing import Literal
 
 from deniable.core.checks import checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.hash_range import Objective
 from deniable.oracles.sketch.families.registry import FAMILIES, family_entry
@@ -129,7 +129,7 @@ decodes all values
     sketches = {name: sketch for name in PREFERENCE if (sketch := _best_sketch(name, k, epsilon, objective))}
     if not sketches:
         largest = max(family_entry(name).largest_domain for name in FAMILIES)
-        raise InvalidParameterError(f"k must be <= {largest}, got k={k}")
+        raise out_of_range("k", f"<= {largest}", k)
     ideal = float(objective.cost(Fraction(objective.best_real)))
     options = tuple(_option(sketch, objective, ideal) for sketch in sketches.values())
     least = min(option.variance for option in options)
@@ -187,9 +187,7 @@ def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | F
         return Objective.mean(k, epsilon)
     bound = Fraction(1) if max_frequency is None else exact(max_frequency, "max_frequency")
     if not 0 <= bound <= 1:
-        raise InvalidParameterError(
-            f"max_frequency must be in [0, 1], got max_frequency={max_frequency}", parameters=("max_frequency",)
-        )
+        raise out_of_range("max_frequency", "in [0, 1]", max_frequency)
     return Objective.worst_case(bound, epsilon)
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 from scipy import special
 
 from deniable.core.checks import checked_integer, checked_probability
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 
 
 class Supporting(Protocol):
@@ -118,7 +118,7 @@ def chernoff_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f:
     square = 3 * math.log(2 / _checked_failure(failure)) / (1 - p1)
     fewest = math.ceil(square * (1 - p0) / p0) if p0 > 0 else None
     if fewest is None or n < fewest:
-        raise InvalidParameterError(f"n must be >= {fewest} for the Chernoff bound at failure={failure}, got n={n}")
+        raise out_of_range("n", f">= {fewest} for the Chernoff bound at failure={failure}", n)
     return math.sqrt(square * _variance(mechanism, f) / n)
 
 

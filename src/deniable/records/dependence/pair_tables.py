@@ -121,7 +121,7 @@ class PairTables(Mapping[Pair, PairTable]):
     def __getitem__(self, pair: Pair) -> PairTable:
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
         if i == j:
-            raise InvalidParameterError(f"pair must be of two different attributes, got pair={pair}")
+            raise InvalidParameterError(f"pair must name two different attributes, got pair={pair}")
         if i > j:
             return self[j, i].transposed
         if (i, j) not in self._found:

@@ -20,7 +20,7 @@ from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.spec import content_hash, to_spec
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import InvalidParameterError, MismatchError, unknown_name
 from deniable.oracles.sketch.pilot import learn_sketch
 from deniable.records.phases.refinement import refine
 from deniable.records.phases.second_phase import second_phases
@@ -117,7 +117,7 @@ def next_phase(
     checked_integer("contributors", contributors, 2)
     known = learners()
     if mechanism not in known:
-        raise InvalidParameterError(f"mechanism must be one of {', '.join(known)}, got mechanism={mechanism!r}")
+        raise unknown_name("mechanism", mechanism, known)
     learn = known[mechanism]
     free = list(inspect.signature(learn).parameters)[2:]
     _learned_with(mechanism, free, settings)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import RecordEstimate
-from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, unknown_name
 from deniable.records.phases.two_phase import combine, precision_at_uniform, unbiased
 from deniable.records.pivot.copy_probabilities import learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR
@@ -122,7 +122,7 @@ def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate")
     200
     """
     if estimator not in ESTIMATORS:
-        raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got estimator={estimator!r}")
+        raise unknown_name("estimator", estimator, ESTIMATORS)
     first = _checked(aggregates, same_epsilon=False)
     parts, weights = [], []
     for aggregate in aggregates:
@@ -145,12 +145,12 @@ def _gain(oracle: Any) -> float:
 
 def _checked(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -> Any:
     if not aggregates:
-        raise InvalidParameterError("aggregates must be those of one round or more, got none")
+        raise InvalidParameterError("aggregates must come from at least one round, got none")
     first: Any = aggregates[0].mechanism
     for aggregate in aggregates:
         mechanism: Any = aggregate.mechanism
         if not mechanism.records or mechanism.dealt or mechanism.domain != first.domain:
-            raise MismatchError(f"rounds must be of record mechanisms over the same domains, got {mechanism!r}")
+            raise MismatchError(f"rounds must use record mechanisms over the same domains, got {mechanism!r}")
         if same_epsilon and mechanism.epsilon != first.epsilon:
             raise MismatchError(f"rounds must have one epsilon to learn the next, got {mechanism!r} and {first!r}")
         if aggregate.n == 0:

@@ -121,7 +121,7 @@ def combine(
         raise InvalidParameterError("estimates must be one or more, got none")
     keys = list(estimates[0])
     if any(list(other) != keys or any(other[j].k != estimates[0][j].k for j in keys) for other in estimates):
-        raise MismatchError("estimates must be of the same attributes to be combined")
+        raise MismatchError("estimates must describe the same attributes; these do not")
     given = None if isinstance(weights, str) else _checked_weights(weights, len(estimates))
     if given is None and weights not in WEIGHTS:
         raise InvalidParameterError(f"weights must be one of {', '.join(WEIGHTS)}, or numbers, got weights={weights!r}")

@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from deniable.core.checks import Floats, checked_entries, checked_integer
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, unknown_name
 from deniable.records.pivot.alignment import Alignment, checked_alignment, copied_frequencies
 
 CopyProbabilities = tuple[tuple[Any, ...], ...]
@@ -174,7 +174,7 @@ def learn_copy_probabilities(
         preprint's rule or as printed.
     """
     if method not in METHODS:
-        raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got method={method!r}")
+        raise unknown_name("method", method, METHODS)
     _check_rule(rule, method, as_printed)
     if method == "joint":
         return joint_copy_probabilities(marginals, n2, alignment=alignment)
@@ -214,7 +214,7 @@ def checked_marginals(marginals: Sequence[ArrayLike]) -> list[Floats]:
 
 def _check_rule(rule: str, method: str, as_printed: bool) -> None:
     if rule not in RULES:
-        raise InvalidParameterError(f"rule must be one of {', '.join(RULES)}, got rule={rule!r}")
+        raise unknown_name("rule", rule, RULES)
     if not isinstance(as_printed, bool):
         raise InvalidParameterError(f"as_printed must be True or False, got as_printed={as_printed!r}")
     if method == "joint" and rule != "popets":

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, unknown_name
 from deniable.records.layout import stretches
 from deniable.records.pivot.copy_probabilities import checked_marginals
 from deniable.records.pivot.corr_rr import CorrRR
@@ -123,7 +123,7 @@ def expected_error(
     corr_rr = _mechanism(copy_probabilities, sizes, epsilon, alignment)
     chosen = ("unmixed" if corr_rr.law.gains is None else "debiased") if estimator is None else estimator
     if chosen not in ESTIMATORS:
-        raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got estimator={estimator!r}")
+        raise unknown_name("estimator", estimator, ESTIMATORS)
     if chosen == "debiased":
         means = _means(corr_rr, shares)
         probabilities = [tuple(map(float, pair)) for pair in corr_rr.support_probabilities]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csgraph
 
 from deniable.core.checks import checked_integer
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, out_of_range
 from deniable.leakage.adversary.attacks import attack_channel, attack_success
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, observed
@@ -86,7 +86,7 @@ def score(name: str, estimate: ArrayLike, reference: ArrayLike, epsilon: float) 
     (0.1, 0.05, 'R3')
     """
     if not epsilon > 0:
-        raise InvalidParameterError(f"epsilon must be > 0, got epsilon={epsilon}")
+        raise out_of_range("epsilon", "> 0", epsilon)
     estimated, true = off_diagonal(estimate, "estimate"), off_diagonal(reference, "reference")
     if estimated.shape != true.shape:
         raise InvalidInputError(
@@ -170,7 +170,7 @@ def grf(
 
 def _grf(data: Observed, epsilon: float, threshold: float, components: bool) -> Floats:
     if not 0 <= threshold <= 1:
-        raise InvalidParameterError(f"threshold must be in [0, 1], got threshold={threshold}")
+        raise out_of_range("threshold", "in [0, 1]", threshold)
     original = np.column_stack([seen[data.codes[:, j]] for j, seen in enumerate(data.categories)])
     linked = np.atleast_2d(np.abs(np.corrcoef(original, rowvar=False)) >= threshold)
     if components:
@@ -242,7 +242,7 @@ def off_diagonal(matrix: ArrayLike, name: str) -> Floats:
         raise InvalidInputError(f"{name} must have shape (d, d) with d >= 2, got shape={array.shape}")
     pairs: Floats = array[~np.eye(len(array), dtype=np.bool_)]
     if not np.isfinite(pairs).all():
-        raise InvalidInputError(f"{name} must be finite")
+        raise InvalidInputError(f"{name} must be finite, got infinity or NaN")
     return pairs
 
 

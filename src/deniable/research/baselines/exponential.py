@@ -14,7 +14,7 @@ from typing import final
 from deniable.core.card import Card
 from deniable.core.privacy import Guarantee
 from deniable.core.thresholds import EPSILON_MIN, BudgetShare, exact, spent
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 from deniable.oracles.grr import RandomizedResponse, lie_threshold
 
 
@@ -61,9 +61,7 @@ class Exponential(RandomizedResponse):
     @cached_property
     def _lie(self) -> int:
         if exact(self.epsilon) < 2 * EPSILON_MIN:
-            raise InvalidParameterError(
-                f"epsilon must be >= {float(2 * EPSILON_MIN)} for GRR at epsilon/2, got epsilon={self.epsilon}"
-            )
+            raise out_of_range("epsilon", f">= {float(2 * EPSILON_MIN)} for GRR at epsilon/2", self.epsilon)
         return lie_threshold(self.k, BudgetShare(spent(self.epsilon) / 2))
 
     def privacy(self) -> Guarantee:

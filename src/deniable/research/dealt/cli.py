@@ -20,21 +20,23 @@ from deniable.survey.collection import Collection
 @command("deal", interrupted="nothing was written: no share exists")
 def deal(
     survey: CollectionFile,
-    contributors: Annotated[int, typer.Option("--contributors", help="How many are dealt to.", min=1)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to be made; its owner alone can read it.")],
+    contributors: Annotated[int, typer.Option("--contributors", help="Number of contributors who get a share.", min=1)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to create; only its owner can read it.")],
     allow_repeat: Annotated[
-        bool, typer.Option("--allow-repeat", help="Deal a second time; no share of the first may have been used.")
+        bool, typer.Option("--allow-repeat", help="Allow a second deal, only if no share of the first was used.")
     ] = False,
     helpers: Annotated[
         int | None,
-        typer.Option("--helpers", help="Rehearse dealing without a dealer: helpers on this machine.", min=3, max=5),
+        typer.Option(
+            "--helpers", help="Number of helpers on this machine, to rehearse dealing without a dealer.", min=3, max=5
+        ),
     ] = None,
 ) -> None:
     """Deal a secret share to each contributor.
 
     For the dealer, who sees neither answers nor reports and must not collude with the collector.
 
-    Row i is for contributor i and for nobody else. An interrupted run writes nothing.
+    Row i is for contributor i only. An interrupted run writes nothing.
     """
     collection = Collection.load(survey)
     with writing(output), progress("dealing") as report:
@@ -55,16 +57,19 @@ def deal(
 @command("hand-out")
 def hand_out_shares(
     survey: CollectionFile,
-    shares: Annotated[Path, typer.Argument(metavar="SHARES", help="The directory of the deal.")],
+    shares: Annotated[Path, typer.Argument(metavar="SHARES", help="Directory of the deal.")],
     contributor: Annotated[
-        str, typer.Option("--contributor", metavar="I|I-J", help="Who it is for, counted from 1; or a range of them.")
+        str,
+        typer.Option(
+            "--contributor", metavar="I|I-J", help="Contributor that the file is for, counted from 1, or a range."
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file for them.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for these contributors.")],
 ) -> None:
-    """Move shares out of a deal into a file.
+    """Move shares from a deal into a file for contributors.
 
-    For the dealer; the file is for those contributors. The deal then holds them no more: delete
-    the file too, when it is delivered.
+    For the dealer. Give the file only to those contributors. The deal no longer holds their
+    shares. Delete your copy of the file once it is delivered.
     """
     check_output(output, keep="whoever got that file would lose it")
     first, last = _range(contributor)

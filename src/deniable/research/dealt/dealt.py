@@ -92,7 +92,9 @@ class DealtMechanism(Mechanism[Reports]):
     def _check_dealt_to(self, n: int | None) -> None:
         """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
         if n is not None and checked_integer("n", n, 1) != self.n:
-            raise InvalidParameterError(f"n must be {self.n}, the number that the deal is meant for, got n={n}")
+            raise InvalidParameterError(
+                f"n must be {self.n}, the number of contributors the deal was made for, got n={n}"
+            )
 
     def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
         """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
@@ -180,7 +182,7 @@ class DealtMechanism(Mechanism[Reports]):
         if len(shares.columns) != len(fields):
             names = ", ".join(field.name for field in fields)
             raise InvalidInputError(
-                f"shares must be those ({names}) from the dealer, got {len(shares.columns)} columns"
+                f"shares must come from the dealer, with the columns {names}, got {len(shares.columns)} columns"
             )
         for field, column in zip(fields, shares.columns, strict=True):
             if not isinstance(column, np.ndarray) or column.dtype != field.dtype:
@@ -199,7 +201,9 @@ class DealtMechanism(Mechanism[Reports]):
                     f"every contributor needs one share, got {rows} inputs and {len(column)} shares"
                 )
         if rows > self.n:
-            raise InvalidInputError(f"a deal to n={self.n} has n shares, got {rows}: a share is duplicated")
+            raise InvalidInputError(
+                f"a deal for n={self.n} contributors has {self.n} shares, got {rows}: at least one share is duplicated"
+            )
         self._check_types(shares.columns)
 
     @abstractmethod
@@ -222,8 +226,9 @@ class DealtMechanism(Mechanism[Reports]):
     def _channel(self) -> NoReturn:
         # Of a collector who reads all reports no channel of one report says what is learned.
         raise TooLargeError(
-            f"reports of one deal hang together: the channel of {self!r} is that of all {self.n} contributors at once, "
-            "too large to be listed; read privacy(), which states what every adversary learns"
+            f"the channel of {self!r} is too large to list: reports of one deal depend on each other, "
+            f"so it covers all {self.n} contributors at the same time. privacy() states what every "
+            "adversary learns"
         )
 
 

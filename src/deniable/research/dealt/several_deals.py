@@ -248,8 +248,8 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
         same = False
     if not same:
         raise MismatchError(
-            f"the aggregate of collection {short_id(aggregate.collection)} is of another survey than "
-            f"{short_id(collection.id)}: schema, title and version must be the same"
+            f"aggregate of collection {short_id(aggregate.collection)} must belong to the same survey "
+            f"as {short_id(collection.id)}: schema, title and version must be equal"
         )
     if theirs.dealt and _budget(mine) != _budget(theirs):
         raise MismatchError(f"all deals must have one mechanism and budget, got {mine!r} and {theirs!r}")

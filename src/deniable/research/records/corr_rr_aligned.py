@@ -89,7 +89,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     def _check_parameters(self) -> None:
         if sum(self.sizes) > MAX_MAPPED:
-            raise TooLargeError(f"the maps must be of at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
+            raise TooLargeError(f"the maps must have at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
         if not hasattr(self.maps, "__len__") or len(self.maps) not in (0, len(self.sizes)):
             raise InvalidParameterError(f"maps must have one map per attribute ({len(self.sizes)}), got {self.maps!r}")
         given = self.maps or [contiguous_map(size, self.groups) for size in self.sizes]

@@ -27,7 +27,7 @@ import numpy as np
 
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.projection import nearest_distribution
-from deniable.errors import InvalidParameterError
+from deniable.errors import unknown_name
 from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import PairTables
 from deniable.records.pairs import attribute_pairs
@@ -57,7 +57,7 @@ def learn_two_pivot_tables(tables: PairTables, oracles: tuple[GRR, ...], n2: int
     """
     checked_integer("n2", n2, 2)
     if method not in METHODS:
-        raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got method={method!r}")
+        raise unknown_name("method", method, METHODS)
     d = len(tables.sizes)
     joints = {pair: table.projected.frequencies for pair, table in tables.items()}
     found: dict[tuple[int, int, int], Floats] = {}

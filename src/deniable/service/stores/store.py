@@ -296,7 +296,9 @@ class Store(Accounts):
             found = run("SELECT id, slug, state FROM collections WHERE slug = ? OR id = ?", slug, collection)
             for known, of, state in found:
                 if of != slug:
-                    raise StoreError(f"this collection is that of the survey {of!r}: one is collected once")
+                    raise StoreError(
+                        f"this collection already belongs to the survey {of!r}: a collection can be collected only once"
+                    )
                 if state != "draft":
                     raise StoreError(f"the survey {slug!r} is {state}: what it asks is fixed; choose another name")
                 run("DELETE FROM collections WHERE id = ?", known)

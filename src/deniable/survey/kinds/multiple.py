@@ -65,8 +65,8 @@ class Multiple(QuestionKind):
         for label in attribute.labels:
             if separator in label or label != label.strip() or not label:
                 raise InvalidParameterError(
-                    f"categories of {where} must be without the separator {separator!r} and white space around them, "
-                    f"got {label!r}; declare another separator, or change the category"
+                    f"categories of {where} must not contain the separator {separator!r} or white space at "
+                    f"their ends, got {label!r}; declare another separator, or change the category"
                 )
 
     def columns(self, attribute: Attribute) -> tuple[ColumnOf, ...]:

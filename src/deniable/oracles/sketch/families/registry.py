@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from deniable.core.checks import MAX_DOMAIN
-from deniable.errors import InvalidParameterError
+from deniable.errors import unknown_name
 from deniable.oracles.sketch.families.family import MAX_STATE_SIZE, HashFamily
 from deniable.oracles.sketch.families.hash_range import CellsAround, Objective
 
@@ -90,5 +90,5 @@ def family_entry(name: str) -> FamilyEntry:
         If there is no such family; the message lists those that exist.
     """
     if not isinstance(name, str) or name not in FAMILIES:
-        raise InvalidParameterError(f"family must be one of {', '.join(FAMILIES)}, got family={name!r}")
+        raise unknown_name("family", name, FAMILIES)
     return _loaded(FAMILIES[name])

@@ -20,7 +20,7 @@ from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Words
 from deniable.core.thresholds import SCALE, EpsilonLike, exact, threshold_up
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 
 _END = Fraction(1, 10**12)
 _ROOT_BITS = 256
@@ -77,16 +77,18 @@ def coin(p: EpsilonLike, rho: EpsilonLike) -> Coin:
     """
     truth, correlation = exact(p, "p"), exact(rho, "rho")
     if not Fraction(1, 2) < truth < 1:
-        raise InvalidParameterError(f"p must be in (0.5, 1), got p={p}")
+        raise out_of_range("p", "in (0.5, 1)", p)
     lie = 1 - truth
     end = -lie / truth
     if correlation > 0:
-        raise InvalidParameterError(f"rho must be <= 0 (the nearest feasible rho is 0), got rho={rho}")
+        raise out_of_range("rho", "<= 0 (the nearest feasible rho is 0)", rho)
     if correlation < end * (1 + _END):
         lowest = 1 / (1 - correlation)
-        raise InvalidParameterError(
-            f"rho must be >= 1 - 1/p = {float(end)} for p={p}, got rho={rho}: the nearest feasible values are "
-            f"rho={float(end)} with this p, or p={float(lowest)} with this rho"
+        raise out_of_range(
+            "rho",
+            f">= 1 - 1/p = {float(end)} for p={p}",
+            rho,
+            f"the nearest feasible values are rho={float(end)} with this p, or p={float(lowest)} with this rho",
         )
     if correlation <= end * (1 - _END):
         down = up = lie
@@ -124,13 +126,13 @@ def kary_coin(k: int, p: EpsilonLike, rho: EpsilonLike) -> Coin:
     """
     truth, coupling = exact(p, "p"), -exact(rho, "rho")
     if not Fraction(1, k) < truth < 1:
-        raise InvalidParameterError(f"p must be in (1/{k}, 1), got p={p}")
+        raise out_of_range("p", f"in (1/{k}, 1)", p)
     lie = threshold_up(1 - truth)
     if (k - 1) * (SCALE - lie) <= lie:
         raise InvalidParameterError(f"p must exceed 1/{k} by more than 2^-62, got p={p}")
     end = (k - 1) * min(truth / (1 - truth), (1 - truth) / truth)
     if coupling < 0:
-        raise InvalidParameterError(f"rho must be <= 0 (the nearest feasible rho is 0), got rho={rho}")
+        raise out_of_range("rho", "<= 0 (the nearest feasible rho is 0)", rho)
     if coupling > end * (1 + _END):
         raise InvalidParameterError(f"rho must be >= {-float(end)} for k={k}, p={p}, got rho={rho}")
     tilt = most = min(lie, SCALE - lie)

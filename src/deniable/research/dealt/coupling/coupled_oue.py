@@ -25,7 +25,7 @@ from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
 from deniable.oracles.bits import Bits, check_padding, packed_width
 from deniable.research.dealt.coupling.coins import checked_number
 from deniable.research.dealt.coupling.coupled import CoupledReports
@@ -103,7 +103,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         object.__setattr__(self, "weight", checked_weight(self.weight))
         self._check_pairs()
         if not 0 < exact(self.q) < Fraction(1, 2) or 2 * self.coupling.q >= SCALE:
-            raise InvalidParameterError(f"q must be in (0, 0.5), got q={self.q}")
+            raise out_of_range("q", "in (0, 0.5)", self.q)
 
     @classmethod
     def optimal(

@@ -24,7 +24,7 @@ from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 from deniable.research.dealt.coupling.coins import checked_number
 from deniable.research.dealt.coupling.coupled import CoupledReports
 from deniable.research.dealt.coupling.parameters import peer_posterior
@@ -97,7 +97,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         object.__setattr__(self, "weight", checked_weight(self.weight))
         self._check_pairs()
         if not Fraction(1, 2) < exact(self.p) < 1 or 2 * self.coupling.q >= SCALE:
-            raise InvalidParameterError(f"p must be in (0.5, 1), got p={self.p}")
+            raise out_of_range("p", "in (0.5, 1)", self.p)
 
     @classmethod
     def optimal(cls, n: int, epsilon: EpsilonLike, colluders: int, count: int = 0, *, deal_id: str = "") -> Self:

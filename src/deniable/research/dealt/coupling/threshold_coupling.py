@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.thresholds import SCALE, EpsilonLike
-from deniable.errors import InvalidParameterError
+from deniable.errors import out_of_range
 from deniable.research.dealt.coupling.coins import checked_number
 from deniable.research.dealt.coupling.parameters import pair_rate
 from deniable.research.dealt.coupling.report_views import PairView
@@ -30,7 +30,7 @@ def checked_weight(value: EpsilonLike) -> float | Fraction:
     """Return the share of coupled pairs, in [0, 1]."""
     weight = checked_number(value, "weight")
     if not 0 <= weight <= 1:
-        raise InvalidParameterError(f"weight must be in [0, 1], got weight={value}")
+        raise out_of_range("weight", "in [0, 1]", value)
     return weight
 
 

@@ -187,9 +187,14 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     if not directory.is_dir():
         raise FileFormatError(f"there is no directory {directory}")
     if output.exists():
-        raise OutputError(f"{output} exists: whoever got that file would lose it; choose another name")
+        raise OutputError(
+            f"{output} already exists: overwriting it would destroy somebody's shares. Choose another name"
+        )
     if output.absolute().parent.resolve() == directory.resolve():
-        raise OutputError(f"{output} is inside {directory}: what is handed out leaves the deal; choose another place")
+        raise OutputError(
+            f"{output} must be outside {directory}, because shares that are handed out leave the deal: "
+            "choose another place"
+        )
     ledger = share_ledger(directory)
     with ledger.held():
         reader = ShareReader(directory, collection)
@@ -205,7 +210,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
             )
         clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
         if clash is not None:
-            raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
+            raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was already used (for {clash[1]})")
         shares = Shares.joined([part for _, part in found])[inside]
         leaving = Entry(
             event="used",

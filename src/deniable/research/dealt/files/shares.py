@@ -230,8 +230,8 @@ class ShareStream:
         clash = used_before(entries, self._reader.collection.id, self._reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(
-                f"the share of contributor {clash[0]:,} in {self._reader.path} was used before (for {clash[1]}): "
-                "a second answer to one share is seen through the same coin"
+                f"the share of contributor {clash[0]:,} in {self._reader.path} was already used (for "
+                f"{clash[1]}): a second answer would be randomised by the same coin"
             )
 
     def _note(self, numbers: NDArray[np.int64]) -> None:
@@ -273,7 +273,7 @@ def _share_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(path.glob("*.parquet"))
     if not files:
-        raise FileFormatError(f"{path} holds no shares: all were handed out, or it is no deal")
+        raise FileFormatError(f"{path} contains no shares: they were all handed out, or this is not a deal")
     return files
 
 

@@ -61,6 +61,8 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     if dealt is None:
         raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")
     if n != mechanism.n:
-        raise InvalidParameterError(f"n must be {mechanism.n}, the number that the deal is meant for, got n={n}")
+        raise InvalidParameterError(
+            f"n must be {mechanism.n}, the number of contributors the deal was made for, got n={n}"
+        )
     law = None if dealt.tables is None else count_law(dealt.tables)
     return Plan(n, prime_above(max(_ONE_BYTE, dealt.types)), dealt.counts, law, shuffle)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.core.randomness import Randomness
-from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
+from deniable.errors import DealingError, MissingExtraError, out_of_range, unknown_name
 from deniable.research.dealt.dealt import DealtMechanism
 from deniable.research.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES, plan_of
 from deniable.research.dealt.mpc.polynomials import value_at
@@ -143,9 +143,9 @@ def split_deal(
     checked_integer("n", n, 2, MAX_CONTRIBUTORS)
     checked_integer("parties", parties, MIN_PARTIES, MAX_PARTIES)
     if shuffle not in get_args(Shuffle):
-        raise InvalidParameterError(f"shuffle must be one of {', '.join(get_args(Shuffle))}, got shuffle={shuffle!r}")
+        raise unknown_name("shuffle", shuffle, get_args(Shuffle))
     if not timeout > 0:
-        raise InvalidParameterError(f"timeout must be > 0, got timeout={timeout}")
+        raise out_of_range("timeout", "> 0", timeout)
     plan = plan_of(mechanism, n, shuffle)
     if importlib.util.find_spec("mpyc") is None:
         raise MissingExtraError('dealing without a dealer needs mpyc: pip install "deniable[mpc]"')

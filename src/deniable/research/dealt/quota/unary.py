@@ -164,7 +164,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     def _check_types(self, columns: Columns) -> None:
         if columns[0].size and int(columns[0].max()) > TRUTH:
-            raise InvalidInputError("types must be in 0..2, got another")
+            raise InvalidInputError("types must be in 0..2, got another number")
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
         reports: Bits = np.empty((len(codes), packed_width(self.k)), dtype=np.uint8)
