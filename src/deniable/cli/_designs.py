@@ -9,7 +9,7 @@ from typing import Any
 from deniable.cli._app import check_outputs, print_result
 from deniable.designs import Design, crosswise_anchor
 from deniable.designs.kinds import KINDS
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range, unknown_name
 from deniable.report import anchor_page, design_page
 
 
@@ -30,7 +30,9 @@ def estimate_design(
     design, given = _design(name, p, settings, anchor is not None)
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
-            raise InvalidParameterError("anchor must be given with --design crosswise and no other counts")
+            raise InvalidParameterError(
+                "anchor must be given with --design crosswise and no other counts, got others: leave them out"
+            )
         cells = _numbers("anchor", anchor, 4)
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
             *cells, confidence=confidence
@@ -43,7 +45,7 @@ def estimate_design(
 
 def _design(name: str, p: str | None, settings: Sequence[str], anchored: bool) -> tuple[Design, dict[str, str]]:
     if name not in KINDS:
-        raise InvalidParameterError(f"design must be one of {', '.join(KINDS)}, got design={name!r}")
+        raise unknown_name("design", name, KINDS)
     kind, given = KINDS[name], {} if p is None else {"p": p}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -81,7 +83,7 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
         )
     ((answer, count),) = said.items()
     if not 0 <= count <= n:
-        raise InvalidParameterError(f"{answer} must be in 0..{n}, got {answer}={count}")
+        raise out_of_range(answer, f"in 0..{n}", count)
     return [count, n - count] if answer == "same" else [n - count, count]
 
 

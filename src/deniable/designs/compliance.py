@@ -117,8 +117,8 @@ class CrosswiseAnchor:
         naive, attentive = self._first(float(shares @ same), float(shares @ anchored), n, confidence)
         if not attentive.value >= 2 * attentive.standard_error:
             raise NoIntervalError(
-                "The anchor does not show that anybody followed the instructions; no corrected estimate. "
-                "Show sensitivity(gamma) for a range of shares instead."
+                "the anchor does not show that anybody followed the instructions, so there is no corrected estimate: "
+                "show sensitivity(gamma) for a range of shares instead"
             )
         value, influence = self._corrected(same, anchored, shares)
         return AnchorEstimate(naive, attentive, wald(value, float(counts @ influence**2) / (n * (n - 1)), confidence))
@@ -407,8 +407,7 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
     one = checked_number("p1", p1)
     if one == checked_number("p2", p2):
         raise InvalidParameterError(
-            f"Both groups used p = {one}: cheaters cannot be told from honest noes. "
-            f"p1 must differ from p2, got p1={one}"
+            f"p1 must differ from p2, got p1={one}: if both groups use p = {one}, cheaters cannot be told from honest noes"
         )
     return Cheaters(*different("p1", p1, "p2", p2))
 

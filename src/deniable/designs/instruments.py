@@ -13,7 +13,7 @@ from typing import final
 
 from deniable.core.result import Result
 from deniable.designs.throws import MAX_CARDS, Throw, throw
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, unknown_name
 
 TEXTS: dict[str, dict[str, str]] = {
     "en": {
@@ -299,7 +299,7 @@ def written(
         If a text is missing or not wanted, or there is no such language.
     """
     if language not in TEXTS:
-        raise InvalidParameterError(f"language must be one of {', '.join(TEXTS)}, got language={language!r}")
+        raise unknown_name("language", language, TEXTS)
     if not question.strip():
         raise InvalidParameterError("question must be a text, got an empty one")
     if bool(other.strip()) != bool(fact):

@@ -454,7 +454,7 @@ def _responses(
         scores = attribute.code_scores
         if scores is None:
             raise InvalidParameterError(
-                f'{formula.outcome} must have scores for a linear model, it has none; use model="multinomial"'
+                f'{formula.outcome} must have scores for a linear model, got none; use model="multinomial"'
             )
         known = np.isfinite(scores)
         responses = np.einsum("nac,a->nc", own[:, known], scores[known])[:, :, None]

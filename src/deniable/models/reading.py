@@ -105,7 +105,7 @@ def reports_of(collection: Collection, reports: Any) -> tuple[Any, pandas.DataFr
         batches = list(reader)
         fields = collection.mechanism.report_fields
         if not batches:
-            raise InvalidInputError(f"{reports} must hold reports, it has none")
+            raise InvalidInputError(f"{reports} must hold reports, got none")
         columns = [
             np.concatenate(
                 [batch if len(fields) == 1 and not isinstance(batch, tuple) else batch[i] for batch in batches]

@@ -221,7 +221,7 @@ def test_guesses_that_are_none(tmp_path: Path, text: str, message: str) -> None:
 def test_bad_input() -> None:
     guess = Guess.from_shares(SMOKER, {"smoker": {"yes": 1}})
     survey, rng = collection(SMOKER, 1.0), SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match="of all questions, of 'smoker' it has none"):
+    with pytest.raises(InvalidInputError, match="for every question; 'smoker' has none"):
         Guess.from_shares(SMOKER, {})
     with pytest.raises(InvalidInputError, match="at least one row"):
         Guess.from_codes(SMOKER, np.empty((0, 1), np.int64))

@@ -386,9 +386,7 @@ class _Form:
         given = dict(re.findall(r"(\w+)\s*=\s*(-?\d+(?:\.\d+)?)", cells.get("parameters", "")))
         least, most, step = (Fraction(given.get(key, usual)) for key, usual in _RANGE.items())
         if step <= 0 or most <= least or (most - least) % step:
-            raise _CannotMapError(
-                "parameters must have start < end, a whole number of steps apart; change one of them"
-            )
+            raise _CannotMapError("parameters must have start < end, a whole number of steps apart; change one of them")
         return _number(name, least, most, min(int((most - least) / step) + 1, FINEST), cells)
 
 

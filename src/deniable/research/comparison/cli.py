@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 @command("bench")
 def bench(
-    action: Annotated[Action, typer.Argument(metavar="ACTION", help="compare")],  # noqa: ARG001
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="Action: compare.")],  # noqa: ARG001
     candidates: Annotated[
         list[str],
         typer.Argument(metavar="CANDIDATES...", help="FILE.py:FUNCTION, LIBRARY/NAME of another library, or a NAME."),
