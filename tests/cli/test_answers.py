@@ -143,7 +143,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
         (["--anytime", "--planned", "9"], "is known for the population only"),
         (["--anytime", "--target", "population"], "planned must say how many contributors"),
         (["--malicious", "1"], "malicious must be a fraction"),
-        (["--mean", "vote"], "scores must say"),
+        (["--mean", "vote"], "scores must give a number"),
         (["--mean", "nothing"], "questions must be about an attribute, one of"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
         (["--total", "vote=Black"], "'Black'"),
@@ -164,7 +164,7 @@ def test_attributes_without_such_an_interval_say_so_and_others_have_theirs(run: 
     aggregate.save(Path("s.aggregate"))
     result = run("estimate", "s.json", "s.aggregate", "--malicious", "0.01", "--mean", "age")
     assert result.exit_code == 0, result.stderr
-    assert "age: no interval is known for lying contributors" in " ".join(result.stdout.split())
+    assert "age: no interval is known that allows for malicious contributors" in " ".join(result.stdout.split())
 
 
 def _square(schema: Schema) -> AdaptiveSMP:
@@ -195,7 +195,7 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     assert data["attributes"][1]["mean"]["value"] == pytest.approx(0, abs=0.2)
     for wrong, message in (
         (files, "compare needs --independent"),
-        ([*files[:2], *files[:2], "--independent"], "both are made from collection"),
+        ([*files[:2], *files[:2], "--independent"], "both were made from collection"),
         ([*files, "--independent", "--attribute", "nothing"], "attributes must be asked with the same categories"),
     ):
         refused = run("compare", *wrong)

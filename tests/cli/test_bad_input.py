@@ -59,10 +59,10 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--mechanism", "GRR"), "GRR is for one attribute and the schema has 2"),
+        (("--mechanism", "GRR"), "GRR works with one attribute, but the schema has 2"),
         (("--mechanism", "Laplace"), "mechanism must be one of AppleCMS, AppleHCMS, BLH, CMS, "),
         (("--mechanism", "CMS-queries"), "mechanism must be one of"),
-        (("--mechanism", "CMS[quadratic]"), "CMS is for one attribute"),
+        (("--mechanism", "CMS[quadratic]"), "CMS works with one attribute"),
         (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle='SUE'"),
         (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter 'm'; it has oracle"),
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set='m'"),
@@ -71,7 +71,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--oracle", "OUE"), "mechanism must be named to set oracle"),
         (
             ("--full-record", "--mechanism", "SMP"),
-            "--full-record chooses the mechanism: leave it out",
+            "--full-record already chooses the mechanism: leave it out",
         ),
         (("--hide-sampled-attribute", "--contributors", "3"), "contributors must be >= 20, got contributors=3"),
         (
@@ -367,11 +367,11 @@ def test_usage_errors_exit_2_and_point_to_help(run: Run, arguments: tuple[str, .
 def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> None:
     again = collected("randomize", "survey.json", "answers.csv", "-o", "again.parquet")
     assert again.exit_code == 2
-    assert again.stderr.endswith("to do it nevertheless, say so with --allow-repeat\n")
+    assert again.stderr.endswith("To randomise them again, pass --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
     assert "must have the category 'never', it has yes, no" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
-    assert "give scores, or declare them in the schema" in mean.stderr
+    assert "pass scores, or declare them in the schema" in mean.stderr
     assert "mean(" not in mean.stderr
 
 

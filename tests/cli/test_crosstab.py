@@ -68,7 +68,7 @@ def test_what_cannot_be_asked_is_refused(made: Run) -> None:
         ("crosstab survey.json all.aggregate colour smoker --html all.aggregate", "must not be one of the inputs"),
         (
             "collection --schema schema.json --epsilon 1 --pairs --full-record -o x.json",
-            "pairs and --full-record exclude",
+            "pairs and --full-record cannot be used together",
         ),
     ):
         refused = made(*line.split())
@@ -81,4 +81,4 @@ def test_what_cannot_be_asked_is_refused(made: Run) -> None:
         "aggregate smp.json smp.parquet -o smp.aggregate",
     )
     refused = made("crosstab", "smp.json", "smp.aggregate", "colour", "smoker")
-    assert "ask again with PairSample" in refused.stderr
+    assert "collect again with PairSample" in refused.stderr

@@ -188,7 +188,7 @@ def test_bad_questions_about_a_dictionary(counted: Run) -> None:
     refused(counted, "must have the category 'page 9999'", *estimate, "--queries", "page 1,page 9999")
     refused(counted, "got 'page 1' twice", *estimate, "--queries", "page 1,page 1")
     refused(counted, "got an empty one", *estimate, "--queries", "page 1,")
-    refused(counted, "top and queries exclude each other", *estimate, "--queries", "page 1", "--top", "3")
+    refused(counted, "top and queries cannot be used together", *estimate, "--queries", "page 1", "--top", "3")
     assert counted(*estimate, "--top", "0").exit_code == 2
     made = counted(*COLLECTION, "--dictionary", "words.txt", "--mechanism", "CMS[partition]", "-o", "other.json")
     assert made.exit_code == 0

@@ -173,7 +173,7 @@ def test_rare_categories_are_named_and_merged(run: Run) -> None:
         assert any("country: 2 categories" in text for text in merged["notes"])
     refused(
         run, "calibrate", "rare.csv", "--epsilon-total", "1", "--merge-rare", "0.05", "--check", "rare.csv",
-        says="check must be without merge-rare",
+        says="check cannot be used together with merge-rare",
     )  # fmt: skip
 
 
@@ -444,7 +444,7 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
     [
         ((), "one of COLLECTION and --module must be given"),
         (("survey.json", "--module", "clients.py:own"), "one of COLLECTION and --module must be given"),
-        (("survey.json", "--epsilon", "1"), "epsilon is for --module"),
+        (("survey.json", "--epsilon", "1"), "epsilon works only with --module"),
         (("survey.json", "--attributes", "height"), "attributes must be among sex, smoker, cough, got 'height'"),
         (("survey.json", "--samples", "10"), "reports per input to tell epsilon 2 from 2.6"),
         (("survey.json", "--alpha", "0"), "alpha must be"),

@@ -261,7 +261,10 @@ def test_a_named_estimator_has_intervals_where_the_default_has_none(alike: Run) 
         ("estimate b.json b.aggregate --estimator privacy", "got estimator='privacy'"),
         ("estimate a.json a.aggregate --estimator unmixed", "left out, SPL has one, got estimator='unmixed'"),
         ("combine a.json a.aggregate b.json b.aggregate --estimator clipped", "one of debiased, unmixed, got"),
-        ("estimate b.json b.aggregate --estimator unmixed --deal a.aggregate", "estimator and deal exclude each other"),
+        (
+            "estimate b.json b.aggregate --estimator unmixed --deal a.aggregate",
+            "estimator and deal cannot be used together",
+        ),
     ],
 )
 def test_unknown_estimators_name_the_choices(alike: Run, line: str, message: str) -> None:

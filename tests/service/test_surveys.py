@@ -120,7 +120,7 @@ def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> Non
         ({"labels": {"smoker": ["yes", "no"]}}, "must be 3 different texts"),
         ({"labels": {"smoker": ["yes", "no", "no"]}}, "must be 3 different texts"),
         ({"labels": {}}, "labels must be given for smoker"),
-        ({"questions": {"drinks": "?"}}, "questions must be those of the schema, smoker"),
+        ({"questions": {"drinks": "?"}}, "questions must name the questions of the schema, smoker"),
     ):
         bad = draft_page(ASKED).model_copy(update={"languages": {"de": words.model_copy(update=change)}})
         with pytest.raises(MismatchError, match=said):
@@ -164,7 +164,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     assert surveys.open("smoking")["state"] == "open"
     with pytest.raises(StoreError, match="the survey 'smoking' is open: what it asks is fixed"):
         surveys.new("smoking", ASKED.to_json(), page(min_batch=50), ".")
-    with pytest.raises(StoreError, match="this collection is that of the survey 'smoking'"):
+    with pytest.raises(StoreError, match="this collection already belongs to the survey 'smoking'"):
         surveys.new("again", ASKED.to_json(), page(), ".")
     assert surveys.close("smoking")["state"] == "closing"
     with pytest.raises(InvalidParameterError, match="must be open or paused to be closed, it is closing"):
@@ -413,7 +413,7 @@ def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
 
     surveys.store.take({ASKED.id: Posted(one.ids, one.rows)})
     assert surveys.drain(surveys.row("smoking"), surveys.load(ASKED.id)) == 40
-    with pytest.raises(InvalidParameterError, match="export the reports and add them up"):
+    with pytest.raises(InvalidParameterError, match="Export the reports and add them up"):
         surveys.export("smoking")
     ((name, content),) = surveys.export_reports("smoking").items()
     (tmp_path / name).write_bytes(content)

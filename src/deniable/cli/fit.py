@@ -74,7 +74,7 @@ def fit(
     predict: Annotated[
         str | None, typer.Option("--predict", metavar="A=20:80", help="Also predict along a column.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Fit also where reports are too few.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Allow a fit with too few reports.")] = False,
 ) -> None:
     """Fit a regression to randomised answers.
 

@@ -407,7 +407,7 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
     one = checked_number("p1", p1)
     if one == checked_number("p2", p2):
         raise InvalidParameterError(
-            f"p1 must differ from p2, got p1={one}: if both groups use p = {one}, cheaters cannot be told from honest noes"
+            f"p1 must differ from p2, got p1={one}: if both groups use one p, cheaters cannot be told from honest noes"
         )
     return Cheaters(*different("p1", p1, "p2", p2))
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import checked_integer
 from deniable.core.mechanism import Mechanism
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 
 Floats = NDArray[np.float64]
 
@@ -159,6 +159,6 @@ def people_needed(
     4187
     """
     if not error > 0:
-        raise InvalidParameterError(f"error must be > 0, got error={error}")
+        raise out_of_range("error", "> 0", error)
     one = coefficient_error(mechanism, 1, params, design, attribute)[:, column]
     return math.ceil(float(one.max() / error) ** 2)

@@ -114,7 +114,7 @@ def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:
 
 def test_all_shares_can_be_handed_out(dealt: Run) -> None:
     assert dealt("hand-out", "survey.json", "shares", "--contributor", f"1-{N}", "-o", "all.parquet").exit_code == 0
-    assert "shares holds no shares: all were handed out" in randomize(dealt, "shares")
+    assert "shares contains no shares: they were all handed out" in randomize(dealt, "shares")
     assert "4,000 contributors" in randomize(dealt, "all.parquet")
 
 
@@ -179,7 +179,7 @@ def test_one_collection_is_dealt_once(dealt: Run) -> None:
 def test_another_number_of_contributors_is_refused(quota: Run) -> None:
     result = quota("deal", "survey.json", "--contributors", 10, "-o", "shares")
     assert result.exit_code == 2
-    assert "n must be 4000, the number that the deal is meant for, got n=10" in result.stderr
+    assert "n must be 4000, the number of contributors the deal was made for, got n=10" in result.stderr
     assert not Path("shares").exists()
     assert (
         "cannot write absent/shares" in quota("deal", "survey.json", "--contributors", N, "-o", "absent/shares").stderr
@@ -211,7 +211,7 @@ def test_several_deals_of_one_survey(dealt: Run) -> None:
     dealt("aggregate", "plain.json", "plain.parquet", "-o", "plain.aggregate")
     other = dealt("estimate", "survey.json", "all.aggregate", "--deal", "plain.aggregate")
     assert other.exit_code == 2
-    assert "is of another survey than" in other.stderr
+    assert "must belong to the same survey" in other.stderr
     none = dealt("estimate", "plain.json", "plain.aggregate", "--deal", "all.aggregate")
     assert "several deals need a mechanism with a dealer, got GRR" in none.stderr
 
@@ -349,7 +349,7 @@ def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:
     before = sorted(os.listdir("shares"))
     inside = dealt("hand-out", "survey.json", "shares", "--contributor", "1", "-o", "shares/one.parquet")
     assert inside.exit_code == 2
-    assert "shares/one.parquet is inside shares: what is handed out leaves the deal" in inside.stderr
+    assert "shares/one.parquet must be outside shares, because shares that are handed out leave the deal" in inside.stderr
     assert sorted(os.listdir("shares")) == before
 
 

@@ -85,7 +85,7 @@ def test_the_nominal_epsilon_is_the_row_of_colluders(mechanism: CoupledMechanism
 
 @each
 def test_one_report_has_no_channel_of_its_own(mechanism: Any) -> None:
-    with pytest.raises(TooLargeError, match="reports of one deal hang together"):
+    with pytest.raises(TooLargeError, match="reports of one deal depend on each other"):
         mechanism.channel()
 
 
@@ -96,7 +96,7 @@ def test_columns_that_are_none_of_the_mechanisms_are_named(mechanism: Any) -> No
     inputs = np.zeros((10, 2) if mechanism.records else 10, dtype=np.int64)
     name = mechanism.share_fields[0].name
     for wrong, message in (
-        ((*columns, columns[0]), "shares must be those"),
+        ((*columns, columns[0]), "shares must come from the dealer"),
         ((columns[0].astype(np.int64), *columns[1:]), f"{name} must be an array of dtype uint8 .* got int64"),
         ((columns[0][..., None], *columns[1:]), f"{name} must have shape"),
         ((columns[0][:9], *columns[1:]), "every contributor needs one share, got 10 inputs and 9 shares"),

@@ -238,5 +238,5 @@ def test_newcomers_of_a_survey() -> None:
     assert found.labels == ("yes", "no")
     assert found.frequencies.tolist() == combine_deals(parts).frequencies.tolist()
     other = replace(late, title="Leisure")
-    with pytest.raises(MismatchError, match="is of another survey than"):
+    with pytest.raises(MismatchError, match="must belong to the same survey"):
         estimate_deals(survey, [parts[0], replace(parts[1], collection=other.id)])

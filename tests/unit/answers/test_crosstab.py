@@ -218,7 +218,7 @@ def test_bad_questions_are_named() -> None:
     with pytest.raises(InvalidParameterError, match="target must be"):
         table.interval(target="everybody")  # type: ignore[arg-type]
     smp = SMP(collection.schema.sizes, 1.0)
-    with pytest.raises(MismatchError, match="crosstabs need reports of pairs"):
+    with pytest.raises(MismatchError, match="cross tables need reports of pairs"):
         crosstabs(smp, smp.aggregate(smp.randomize([[0, 0, 0]], SimulationRandomness(1))))
     with pytest.raises(MismatchError, match="collection"):
         crosstabs(

@@ -277,7 +277,7 @@ def test_what_is_refused() -> None:
     wave = SquareWave(4, 1.0)
     aggregate = wave.aggregate(np.array([1, 2], dtype=np.uint8))
     for scores, says in (
-        ([1, 2, 3], r"scores must be 4 finite numbers, one of each value, got shape=\(3,\)"),
+        ([1, 2, 3], r"scores must be 4 finite numbers, one for each value, got shape=\(3,\)"),
         ([1, 2, 3, math.inf], r"scores\[3\]"),
         ([1, math.nan, 3, 4], r"scores\[1\]"),
         (["a", "b", "c", "d"], "scores must be 4 finite numbers, got list"),
@@ -291,7 +291,9 @@ def test_what_is_refused() -> None:
     with pytest.raises(EmptyAggregateError):
         functional(wave, Aggregate.empty(wave), SCORES)
     words = HeavyHitters(epsilon=4.0)
-    with pytest.raises(InvalidParameterError, match="mechanism must be one with a list of values"):
+    with pytest.raises(
+        InvalidParameterError, match=r"a functional is not available for .*: choose a mechanism with a list of values"
+    ):
         functional(words, Aggregate.empty(words), SCORES)
 
 

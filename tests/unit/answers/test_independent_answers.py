@@ -160,9 +160,9 @@ def test_what_may_depend_on_each_other_is_refused() -> None:
             answers.difference(one["yes"], other["yes"], independent=said)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         answers.difference(one["yes"], other["yes"])  # type: ignore[call-arg]
-    with pytest.raises(MismatchError, match=f"both are made from collection {may.id[:12]}"):
+    with pytest.raises(MismatchError, match=f"both were made from collection {may.id[:12]}"):
         answers.difference(one.mean([1, 0]), estimate(may, "cc").mean([1, 0]), independent=True)
-    with pytest.raises(MismatchError, match="both are made from batch aa"):
+    with pytest.raises(MismatchError, match="both were made from batch aa"):
         answers.ratio(one["yes"], estimate(june, "aa")["yes"], independent=True)
     later = replace(june, learned_from=_learned(may))
     with pytest.raises(MismatchError, match=f"collection {may.id[:12]}"):
@@ -233,7 +233,7 @@ def test_strata_that_are_none_are_refused() -> None:
     for wrong in ("x", float("nan"), None):
         with pytest.raises(InvalidParameterError, match=r"weights\['north'\] must be a finite number"):
             answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
-    with pytest.raises(InvalidParameterError, match="weights must be of the strata"):
+    with pytest.raises(InvalidParameterError, match="weights must name exactly the strata"):
         answers.strata({"north": part}, {"south": 1})
     with pytest.raises(MismatchError, match="those of 'south' are others"):
         answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
@@ -251,9 +251,9 @@ def test_missing_answers_have_worst_cases() -> None:
     assert silent.interval(0.9) == pytest.approx((0.75 * lower, 0.75 * upper + 0.25))
     among = answers.worst_case_total(estimate, "yes", "none")
     assert among.interval(0.9) == (lower, estimate.total(["yes", "none"]).interval(0.9)[1])
-    with pytest.raises(InvalidParameterError, match="missing must be"):
+    with pytest.raises(InvalidParameterError, match="missing must"):
         answers.worst_case(yes, 1.1)
-    with pytest.raises(InvalidParameterError, match="missing must be other categories"):
+    with pytest.raises(InvalidParameterError, match="missing must not name a category"):
         answers.worst_case_total(estimate, ["yes", "none"], "none")
     with pytest.raises(NoIntervalError):
         answers.worst_case(simplex(estimate).total("yes"), 0.1).interval()

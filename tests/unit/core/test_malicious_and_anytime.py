@@ -161,7 +161,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
     estimate = GRR(k=3, epsilon=1.0).estimate(GRR(k=3, epsilon=1.0).aggregate([0, 1, 2, 2]))
     quota = QuotaRR(1.0, 4, deal_id="a")
     dealt = quota.estimate(quota.simulate_aggregate([3, 1], SimulationRandomness(1)))
-    with pytest.raises(NoIntervalError, match="lying contributors"):
+    with pytest.raises(NoIntervalError, match="malicious contributors"):
         dealt.interval(malicious=0.1)
     with pytest.raises(NoIntervalError, match="anytime=True is known"):
         dealt.interval(target="population", anytime=True, planned=10)
@@ -174,7 +174,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
         (r"malicious must be a fraction", {"malicious": -0.1}),
         ("planned must say how many", {"anytime": True, "target": "population"}),
         ("planned must be", {"anytime": True, "target": "population", "planned": 0}),
-        ("malicious and anytime=True exclude each other", {"anytime": True, "malicious": 0.1, "planned": 4}),
+        ("malicious and anytime=True cannot be used together", {"anytime": True, "malicious": 0.1, "planned": 4}),
     ):
         with pytest.raises(InvalidParameterError, match=wrong):
             estimate.interval(**options)

@@ -293,7 +293,7 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
     spread[[int(label) for label in part.labels]] = w
     assert part.linear(w).interval() == estimate.linear(spread).interval()
     assert part["0"].total("0").interval() == estimate.total("0").interval()
-    with pytest.raises(InvalidParameterError, match="mean needs the estimate of all categories, got one of 3"):
+    with pytest.raises(InvalidParameterError, match="mean needs an estimate of all categories, got an estimate of 3"):
         part.mean([1, 2, 3])
     queried = SUE(k=5, epsilon=1.0)
     aggregate = queried.simulate_aggregate([100, 100, 100, 50, 50], SimulationRandomness(1))
@@ -310,7 +310,7 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
         (lambda e: e.linear([1.0, math.inf, 0.0]), "weights must be 3 finite numbers"),
         (lambda e: e.total([]), "labels must be one or more different categories"),
         (lambda e: e.total(["a", "a"]), "labels must be one or more different categories"),
-        (lambda e: e.mean(), "scores must say what every category of 'x' counts for"),
+        (lambda e: e.mean(), "scores must give a number for every category of 'x'"),
         (lambda e: e.mean([1.0, 2.0]), "scores must be 3 finite numbers"),
         (lambda e: e.quantiles([1.0]), "p must be"),
         (lambda e: e.total("a").interval(simultaneous=0), "simultaneous must be"),

@@ -202,7 +202,7 @@ def test_sums_do_not_wrap() -> None:
     big = (1 << 61) + 5
     grr = GRR(3, 1.0)
     half = Aggregate(grr, np.array([big, 0, 0]), big)
-    with pytest.raises(TooLargeError, match=rf"must have < 2\^62 reports together, got {big} \+ {big}"):
+    with pytest.raises(TooLargeError, match=rf"must have fewer than 2\^62 reports in total, got {big} \+ {big}"):
         half + half
     # Counters of SHE are sums of components far above one.
     she = SHE(2, 1.0, resolution=1 << 10, clamp=1 << 12)

@@ -212,7 +212,7 @@ def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):
         JsonLinesReader(path, SURVEY)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileFormatError, match=r"must hold files of reports, named \*\.jsonl or \*\.parquet"):
+    with pytest.raises(FileFormatError, match=r"must contain report files named \*\.jsonl or \*\.parquet"):
         aggregate_files(SURVEY, [tmp_path / "empty"], tmp_path / "out")
     with pytest.raises(FileFormatError, match="there is no file"):
         aggregate_files(SURVEY, [tmp_path / "absent.jsonl"], tmp_path / "out")

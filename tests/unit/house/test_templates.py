@@ -26,6 +26,7 @@ SUMMARY_VERBS = {
     "Draft",
     "Estimate",
     "Find",
+    "Fit",
     "Move",
     "Predict",
     "Print",

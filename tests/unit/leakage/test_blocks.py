@@ -192,5 +192,5 @@ def test_bad_arguments_are_named() -> None:
         block_bound_assuming_independence({(1, 2): np.full((2, 4), 0.25)}, [1.0] * 3, 0)
     with pytest.raises(InvalidInputError, match="one row per category of the target"):
         block_bound_assuming_independence({(1,): np.full((2, 2), 0.5), (2,): np.full((3, 2), 0.5)}, [1.0] * 3, 0)
-    with pytest.raises(InvalidInputError, match="sources must be other attributes"):
+    with pytest.raises(InvalidInputError, match="sources must not contain target="):
         joint_cpl(joint, [GRR(2, 1.0)] * 3, 0, [0, 1])

@@ -111,7 +111,7 @@ def test_a_budget_too_small_to_split() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([4], 1.0), "sizes must be of two or more attributes, got sizes=(4,): use recommend"),
+        (([4], 1.0), "sizes must list at least two attributes, got sizes=(4,): use recommend"),
         (([4, 1], 1.0), "sizes[1] must be >= 2"),
         (([4, 4], 0.0), "epsilon must be > 0"),
         (([4, 4], 1.0, False, True, 5), "contributors must be >= 20, got contributors=5"),
@@ -165,7 +165,7 @@ def test_the_bias_of_corr_rr_does_not_fall() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([4], 1.0, 100), InvalidParameterError, "sizes must be of two or more attributes"),
+        (([4], 1.0, 100), InvalidParameterError, "sizes must list at least two attributes"),
         (([4, 4], 1.0, 10), InvalidParameterError, "contributors must be >= 20"),
         (
             ([4, 4], 1.0, 100, [[0.5, 0.5]] * 2),

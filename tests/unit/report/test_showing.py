@@ -109,7 +109,7 @@ def test_the_default_collection_says_which_and_why() -> None:
     assert text.mechanism.takes_text
     with pytest.raises(InvalidParameterError, match="mechanism must be named to set oracle"):
         deniable.collection(schema, 1.0, oracle="OUE")
-    with pytest.raises(InvalidParameterError, match="full_record chooses the mechanism"):
+    with pytest.raises(InvalidParameterError, match="full_record already chooses the mechanism"):
         deniable.collection(schema, 1.0, mechanism="SPL", full_record=True)
-    with pytest.raises(InvalidParameterError, match="full_record=True is about collections of several"):
+    with pytest.raises(InvalidParameterError, match="full_record=True only applies to collections with several"):
         deniable.collection(Schema(schema.attributes[:1]), 1.0, full_record=True)

@@ -261,7 +261,7 @@ def _edited(path: tuple[str | int, ...], value: Any) -> str:
 )
 def test_an_edited_file_is_refused(path: tuple[str | int, ...], value: Any) -> None:
     with pytest.raises(
-        FileFormatError, match=r"^survey.json was changed after it was made: its id is \w+, its content"
+        FileFormatError, match=r"^survey.json was changed after it was made: it states id \w+, but its content"
     ):
         Collection.from_json(_edited(path, value), "survey.json")
 
@@ -294,7 +294,7 @@ def test_a_guarantee_that_is_not_the_mechanisms_is_refused(path: tuple[str | int
     with pytest.raises(FileFormatError) as caught:
         Collection.from_json(_edited(path, value), "survey.json")
     assert str(caught.value) == (
-        "survey.json states another guarantee than its mechanism has: "
+        "survey.json states a guarantee that differs from its mechanism's: "
         "epsilon = 1 for the whole contributor (implemented: 1.000000000000)"
     )
 
@@ -335,11 +335,11 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
     for key, value in (("epsilon", 0.5), ("status", "exact"), ("delta", 0.5)):
         document = json.loads(ONE.to_json())
         document["guarantee"]["trust_models"][1][key] = value
-        with pytest.raises(FileFormatError, match="states another guarantee"):
+        with pytest.raises(FileFormatError, match="states a guarantee that differs"):
             Collection.from_json(_first_edition(document))
     half = json.loads(ONE.to_json())
     del half["guarantee"]["trust_models"][1]["scaling"]
-    with pytest.raises(FileFormatError, match="states another guarantee"):
+    with pytest.raises(FileFormatError, match="states a guarantee that differs"):
         Collection.from_json(json.dumps(half))
 
 

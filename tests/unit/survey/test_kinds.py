@@ -85,7 +85,7 @@ def test_every_schema_comes_back_from_its_document(drawn: list[Attribute]) -> No
     again = Collection.from_json(survey.to_json())
     assert (again, again.id) == (survey, survey.id)
     if new:
-        with pytest.raises(FileFormatError, match="format_version=1 does not have: write format_version=2"):
+        with pytest.raises(FileFormatError, match="do not exist in format_version=1: set format_version=2"):
             Schema.from_json(json.dumps(document | {"format_version": 1}))
 
 
@@ -177,10 +177,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"ask": "mean"}, "ask of attribute 'a' must be \"shares\": it is of kind 'categories'"),
     ({"ask": "median"}, "ask of attribute 'a' must be \"shares\" or \"mean\", got ask='median'"),
     ({"kind": "multiple", "separator": ""}, "separator of attribute 'a' must be a non-empty text"),
-    ({"kind": "multiple", "separator": "x"}, "categories of attribute 'a' must be without the separator 'x'"),
+    ({"kind": "multiple", "separator": "x"}, "categories of attribute 'a' must not contain the separator 'x'"),
     (
         {"kind": "multiple", "categories": ("x ", "y")},
-        "categories of attribute 'a' must be without the separator ';' and",
+        "categories of attribute 'a' must not contain the separator ';' or",
     ),
     ({"kind": "multiple", "categories": ("x",)}, "labels of attribute 'a' must be >= 2"),
     ({"title": 3}, "title of attribute 'a' must be a Unicode text, got title=3"),

@@ -313,7 +313,7 @@ def test_bad_parameters_name_the_nearest_feasible_value() -> None:
     for arguments in ({"theta": 1.5}, {"delta": 0.0}, {"delta": 1.0}, {"colluders": 10}):
         with pytest.raises(InvalidParameterError, match=next(iter(arguments))):
             jrr.guarantee_against(**arguments)
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=12"):
+    with pytest.raises(InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=12"):
         jrr.deal(12, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10"):
         jrr.variance(0.5, 12)
@@ -371,5 +371,5 @@ def test_a_collection_keeps_its_guarantee() -> None:
     noisy = survey.to_json().replace(repr(row), repr(row * (1 + 1e-12)))
     assert noisy != survey.to_json()
     assert Collection.from_json(noisy) == survey
-    with pytest.raises(FileFormatError, match="states another guarantee"):
+    with pytest.raises(FileFormatError, match="states a guarantee that differs"):
         Collection.from_json(survey.to_json().replace(repr(row), repr(row - 1e-6)))

@@ -211,7 +211,7 @@ def test_row_numbers_go_on_after_the_first_batch(tmp_path: Path, monkeypatch: py
 
 def test_reports_that_were_changed(path: Path) -> None:
     _rewrite(path, _set("value", pa.array([0, 1, 2, 2], pa.uint8())))
-    with pytest.raises(FileFormatError, match=r"r.parquet is damaged: its reports have not the digest \w{12}$"):
+    with pytest.raises(FileFormatError, match=r"r.parquet is damaged: its reports do not have the digest \w{12}$"):
         _read(path)
     _rewrite(path, lambda table: table.slice(0, 3))
     with pytest.raises(FileFormatError, match="is damaged"):
@@ -249,8 +249,8 @@ def test_other_widths(tmp_path: Path) -> None:
         ({"format": "other"}, "is not a report file: a deniable reports file says so in its metadata"),
         ({"format_version": 2}, "this release reads format_version=1 of deniable reports, got format_version=2"),
         ({"digest": None}, "is damaged: its metadata must state collection, batch_number, digest"),
-        ({"digest": "0" * 64}, "is damaged: its reports have not the digest 000000000000"),
-        ({"batch_number": "0" * 32}, "is damaged: its reports have not the digest"),
+        ({"digest": "0" * 64}, "is damaged: its reports do not have the digest 000000000000"),
+        ({"batch_number": "0" * 32}, "is damaged: its reports do not have the digest"),
     ],
 )
 def test_other_metadata(path: Path, metadata: dict[str, Any], message: str) -> None:

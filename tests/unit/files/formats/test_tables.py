@@ -127,8 +127,8 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"", InvalidInputError, "holds no line of column names: it is empty"),
-        (b"\n\r\n", InvalidInputError, "holds no line of column names: it is empty"),
+        (b"", InvalidInputError, "has no line of column names: the file is empty"),
+        (b"\n\r\n", InvalidInputError, "has no line of column names: the file is empty"),
         (b'a,"b\n1,2\n', InvalidInputError, "or a quote in that line is never closed"),
         (b"a,b\n", InvalidInputError, "holds no answers: at least one record is needed"),
         (b"a,b", InvalidInputError, "holds no answers: at least one record is needed"),
@@ -166,7 +166,7 @@ def test_row_numbers_go_on_after_the_first_block(tmp_path: Path, monkeypatch: py
 def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     with pytest.raises(
-        InvalidInputError, match=r"has a record longer than 1000 bytes after row 0; is a quote never clos"
+        InvalidInputError, match=r"has a record longer than 1000 bytes after row 0: a quote may never be clos"
     ):
         _read_bytes(tmp_path, b'a,b\n1,"2\n' + b"3,4\n" * 5000)
 

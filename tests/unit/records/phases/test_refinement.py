@@ -129,7 +129,7 @@ def test_refuses() -> None:
     first = _first(rng)
     other = SPL((2, 2), 2.0).simulate_aggregate([[1, 1], [1, 1]], rng)
     for function in (lambda rounds: refine(rounds, 10), combine_rounds):
-        with pytest.raises(InvalidParameterError, match="one round or more, got none"):
+        with pytest.raises(InvalidParameterError, match="at least one round, got none"):
             function([])
         with pytest.raises(MismatchError, match="same domains"):
             function([first, other])
