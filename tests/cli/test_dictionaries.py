@@ -246,7 +246,14 @@ def test_invalid_reports_are_refused_or_counted(dictionary: Run) -> None:
 
 def test_a_mechanism_that_cannot_tell_is_named(collected: Run) -> None:
     refused(
-        collected, "SMP cannot set invalid", "aggregate", "survey.json", "r", "-o", "new.aggregate", "--skip-invalid"
+        collected,
+        "skipping invalid reports is not available for SMP",
+        "aggregate",
+        "survey.json",
+        "r",
+        "-o",
+        "new.aggregate",
+        "--skip-invalid",
     )
 
 

@@ -73,7 +73,9 @@ def test_a_weaker_guarantee_than_asked_for_is_refused_before_answers_are_read(li
         refused = liar(*RANDOMIZE, "--max-epsilon", maximum)
         assert refused.exit_code == 2
         assert refused.stdout.startswith("epsilon = 32 for the whole contributor")
-        assert f"error: epsilon must be <= --max-epsilon={maximum}, this guarantee has epsilon = 32" in refused.stderr
+        assert (
+            f"error: epsilon must be <= --max-epsilon={maximum}, but this guarantee has epsilon = 32" in refused.stderr
+        )
     assert not Path("reports.parquet").exists()
 
 

@@ -586,7 +586,9 @@ def test_the_command_line_prints_the_audit(database: str) -> None:
     assert found("ann") == ["log-in", "log-in failed", "set-rights"]
     assert found("an") == []
     assert found("--day", "2026-05-01") == ["log-in", "log-in failed"]
-    assert "day must be a date such as 2026-05-01, got another text" in run("analyst", "audit", "--day", "May", *common, fails=True)
+    assert "day must be a date such as 2026-05-01, got another text" in run(
+        "analyst", "audit", "--day", "May", *common, fails=True
+    )
 
 
 def test_a_restore_is_in_the_audit_and_ends_the_sessions_of_the_backup(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
             surveys.new(slug, ASKED.to_json(), page(), ".")
     assert surveys.new("a" * 64, ASKED.to_json(), page(), ".")["slug"] == "a" * 64
     dealt = Collection(SCHEMA, QuotaRR(n=10, k=3, epsilon=1.0, deal_id="deal"))
-    with pytest.raises(InvalidParameterError, match="must need no dealer, got QuotaRR"):
+    with pytest.raises(InvalidParameterError, match="a survey on a collector is not available for QuotaRR"):
         surveys.new("dealt", dealt.to_json(), None, ".")
     text = Collection(Schema((Attribute("word", text=True),)), HeavyHitters(epsilon=4.0))
     with pytest.raises(InvalidParameterError, match="must have categories, got open text"):

@@ -209,7 +209,7 @@ class ColumnTally:
 
     @property
     def categories(self) -> dict[str, int]:
-        """Return the distinct answers and their counts; of numbers, "3.0" and "3" are one."""
+        """Return the distinct answers and their counts; among numbers, "3.0" and "3" are one."""
         if not self.numeric:
             return self.counts
         merged: dict[str, int] = {}

@@ -349,7 +349,9 @@ def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:
     before = sorted(os.listdir("shares"))
     inside = dealt("hand-out", "survey.json", "shares", "--contributor", "1", "-o", "shares/one.parquet")
     assert inside.exit_code == 2
-    assert "shares/one.parquet must be outside shares, because shares that are handed out leave the deal" in inside.stderr
+    assert (
+        "shares/one.parquet must be outside shares, because shares that are handed out leave the deal" in inside.stderr
+    )
     assert sorted(os.listdir("shares")) == before
 
 

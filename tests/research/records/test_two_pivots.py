@@ -261,7 +261,7 @@ def test_refuses_bad_tables(tables: Any, message: str) -> None:
 
 
 def test_refuses() -> None:
-    with pytest.raises(InvalidParameterError, match="two attributes or more"):
+    with pytest.raises(InvalidParameterError, match="at least two attributes"):
         TwoPivotRR((2,), 1.0, ())
     with pytest.raises(InvalidParameterError, match="epsilon must be >= 1e-06 per attribute"):
         TwoPivotRR((2, 2), 1e-6, (((), ()),))

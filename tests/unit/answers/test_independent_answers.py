@@ -167,7 +167,7 @@ def test_what_may_depend_on_each_other_is_refused() -> None:
     later = replace(june, learned_from=_learned(may))
     with pytest.raises(MismatchError, match=f"collection {may.id[:12]}"):
         answers.odds(one["yes"], estimate(later)["yes"], independent=True)
-    with pytest.raises(InvalidParameterError, match="a must be an answer or the estimate of one category"):
+    with pytest.raises(InvalidParameterError, match="a must be an Answer, or an estimate of a single category"):
         answers.difference(one, other["yes"], independent=True)
     with pytest.raises(MismatchError, match="the same categories"):
         answers.differences(one, other["yes"], independent=True)
@@ -235,7 +235,7 @@ def test_strata_that_are_none_are_refused() -> None:
             answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameterError, match="weights must name exactly the strata"):
         answers.strata({"north": part}, {"south": 1})
-    with pytest.raises(MismatchError, match="those of 'south' are others"):
+    with pytest.raises(MismatchError, match="must have the same categories; 'south' has different ones"):
         answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
     same = part.of(frozenset({"batch abc"}))
     with pytest.raises(DuplicateReportsError, match="'north' and 'south' both contain report batch abc"):

@@ -124,9 +124,9 @@ def test_a_contributor_states_the_most_they_accept() -> None:
     guarantee = GRR(k=2, epsilon=0.1).privacy()
     guarantee.require(0.1)
     guarantee.require("0.1")
-    with pytest.raises(PrivacyLimitError, match=r"^epsilon must be <= max_epsilon=0.0999, .* epsilon = 0.1; nothing"):
+    with pytest.raises(PrivacyLimitError, match=r"^epsilon must be <= max_epsilon=0.0999, .* epsilon = 0\.1\. Nothing"):
         guarantee.require("0.0999")
-    with pytest.raises(PrivacyLimitError, match="this guarantee has epsilon = inf"):
+    with pytest.raises(PrivacyLimitError, match="but this guarantee has epsilon = inf"):
         MECHANISMS["ReportCoupledRR"].privacy().require(32)
     with pytest.raises(InvalidParameterError, match="max_epsilon must be a finite number"):
         guarantee.require("much")

@@ -299,7 +299,7 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
     aggregate = queried.simulate_aggregate([100, 100, 100, 50, 50], SimulationRandomness(1))
     some = queried.estimate(aggregate, [4, 0])
     assert some.linear([1.0, 1.0]).standard_error == pytest.approx(math.sqrt(2) * some.standard_errors[0], rel=1e-12)
-    with pytest.raises(InvalidParameterError, match="cdf needs the estimate of all"):
+    with pytest.raises(InvalidParameterError, match="cdf needs an estimate of all"):
         some.quantiles()
 
 

@@ -122,7 +122,9 @@ def _fixed_cells(differences: NDArray[np.float64]) -> list[int]:
 def _refused(mechanism: Any, counts: NDArray[np.int64], cell: int, value: int, n: int) -> None:
     wrong = counts.copy()
     wrong[cell] = value
-    with pytest.raises(DamagedStateError, match=rf"no {n} reports of .* have these counts: .*counts|signs|must sum"):
+    with pytest.raises(
+        DamagedStateError, match=rf"{n} reports of .* cannot have these counts: .*counts|signs|must sum"
+    ):
         Aggregate(mechanism, wrong, n)
 
 

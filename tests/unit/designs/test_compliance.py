@@ -139,7 +139,9 @@ def test_the_test_of_no_cheaters_has_the_law_of_a_boundary() -> None:
 
 
 def test_what_two_groups_cannot_tell() -> None:
-    with pytest.raises(InvalidParameterError, match="both groups use p = 1/4, cheaters cannot be told from honest"):
+    with pytest.raises(
+        InvalidParameterError, match="got p1=1/4: if both groups use one p, cheaters cannot be told from honest"
+    ):
         designs.cheaters("1/4", "2/8")
     found = designs.cheaters("1/4", "3/4").lie_detector((110, 290), (400, 400))
     assert found.note.startswith("Prevalence 0.1")

@@ -118,7 +118,9 @@ def test_progress_reaches_the_total(name: str, tmp_path: Path, small_blocks: Non
 
 @pytest.mark.parametrize("maximum", [0.5, "0.999999", Fraction(1, 2)])
 def test_a_weaker_guarantee_than_accepted_is_refused_before_answers_are_read(maximum: Any, tmp_path: Path) -> None:
-    with pytest.raises(PrivacyLimitError, match=r"epsilon must be <= max_epsilon=.*, this guarantee has epsilon = "):
+    with pytest.raises(
+        PrivacyLimitError, match=r"epsilon must be <= max_epsilon=.*, but this guarantee has epsilon = "
+    ):
         randomize_file(SURVEY, tmp_path / "no such file.csv", tmp_path / "r.parquet", rng(), max_epsilon=maximum)
     assert files(tmp_path) == set()
     with pytest.raises(InvalidParameterError, match=r"max_epsilon must be in \[1e-06, 32\]"):

@@ -204,7 +204,10 @@ def test_files_of_answers_and_of_shares(tmp_path: Path) -> None:
         ("attribute,category,share\nsmoker,yes,.5\nsmoker,yes,.5\n", "row 2 names it again"),
         ("attribute,category,share\nsmoker,yes,.5\n", "must sum to 1, got 0.5"),
         ("attribute,category,share\nsmoker,yes,-1\nsmoker,no,2\n", "shares between 0 and 1"),
-        ("attribute,category,share\nsmoker,maybe,1\n", "must use the question's categories; 'maybe' is not one of them"),
+        (
+            "attribute,category,share\nsmoker,maybe,1\n",
+            "must use the question's categories; 'maybe' is not one of them",
+        ),
         ("attribute,category,share\nage,old,1\n", "must only name questions of the schema; 'age' is not in it"),
         ("other\nyes\n", "smoker"),
         ("smoker\nnobody-must-read-this\n", "smoker"),
@@ -231,7 +234,10 @@ def test_bad_input() -> None:
         ({"runs": 1}, "runs must be >= 2"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"differences": [Difference("age", "a", "b")]}, "difference must name a question"),
-        ({"differences": [Difference("smoker", "yes", "b")]}, "'b' is none"),
+        (
+            {"differences": [Difference("smoker", "yes", "b")]},
+            "difference must name categories of 'smoker'; 'b' is not one of them",
+        ),
         ({"differences": [Difference("smoker", "yes", "yes")]}, "got 'yes' twice"),
     ):
         with pytest.raises(InvalidParameterError, match=message):
@@ -240,5 +246,5 @@ def test_bad_input() -> None:
         rehearse(survey, 0, guess, rng=rng)
     assert isinstance(survey.mechanism, GRR)
     dealt = collection(SMOKER, 1.0, mechanism="QuotaRR", n=10)
-    with pytest.raises(InvalidParameterError, match="QuotaRR"):
+    with pytest.raises(InvalidParameterError, match="a rehearsal is not available for QuotaRR"):
         rehearse(dealt, 10, guess, rng=rng)

@@ -161,7 +161,7 @@ def test_the_state_is_additive_and_refuses_what_cannot_be() -> None:
 
 
 def test_bad_parameters_are_named_with_what_helps() -> None:
-    with pytest.raises(InvalidParameterError, match="two attributes or more"):
+    with pytest.raises(InvalidParameterError, match="at least two attributes"):
         PairSample((4,), 1.0)
     with pytest.raises(TooLargeError, match=r"4,096 cells, got 65 x 64 for attributes 2 and 1: give one of them fewer"):
         PairSample((2, 64, 65), 1.0)

@@ -54,7 +54,7 @@ def test_one_category_by_its_label() -> None:
     for own, all_of_them in zip(one.interval(0.9), COLOURS.interval(0.9), strict=True):
         assert own[0] == all_of_them[2]
     assert COLOURS[["z", "w"]].frequencies.tolist() == COLOURS.frequencies[[3, 0]].tolist()
-    with pytest.raises(UnknownCategoryError, match="must have the category 'red'"):
+    with pytest.raises(UnknownCategoryError, match="has no category 'red'"):
         COLOURS["red"]
 
 

@@ -347,7 +347,11 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
     ("path", "value", "message"),
     [
         (("format",), "deniable schema", "s is not a deniable collection: expected format='deniable collection'"),
-        (("format_version",), 3, "s: this release reads format_version=1 and 2 of a deniable collection"),
+        (
+            ("format_version",),
+            3,
+            "s has format_version=3; this release can read format_version=1 and 2 of a deniable collection",
+        ),
         (("mechanism", "mechanism"), "XYZ", "s: unknown mechanism 'XYZ'"),
         (("mechanism", "mechanism"), [], "s: "),
         (("mechanism", "k"), 4, "s: the mechanism must have the schema's domain sizes (3)"),

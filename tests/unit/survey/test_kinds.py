@@ -289,7 +289,7 @@ def test_documents_of_dates_are_of_version_2() -> None:
     assert document["attributes"][0]["edges"] == ["2026-01-01", "2026-07-01"]
     assert Schema.from_json(json.dumps(document)) == Schema((VISIT,))
     plain = {"name": "visit", "categories": ["before", "after"], "edges": ["2026-01-01"]}
-    with pytest.raises(FileFormatError, match="write format_version=2"):
+    with pytest.raises(FileFormatError, match="set format_version=2"):
         Schema.from_json(json.dumps(document | {"format_version": 1, "attributes": [plain]}))
     assert question_text(VISIT).startswith("'visit' (date, ordered, 4 answers): '< 2026-01-01', ")
     wrong: Any

@@ -205,11 +205,11 @@ def _document(**changes: Any) -> str:
         ),
         (
             _document(format_version=3),
-            "s.json: this release reads format_version=1 and 2 of a deniable schema, got format_version=3",
+            "s.json has format_version=3; this release can read format_version=1 and 2 of a deniable schema",
         ),
         (
             _document(format_version=True),
-            "s.json: this release reads format_version=1 and 2 of a deniable schema, got format_version=True",
+            "s.json has format_version=True; this release can read format_version=1 and 2 of a deniable schema",
         ),
         (_document(atributes=[]), "s.json: atributes: extra inputs are not permitted"),
         (_document(attributes={}), "s.json: attributes: input should be a valid array"),

@@ -314,7 +314,9 @@ def test_bad_use_is_named() -> None:
         mechanism.randomize([0], Shares("monday", (ones * 0 + 255, ones * 0)), SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"ones must have shape \(n, 2\)"):
         mechanism.randomize([0], Shares("monday", (ones[:, :1], ones[:, :1])), SimulationRandomness(1))
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=9"):
+    with pytest.raises(
+        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=9"
+    ):
         mechanism.deal(9, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="colluders must be <= 4 for n=10"):
         CoupledOUE.optimal(3, 10, 1.0, 5)

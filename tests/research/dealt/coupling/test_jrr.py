@@ -313,7 +313,9 @@ def test_bad_parameters_name_the_nearest_feasible_value() -> None:
     for arguments in ({"theta": 1.5}, {"delta": 0.0}, {"delta": 1.0}, {"colluders": 10}):
         with pytest.raises(InvalidParameterError, match=next(iter(arguments))):
             jrr.guarantee_against(**arguments)
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=12"):
+    with pytest.raises(
+        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=12"
+    ):
         jrr.deal(12, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10"):
         jrr.variance(0.5, 12)

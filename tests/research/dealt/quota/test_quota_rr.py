@@ -286,7 +286,9 @@ def test_bad_shares_are_named() -> None:
         quota.randomize(truth, shares.columns[0], SimulationRandomness(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="got another in row 3"):
         quota.randomize([0, 1, 2], shares[:3], SimulationRandomness(1))
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=11"):
+    with pytest.raises(
+        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=11"
+    ):
         quota.deal(11, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="rng must be"):
         quota.randomize(truth, shares, None)  # type: ignore[arg-type]

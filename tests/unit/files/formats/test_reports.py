@@ -247,7 +247,7 @@ def test_other_widths(tmp_path: Path) -> None:
     ("metadata", "message"),
     [
         ({"format": "other"}, "is not a report file: a deniable reports file says so in its metadata"),
-        ({"format_version": 2}, "this release reads format_version=1 of deniable reports, got format_version=2"),
+        ({"format_version": 2}, "has format_version=2; this release can read format_version=1 of deniable reports"),
         ({"digest": None}, "is damaged: its metadata must state collection, batch_number, digest"),
         ({"digest": "0" * 64}, "is damaged: its reports do not have the digest 000000000000"),
         ({"batch_number": "0" * 32}, "is damaged: its reports do not have the digest"),

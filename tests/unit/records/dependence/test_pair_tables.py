@@ -236,7 +236,7 @@ def test_without_variance_there_is_no_correlation() -> None:
 def test_refuses() -> None:
     pairs = SPLPairs((3, 2), 1.0)
     aggregate = pairs.aggregate([[2, 1], [0, 0]])
-    with pytest.raises(InvalidParameterError, match="two attributes or more"):
+    with pytest.raises(InvalidParameterError, match="at least two attributes"):
         SPLPairs((3,), 1.0)
     with pytest.raises(TooLargeError, match="at most 4194304 cells, got 4202500"):
         SPLPairs((2050, 2050), 1.0)
