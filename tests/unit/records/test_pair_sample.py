@@ -181,7 +181,7 @@ def test_bad_parameters_are_named_with_what_helps() -> None:
     with pytest.raises(InvalidParameterError, match=r"omegas\[0\] must be <= 5"):
         PairSample((2, 3), 1.0, omegas=(6,))
     spec = to_spec(PairSample((2, 3), 1.0))
-    with pytest.raises(FileFormatError, match="state omegas"):
+    with pytest.raises(FileFormatError, match="omegas is missing"):
         from_spec({**spec, "omegas": []})
     mechanism = PairSample((2, 3), 1.0)
     with pytest.raises(MismatchError, match="histogram"):
