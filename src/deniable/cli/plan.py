@@ -84,7 +84,7 @@ def plan(
     ] = None,
     supposed: Annotated[
         str | None,
-        typer.Option("--supposed", help="With --coefficient: intercept and slope, as -1.5,0.5; 0,0 by default."),
+        typer.Option("--supposed", help="With --coefficient: intercept and slope, as -1.5,0.5; default: 0,0."),
     ] = None,
     html: Annotated[
         Path | None,
@@ -172,7 +172,9 @@ def _alone(options: dict[str, Any]) -> None:
     """Raise InvalidParameterError if an option was given that does not go with a coefficient."""
     for option, value in options.items():
         if value is not None:
-            raise InvalidParameterError(f"{option} must be left out with --coefficient")
+            raise InvalidParameterError(
+                f"{option} must be left out with --coefficient: it compares mechanisms for shares"
+            )
 
 
 def _coefficient(

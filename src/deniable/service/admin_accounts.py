@@ -53,7 +53,7 @@ class NewPassword(Document):
 
 
 class AccountEndpoints:
-    """Endpoints about accounts, and the check of who sends a request.
+    """Endpoints about accounts, and the check of a request's sender.
 
     Parameters
     ----------
