@@ -123,13 +123,13 @@ def test_a_share_is_used_once(dealt: Run) -> None:
     assert "10 contributors" in randomize(dealt, "ten.parquet", few(10), "a.parquet")
     # Other answers, another output: it is the share that was used.
     error = randomize(dealt, "ten.parquet", few(9, "nine.csv"), "b.parquet")
-    assert "the share of contributor 1 in ten.parquet was used before (for a.parquet)" in error
+    assert "the share of contributor 1 in ten.parquet was already used (for a.parquet)" in error
     assert not Path("b.parquet").exists()
     # Nine of the shares that remain, then one of them again.
     assert "3,981 shares were not used: the answers have 9 rows" in randomize(dealt, "shares", "nine.csv", "c.parquet")
-    assert "the share of contributor 11 in shares was used before" in randomize(dealt, "shares", "few.csv", "d.parquet")
+    assert "the share of contributor 11 in shares was already used" in randomize(dealt, "shares", "few.csv", "d.parquet")
     used = dealt("hand-out", "survey.json", "shares", "--contributor", "19", "-o", "late.parquet")
-    assert "the share of contributor 19 was used before (for c.parquet)" in used.stderr
+    assert "the share of contributor 19 was already used (for c.parquet)" in used.stderr
 
 
 def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
@@ -369,7 +369,7 @@ def test_an_interrupted_hand_out_hands_no_share_out_twice(dealt: Run, monkeypatc
         patch.setattr("deniable.research.dealt.files.dealing._remove", stop)
         assert dealt(*arguments, "second.parquet").exit_code == 130
     assert Path("second.parquet").exists()
-    message = "the share of contributor 7 was used before (for second.parquet)"
+    message = "the share of contributor 7 was already used (for second.parquet)"
     assert message in dealt(*arguments, "third.parquet").stderr
     assert not Path("third.parquet").exists()
 
@@ -387,7 +387,7 @@ def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
         pass
     # Both began before either was recorded: the second sees that its shares are gone.
     with (
-        pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was used before \(for one.parquet\)"),
+        pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was already used \(for one.parquet\)"),
         other.recording("other.parquet"),
     ):
         pass

@@ -49,7 +49,7 @@ def test_a_deal_used_twice_at_once_is_refused(mechanism: Any) -> None:
     rng = SimulationRandomness(1)
     shares = mechanism.deal(10, rng)
     twice = Shares.joined([shares, shares])
-    with pytest.raises(InvalidInputError, match="a share is duplicated"):
+    with pytest.raises(InvalidInputError, match="at least one share is duplicated"):
         mechanism.randomize(answers(mechanism, 20), twice, rng)
 
 

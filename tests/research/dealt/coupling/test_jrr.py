@@ -336,7 +336,7 @@ def test_bad_shares_are_named() -> None:
     twice = np.array([1] * 6 + [0] * 4, dtype=np.uint8)
     with pytest.raises(InvalidInputError, match="n=10 has at most 5 shares of type 1, got 6: a share is duplicated"):
         jrr.randomize([0] * 10, Shares("a", (twice,)), rng)
-    with pytest.raises(InvalidInputError, match="a share is duplicated"):
+    with pytest.raises(InvalidInputError, match="at least one share is duplicated"):
         jrr.randomize([0] * 11, Shares("a", (np.append(shares.columns[0], shares.columns[0][:1]),)), rng)
     with pytest.raises(InvalidInputError, match="n=10 has at most 0 shares of type 2, got 1"):
         jrr.randomize([0], Shares("a", (np.array([2], dtype=np.uint8),)), rng)
