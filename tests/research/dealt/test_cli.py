@@ -127,7 +127,9 @@ def test_a_share_is_used_once(dealt: Run) -> None:
     assert not Path("b.parquet").exists()
     # Nine of the shares that remain, then one of them again.
     assert "3,981 shares were not used: the answers have 9 rows" in randomize(dealt, "shares", "nine.csv", "c.parquet")
-    assert "the share of contributor 11 in shares was already used" in randomize(dealt, "shares", "few.csv", "d.parquet")
+    assert "the share of contributor 11 in shares was already used" in randomize(
+        dealt, "shares", "few.csv", "d.parquet"
+    )
     used = dealt("hand-out", "survey.json", "shares", "--contributor", "19", "-o", "late.parquet")
     assert "the share of contributor 19 was already used (for c.parquet)" in used.stderr
 
