@@ -30,7 +30,7 @@ from deniable.core.outputs import PARTIAL
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError
 from deniable.files import aggregate_files, merge_files, randomize_file
 from deniable.files.formats.reports import ReportReader, write_reports
-from deniable.files.jobs import checkpoint
+from deniable.files.jobs import aggregating
 from deniable.files.jobs.ledger import LOCK, answers_ledger, share_ledger
 from deniable.research.dealt.files import deal_file
 from deniable.research.dealt.files.shares import ShareReader
@@ -201,7 +201,7 @@ def run_command(folder: Path, arguments: tuple[str, ...], kill_at: int | None, r
     os.chdir(folder)
     os.environ["XDG_STATE_HOME"] = str(folder.parent / "state")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    checkpoint.CHECKPOINT_SECONDS = 0.0
+    aggregating.CHECKPOINT_SECONDS = 0.0
     steps, locked, own = 0, False, os.path.realpath(folder.parent)
 
     def watch(event: str, values: tuple[Any, ...]) -> None:

@@ -1,14 +1,12 @@
 from ._plan import plan as plan
-from .coefficient_error import (
-    Design as Design,
-    coefficient_error as coefficient_error,
-    people_needed as people_needed,
-    usual_design as usual_design,
-)
 from .coefficient_plan import (
     CoefficientPlan as CoefficientPlan,
     CoefficientRow as CoefficientRow,
+    Design as Design,
+    coefficient_error as coefficient_error,
+    people_needed as people_needed,
     plan_coefficient as plan_coefficient,
+    usual_design as usual_design,
 )
 from .default import collection as collection, default_mechanism as default_mechanism, recommend as recommend
 from .exploring import Exploration as Exploration, explore as explore

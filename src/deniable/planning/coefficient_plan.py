@@ -1,18 +1,170 @@
-"""The people that a coefficient of a regression needs, mechanism by mechanism."""
+"""Standard errors of regression coefficients before anybody is asked, and the people needed, mechanism by mechanism.
+
+The information of one report about a multinomial logit is x x' (x) D J D, with D = diag(pi) - pi pi', pi the shares at
+x, and J = sum over reports y of P(y|.) P(y|.)' / P(y). It is averaged over the covariates of a design.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.checks import checked_integer
 from deniable.core.mechanism import Mechanism
+from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
-from deniable.errors import InvalidParameterError, NotIdentifiedError
-from deniable.planning.coefficient_error import coefficient_error, people_needed, usual_design
+from deniable.errors import InvalidParameterError, NotIdentifiedError, out_of_range
+
+Floats = NDArray[np.float64]
+
+SIMULATED = 20_000
+"""Reports that stand for all where these cannot be listed."""
+
+_NODES = 15
+
+
+class Design(NamedTuple):
+    """Rows of columns and how probable each row is.
+
+    Attributes
+    ----------
+    rows : float64[r, p]
+        Columns, the intercept among them.
+    weights : float64[r]
+        Probabilities, of sum one.
+    said : str
+        The design in words, to stand beside every planned number.
+    """
+
+    rows: Floats
+    weights: Floats
+    said: str
+
+
+def usual_design(normal: int = 1, coins: int = 1) -> Design:
+    """Return the design of an intercept, independent standard normal columns, and fair 0/1 columns.
+
+    Normal columns are averaged over by Gauss-Hermite quadrature, so that the result is exact to many digits.
+
+    Examples
+    --------
+    >>> usual_design().rows.shape
+    (30, 3)
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    parts = [(points, weights / weights.sum())] * checked_integer("normal", normal, 0, 3)
+    parts += [(np.array([0.0, 1.0]), np.array([0.5, 0.5]))] * checked_integer("coins", coins, 0, 6)
+    grids = np.meshgrid(*(values for values, _ in parts), indexing="ij")
+    chances = np.meshgrid(*(own for _, own in parts), indexing="ij")
+    columns = [np.ones(grids[0].size if grids else 1), *(grid.ravel() for grid in grids)]
+    product = np.prod([own.ravel() for own in chances], axis=0) if chances else np.ones(1)
+    said = f"an intercept, {normal} standard normal and {coins} fair 0/1 columns, independent"
+    return Design(np.column_stack(columns), product, said)
+
+
+def coefficient_error(
+    mechanism: Mechanism[Any], n: int, params: ArrayLike, design: Design | None = None, attribute: int = 0
+) -> Floats:
+    """Return the expected standard errors of the coefficients of a logit model of a randomised answer.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One for codes, or for records with a likelihood.
+    n : int
+        Number of contributors; where each reports one of d attributes, it is about n/d.
+    params : float64[p] or float64[k - 1, p]
+        Supposed coefficients: of every category but the first.
+    design : Design, optional
+        The columns; `usual_design` by default.
+    attribute : int
+        The outcome, for records.
+
+    Returns
+    -------
+    float64[k - 1, p]
+
+    Raises
+    ------
+    NotIdentifiedError
+        If reports of the mechanism have no likelihood.
+    InvalidParameterError
+        If the coefficients do not fit the design.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> errors = coefficient_error(GRR(k=2, epsilon=1.0), 4187, [-1.5, 0.5, 0.5])
+    >>> float(errors[0, 1].round(3))
+    0.1
+    """
+    people = checked_integer("n", n, 1)
+    found = usual_design() if design is None else design
+    k, p = mechanism.domain[attribute], found.rows.shape[1]
+    beta = np.asarray(params, dtype=np.float64)
+    if beta.size != (k - 1) * p:
+        raise InvalidParameterError(f"params must be {k - 1} x {p} coefficients ({found.said}), got {beta.size}")
+    beta = beta.reshape(k - 1, p)
+    eta = np.concatenate([np.zeros((len(found.rows), 1)), found.rows @ beta.T], axis=1)
+    shares = np.exp(eta - eta.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    reports, asked = _reports(mechanism, attribute, shares.T @ found.weights)
+    size = (k - 1) * p
+    information = np.zeros((size, size))
+    for x, weight, pi in zip(found.rows, found.weights, shares, strict=True):
+        chance = reports @ pi
+        told = (reports / np.maximum(chance, 1e-300)[:, None]).T @ reports
+        spread = np.diag(pi) - np.outer(pi, pi)
+        local = (spread @ told @ spread)[1:, 1:]
+        information += weight * np.kron(local, np.outer(x, x))
+    errors: Floats = np.sqrt(np.diag(np.linalg.inv(information)) / (people * asked)).reshape(k - 1, p)
+    return errors
+
+
+def _reports(mechanism: Mechanism[Any], attribute: int, shares: Floats) -> tuple[Floats, float]:
+    """Return P(report | code) of all reports, float64[reports, k], and the share of contributors who are asked."""
+    listed = mechanism.listed_likelihood([attribute])
+    asked = 1.0
+    if listed is None or mechanism.records:
+        client: Any = mechanism
+        rng = np.random.default_rng(1)
+        codes = [rng.integers(0, size, SIMULATED) for size in mechanism.domain]
+        codes[attribute] = rng.choice(mechanism.domain[attribute], SIMULATED, p=shares)
+        inputs = np.column_stack(codes) if mechanism.records else codes[0]
+        told = mechanism.likelihood(client.randomize(inputs, SimulationRandomness(1)), [attribute])
+        asked = float(told.asked.mean())
+        if listed is None:
+            # Importance weights: the mean over reports of f/P(y) is the sum over all reports of f.
+            relative = told.relative[told.asked]
+            return relative / (relative @ shares)[:, None] / len(relative), asked
+    return listed.probabilities, asked
+
+
+def people_needed(
+    mechanism: Mechanism[Any],
+    error: float,
+    params: ArrayLike,
+    column: int = 1,
+    design: Design | None = None,
+    attribute: int = 0,
+) -> int:
+    """Return how many contributors bring the standard error of one column's coefficients to `error`.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> people_needed(GRR(k=2, epsilon=1.0), 0.1, [-1.5, 0.5, 0.5])
+    4187
+    """
+    if not error > 0:
+        raise out_of_range("error", "> 0", error)
+    one = coefficient_error(mechanism, 1, params, design, attribute)[:, column]
+    return math.ceil(float(one.max() / error) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

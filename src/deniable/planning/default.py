@@ -1,16 +1,26 @@
-"""The mechanism, and the collection, that somebody gets who states what is asked and how much may be spent."""
+"""The mechanism, and the collection, that somebody gets who states what is asked and how much may be spent.
+
+A square wave reports ordered answers near the truth, so sums that change slowly along the scale cost little. An answer
+without a score ("no answer") has no place on the scale but stands beside its last point: a mean of those who answered
+jumps there, and the wave is bad at jumps. On short scales the oracle of least error for shares then gives the better
+mean, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from deniable.core.checks import checked_sizes, listed
 from deniable.core.construction import mechanism_for
 from deniable.core.mechanism import Mechanism
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.ocms import ocms_choice
 from deniable.oracles.square_wave import SquareWave
@@ -23,11 +33,42 @@ from deniable.planning.records import (
     records_default,
 )
 from deniable.planning.rows import best_row
-from deniable.planning.square_wave_rule import prefers_square_wave
-from deniable.records.oracle_choice import oracles_for
+from deniable.records.oracle_choice import best_oracle, oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
+from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema, checked_schema
+
+
+def prefers_square_wave(column: Attribute, epsilon: float | Fraction) -> bool:
+    """Tell whether a column's mean is asked, and a square wave has less error of it than the oracle for its shares.
+
+    Where every answer has a score it has. Else their variances are compared at the uniform distribution over all
+    answers, by the delta method: of the scores less the mean, answers without one counting nowhere.
+
+    Examples
+    --------
+    >>> stars = ("1", "2", "3", "4", "5")
+    >>> prefers_square_wave(Attribute("stars", stars, kind="ordered", ask="mean"), 1.0)
+    True
+    >>> prefers_square_wave(Attribute("stars", stars, missing="no answer", kind="ordered", ask="mean"), 1.0)
+    False
+    """
+    scores = column.code_scores
+    if column.ask != "mean" or scores is None:
+        return False
+    counted = np.isfinite(scores)
+    if counted.all():
+        return True
+    weights = np.where(counted, scores - scores[counted].mean(), 0.0)
+    uniform = np.full(column.k, 1 / column.k)
+    others: LinearOracle[Any] = best_oracle(column.k, epsilon)
+    try:
+        alone = others.linear_variance(weights, uniform, 1)
+    except TooLargeError:  # of a sketch, whose pairs of values have no common law
+        return True
+    return SquareWave(column.k, epsilon).linear_variance(weights, uniform, 1) <= alone
+
 
 MEAN_ASKED = "the schema asks for a mean: one report of a square wave tells mean, distribution and quantiles"
 
@@ -97,7 +138,7 @@ def default_mechanism(
     for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
     wishes are for; where that samples an attribute, those whose mean is asked for are reported through square waves,
     too. Not so where answers without a score, such as a missing one, make the mean of shares the better one
-    (`deniable.planning.square_wave_rule`). What is asked is in the schema (`Attribute.ask`). Answers decide nothing.
+    (`deniable.planning.default`). What is asked is in the schema (`Attribute.ask`). Answers decide nothing.
 
     Raises
     ------

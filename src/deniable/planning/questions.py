@@ -1,4 +1,9 @@
-"""The question that an attribute answers, and how far off its answer may be in its own unit."""
+"""The question that an attribute answers, and how far off its answer may be in its own unit.
+
+The error holds whatever the contributors answer. Errors are noise only: they are about these contributors. The variance
+of a share is a quadratic in that share, the variance of a mean a quadratic in their distribution, so the worst case of
+either is found, not searched for.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,201 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.mechanism import Mechanism
-from deniable.planning.precision import MAX_CONTRIBUTORS, TARGET_PRECISION, fewest
-from deniable.planning.question_error import MeanVariance, ShareVariance
+from deniable.planning.precision import MAX_CONTRIBUTORS, TARGET_PRECISION, attribute_variance, fewest
 from deniable.records.joint import has_tables
 from deniable.survey.attribute import Attribute
 from deniable.survey.schema import Schema
+
+Floats = NDArray[np.float64]
+
+TIE = 1e-9
+"""Relative difference of variances that is rounding."""
+
+
+@dataclass(frozen=True)
+class ShareVariance:
+    """Variance of one estimated share among n contributors, at any true share.
+
+    Parameters
+    ----------
+    absent, half, present : float
+        At the true shares 0, 1/2 and 1.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> law = ShareVariance.of(GRR(k=4, epsilon=1.0), 0, 1000)
+    >>> law.at(0.25) == law.absent + 0.25 * (law.present - law.absent)
+    True
+    >>> law.worst == (1.0, law.present)  # a share of 100%
+    True
+    """
+
+    absent: float
+    half: float
+    present: float
+
+    @classmethod
+    def of(cls, mechanism: Mechanism[Any], attribute: int, n: int) -> ShareVariance:
+        """Return the law of one attribute's shares."""
+        return cls(*(attribute_variance(mechanism, attribute, f, n) for f in (0.0, 0.5, 1.0)))
+
+    def times(self, factor: float) -> ShareVariance:
+        """Return the law multiplied by a factor: by n, that of one contributor."""
+        return ShareVariance(self.absent * factor, self.half * factor, self.present * factor)
+
+    @property
+    def curved(self) -> float:
+        """Coefficient of f (1 - f)."""
+        return 4 * (self.half - (self.absent + self.present) / 2)
+
+    def at(self, share: float) -> float:
+        """Return the variance at a true share in [0, 1]."""
+        return self.absent + share * (self.present - self.absent) + self.curved * share * (1 - share)
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """The share where the variance is largest, and the variance there."""
+        shares = [0.0, 1.0]
+        # Rounding leaves a curvature where there is none; its summit then changes nothing.
+        if self.curved > TIE * self.half:
+            summit = (self.present - self.absent + self.curved) / (2 * self.curved)
+            shares.insert(0, min(max(summit, 0.0), 1.0))
+        largest = max(map(self.at, shares))
+        share = next(share for share in shares if self.at(share) >= largest * (1 - TIE))
+        return share, self.at(share)
+
+    @property
+    def even(self) -> bool:
+        """Whether the variance is the same at every share."""
+        return min(map(self.at, (0.0, 0.5, 1.0))) >= self.worst[1] * (1 - TIE)
+
+
+@dataclass(frozen=True)
+class MeanVariance:
+    """The largest variance of an estimated mean, and where it is reached.
+
+    Parameters
+    ----------
+    variance : float
+        In squared units of the scores.
+    low, high : int
+        Codes that the contributors hold where it is reached; one code twice if all hold the same.
+    share : float
+        Share of those who hold `high`.
+
+    Notes
+    -----
+    The noise of independent reports is linear in the distribution f of the answers; reports that are sampled add a
+    multiple of the variance of the scores under f, which is concave. For a given mean the sum is linear in f, so it is
+    largest where at most two values are held: all pairs are compared, each in closed form.
+
+    Codes without a score (a missing answer) count nowhere: the mean is of those who gave one, a ratio. Its error is
+    that of the scores less the mean, by the delta method, which makes it depend on the mean: 33 of them are looked at.
+    """
+
+    variance: float
+    low: int
+    high: int
+    share: float
+
+    @classmethod
+    def of(cls, mechanism: Any, attribute: int, scores: Floats, n: int) -> MeanVariance:
+        """Return the worst case of the mean of one attribute's scores, where everybody gives an answer that has one.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            One with `linear_variance`.
+        attribute : int
+            Which one.
+        scores : float64[k]
+            Of its values; NaN for those that count nowhere.
+        n : int
+            Number of contributors.
+        """
+        counted = np.flatnonzero(np.isfinite(scores))
+        if len(counted) > MAX_HELD:
+            counted = counted[np.linspace(0, len(counted) - 1, MAX_HELD).round().astype(np.int64)]
+        noise = _Noise(mechanism, attribute, n)
+        own = scores[counted]
+        sampling = noise.sampling(scores, counted) * (own[:, None] - own[None, :]) ** 2
+        if np.isfinite(scores).all():
+            alone = noise.alone(noise.shifted(scores), counted)
+            rise = alone[None, :] - alone[:, None]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                summit = np.where(sampling > TIE * alone.max(), (rise + sampling) / (2 * sampling), rise > 0)
+            return _largest(counted, alone, sampling, np.clip(summit, 0.0, 1.0))
+        # A quadratic in the mean: three of them give all.
+        low, high = own.min(), own.max()
+        above = noise.shifted(np.where(np.isfinite(scores), scores, 0.0))
+        below = noise.shifted(np.isfinite(scores).astype(np.float64))
+        first, middle, last = (noise.alone(above - mean * below, counted) for mean in (low, (low + high) / 2, high))
+        found = []
+        for t in np.linspace(0, 1, _MEANS):
+            mean = low + t * (high - low)
+            alone = (1 - t) * (1 - 2 * t) * first + 4 * t * (1 - t) * middle + t * (2 * t - 1) * last
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (mean - own[:, None]) / (own[None, :] - own[:, None])
+            share[own[:, None] == own[None, :]] = np.nan
+            share[np.diag_indices_from(share)] = np.where(own == mean, 0.0, np.nan)
+            share[(share < 0) | (share > 1)] = np.nan
+            found.append(_largest(counted, alone, sampling, share))
+        return max(found, key=lambda one: one.variance)
+
+
+MAX_HELD = 65
+"""Most values that the worst case is sought among; of longer scales so many, evenly spread, the ends among them."""
+
+_MEANS = 33
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """What a mechanism adds to a linear question of one attribute."""
+
+    mechanism: Any
+    attribute: int
+    n: int
+
+    def alone(self, weights: Floats, codes: NDArray[np.int64]) -> Floats:
+        """Return the variance where everybody holds one of the codes, for each of them."""
+        return np.array([self._variance(weights, code) for code in codes])
+
+    def shifted(self, weights: Floats) -> Floats:
+        """Return weights less the constant that an estimate takes off: frequencies sum to one, so it has no error."""
+        uniform = np.full(len(weights), 1 / len(weights))
+        ones, scale = np.ones(len(weights)), float(np.abs(weights).max())
+        both = (self._at(weights / scale + ones, uniform) - self._at(weights / scale - ones, uniform)) / 4
+        alone = self._at(ones, uniform)
+        return (
+            weights - scale * both / alone if alone > TIE * self._at(np.eye(1, len(weights))[0], uniform) else weights
+        )
+
+    def sampling(self, scores: Floats, codes: NDArray[np.int64]) -> float:
+        """Return what the sampling of reports adds, as a multiple of the variance of the scores."""
+        weights = np.where(np.isfinite(scores), scores, 0.0)
+        low, high = codes[scores[codes].argmin()], codes[scores[codes].argmax()]
+        mixed = self._variance(weights, low, high)
+        beyond = mixed - (self._variance(weights, low) + self._variance(weights, high)) / 2
+        return float(4 * beyond / (scores[high] - scores[low]) ** 2)
+
+    def _variance(self, weights: Floats, *codes: np.int64) -> float:
+        held = np.zeros(len(weights))
+        np.add.at(held, list(codes), 1 / len(codes))
+        return self._at(weights, held)
+
+    def _at(self, weights: Floats, held: Floats) -> float:
+        own = (self.attribute,) if self.mechanism.records else ()
+        return float(self.mechanism.linear_variance(weights, held, self.n, *own))
+
+
+def _largest(codes: NDArray[np.int64], alone: Floats, sampling: Floats, share: Floats) -> MeanVariance:
+    """Return the largest variance where a share holds the second value of each pair; NaN for pairs to leave out."""
+    found = (1 - share) * alone[:, None] + share * alone[None, :] + sampling * share * (1 - share)
+    low, high = np.unravel_index(int(np.nanargmax(found)), found.shape)
+    return MeanVariance(float(found[low, high]), int(codes[low]), int(codes[high]), float(share[low, high]))
+
 
 _WITHOUT = ("two phases", "dealt", "open text")
 """Shelves of mechanisms whose error is no plain variance, or not one for any number of contributors."""

@@ -1,26 +1,111 @@
 """The hierarchical decoder: attributes that share a domain are estimated together.
 
 Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One says
-that the attributes resemble each other (`_pooled`), five say that each is skewed to its own degree (`_skewed`); in
-large domains these come twice if some attribute has a dominant category (`_dominant`). Which of them is right is not
+that the attributes resemble each other (pooled), five say that each is skewed to its own degree (`_skewed`); in
+large domains these come twice if some attribute has a dominant category. Which of them is right is not
 chosen but weighed: the posterior means are averaged by prior times evidence. A small share of the plain projection
 guards against all of them being wrong.
+
+Where one category holds most for certain, its share is free, and the others divide what it leaves. Under one Beta law
+for all categories of a large domain a share near one is next to impossible, and the posterior would draw it down by
+many standard errors. Here the dominant category has the flat law, and each of the k - 1 others ``Beta(a, a (k-1)/(1-s)
+- a)``, the marginal law of (1-s) times a Dirichlet(a, ..., a) up to its variance, with the mean (1-s)/(k-1). s is the
+dominant share's posterior mean.
+
+Pooled attributes share a mean vector, which they scatter around:
+``g_j = m + u_j + noise`` with ``m ~ N(0, tm^2 Q)``, ``u_j ~ N(0, tu^2 Q)``, noise ``N(0, V_j Q)`` and
+``Q = I - 11'/k``, so that everything sums to zero over the categories. (tm, tu) are not fitted: the answers of a grid
+of pairs are averaged by their evidence. Over the attributes the covariance is ``W = diag(V) + tu^2 I + tm^2 11'``,
+diagonal plus rank one, and what is needed of its inverse has a closed form (Sherman and Morrison, 1950).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
-from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
-from deniable.postprocess._pooled import pool_and_shrink
-from deniable.postprocess._skewed import skewed_posteriors
+from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
 from deniable.postprocess.consistency import nearest_distribution
+
+_SCALES = np.concatenate([[0.0], np.geomspace(0.05, 1.0, 8)])
+_LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))
+
+
+class Pooled(NamedTuple):
+    """Posterior mean of the centred frequencies f - 1/k, rows of sum zero; log density of g without powers of 2 pi."""
+
+    mean: Floats
+    log_evidence: float
+
+
+def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
+    """Return the posterior averaged over the grid of (tm, tu), of centred frequencies g and their noise variances s2.
+
+    Both are float64[d, k], rows of g sum to zero, and s2 > 0.
+    """
+    d, k = g.shape
+    noise = s2.mean(axis=1) * k / (k - 1)
+    shared, own = (side.ravel() ** 2 / k for side in np.meshgrid(_SCALES, _SCALES, indexing="ij"))
+    log_prior = np.add.outer(_LOG_PRIOR, _LOG_PRIOR).ravel()
+
+    # One row per grid point: W^-1 = diag(r) - c r r'.
+    r = 1 / (noise + own[:, None])
+    grown = 1 + shared * r.sum(axis=1)
+    c = shared / grown
+    gram = g @ g.T
+    log_determinant = np.log(grown) - np.log(r).sum(axis=1)
+    fit = r @ np.diagonal(gram) - c * np.einsum("ij,jl,il->i", r, gram, r, optimize=True)
+    log_joint = log_prior - (k - 1) / 2 * log_determinant - fit / 2
+    log_evidence = float(special.logsumexp(log_joint))
+
+    # T W^-1 = tu^2 diag(r) + c (V r) r', without a difference of nearly equal numbers. Averaged before it meets g.
+    weights = np.exp(log_joint - log_evidence)
+    gain = ((weights * c)[:, None] * r * noise).T @ r
+    gain[np.diag_indices(d)] += (weights * own) @ r
+    return Pooled(gain @ g, log_evidence)
+
+
+_CERTAIN = 4.0
+"""A category is dominant if its estimate is this many standard deviations above one half."""
+
+_SMALLEST_DOMAIN = 16
+"""In smaller domains the Beta laws allow for a dominant share themselves."""
+
+_SMALLEST_REST = 1e-9
+
+
+def dominant_attributes(g: Floats, s2: Floats) -> NDArray[np.int64]:
+    """Return the indices of the attributes that have a dominant category; none if k < 16."""
+    d, k = g.shape
+    rows, top = np.arange(d), g.argmax(axis=1)
+    certain = g[rows, top] + 1 / k - 0.5 > _CERTAIN * np.sqrt(s2[rows, top])
+    return np.flatnonzero(certain & (k >= _SMALLEST_DOMAIN)).astype(np.int64)
+
+
+def dominant_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
+    """Return what `skewed_posteriors` does, of attributes that have a dominant category and of no others."""
+    d, k = g.shape
+    z, rows, top = g + 1 / k, np.arange(d), g.argmax(axis=1)
+    rest = np.maximum(1 - _free_share(z[rows, top], np.sqrt(s2[rows, top])), _SMALLEST_REST)
+    first = np.tile(np.array(CONCENTRATIONS)[:, None, None], (1, d, k))
+    second = first * ((k - 1) / rest - 1)[:, None]
+    first[:, rows, top] = second[:, rows, top] = 1.0
+    return beta_posteriors(z, s2, first, second)
+
+
+def _free_share(z: Floats, deviations: Floats) -> Floats:
+    """Return the posterior means of shares with the flat prior below one: of normal laws cut at one."""
+    beyond = np.maximum((1 - z) / deviations, -30.0)
+    hazard = np.exp(-(beyond**2) / 2 - special.log_ndtr(beyond)) / np.sqrt(2 * np.pi)
+    share: Floats = 1 - deviations * (beyond + hazard)
+    return share
+
 
 Name = int | str
 Group = tuple[Name, ...]

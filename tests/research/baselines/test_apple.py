@@ -18,7 +18,7 @@ from deniable.errors import (
 from deniable.postprocess import norm_sub
 from deniable.research.baselines.apple import AppleCMS, IndexedBits
 from deniable.research.baselines.apple_hadamard import AppleHCMS
-from deniable.research.baselines.apple_hashes import PRIME, FixedHashes
+from deniable.research.baselines.fixed_sketch import PRIME, FixedHashes
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.testing import laws
 from tests.contract.cases import Case

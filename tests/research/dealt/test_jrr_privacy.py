@@ -11,8 +11,15 @@ import pytest
 
 from deniable.core.privacy import TrustModel
 from deniable.core.thresholds import SCALE
-from deniable.research.dealt.coupling.coin_guarantee import known_data_at, revealed_lies, revealed_shares
-from deniable.research.dealt.coupling.coin_views import binomial_law, coin_beside_reports, delta_at, epsilon_at
+from deniable.research.dealt.coupling.coin_guarantee import (
+    binomial_law,
+    coin_beside_reports,
+    delta_at,
+    epsilon_at,
+    known_data_at,
+    revealed_lies,
+    revealed_shares,
+)
 from deniable.research.dealt.coupling.coins import coin
 from deniable.research.dealt.coupling.jrr import JRR
 from deniable.research.dealt.coupling.parameters import peer_posterior, theorem2_as_printed
@@ -241,7 +248,7 @@ def test_the_flip_count_law_for_a_million() -> None:
 def test_beyond_direct_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
     coins = coin(0.6, -0.5)
     direct = epsilon_at(*coin_beside_reports(coins, 100_000, 0.05), 1e-6)
-    monkeypatch.setattr("deniable.research.dealt.coupling.coin_views._DIRECT_PRODUCTS", 0)
+    monkeypatch.setattr("deniable.research.dealt.coupling.coin_guarantee._DIRECT_PRODUCTS", 0)
     assert epsilon_at(*coin_beside_reports(coins, 100_000, 0.05), 1e-6) == pytest.approx(direct, abs=1e-9)
 
 

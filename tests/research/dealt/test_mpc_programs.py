@@ -17,18 +17,20 @@ import numpy as np
 import pytest
 
 from deniable import SimulationRandomness
-from deniable.research.dealt.mpc import circuits
-from deniable.research.dealt.mpc.circuits import (
+from deniable.research.dealt.mpc import counts as drawing
+from deniable.research.dealt.mpc.counts import (
+    CountLaw,
     add,
+    draw_types,
     less,
     less_than,
     one_hot,
     public_bits,
     random_bits,
     search,
+    trials,
     uniform_below,
 )
-from deniable.research.dealt.mpc.counts import CountLaw, draw_types, trials
 from deniable.research.dealt.mpc.plan import count_law, plan_of
 from deniable.research.dealt.mpc.polynomials import prime_above, recombination, value_at
 from deniable.research.dealt.mpc.session import Session, load_runtime
@@ -264,7 +266,7 @@ def test_what_contributors_get_is_freshly_shared(
 def test_nothing_is_opened_but_verdicts(alone: Alone, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
     candidates: list[int] = []
-    open_, random_bits_ = Session.open, circuits.random_bits
+    open_, random_bits_ = Session.open, drawing.random_bits
 
     async def noted(self: Session, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         result = await open_(self, values)
@@ -276,7 +278,7 @@ def test_nothing_is_opened_but_verdicts(alone: Alone, monkeypatch: pytest.Monkey
         return await random_bits_(session, rows, width)
 
     monkeypatch.setattr(Session, "open", noted)
-    monkeypatch.setattr(circuits, "random_bits", counted)
+    monkeypatch.setattr(drawing, "random_bits", counted)
     sums, _, accepted = alone.run(trials(alone.session(6), SMALL, 500))
     # One verdict for each candidate number and for each trial, and no other value.
     assert len(opened) == sum(candidates) + 500

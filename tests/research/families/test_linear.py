@@ -18,8 +18,15 @@ from deniable.errors import DamagedStateError, InvalidParameterError, InvalidRep
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.research.families import _hyperplanes as hyperplanes, _modular_dft as dft
-from deniable.research.families._prime_field import digits, is_irreducible, multiply, smallest_irreducible
-from deniable.research.families.linear import LinearFamily, LinearReports, prime_powers_around
+from deniable.research.families.linear import (
+    LinearFamily,
+    LinearReports,
+    digits,
+    is_irreducible,
+    multiply,
+    prime_powers_around,
+    smallest_irreducible,
+)
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ocms_linear_partition.json").read_text())

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from deniable import designs
-from deniable.designs import Design, instruments, throws
+from deniable.designs import Design, instruments
 from deniable.errors import InvalidParameterError
 from tests.unit.designs import devices
 
 F = Fraction
 
 
-def probability(found: throws.Throw, outcomes: tuple[str, ...]) -> Fraction:
+def probability(found: instruments.Throw, outcomes: tuple[str, ...]) -> Fraction:
     """Count the outcomes of a device."""
     if found.device == "dice":
         sums = Counter(one + other for one, other in itertools.product(range(1, 7), repeat=2))
@@ -41,7 +41,7 @@ def probability(found: throws.Throw, outcomes: tuple[str, ...]) -> Fraction:
     ],
 )
 def test_outcomes_have_the_probabilities_that_were_asked(chances: tuple[Fraction, ...], device: str) -> None:
-    found = throws.throw(chances)
+    found = instruments.throw(chances)
     assert found.device == device
     assert tuple(probability(found, outcomes) for outcomes in found.outcomes) == chances
     dealt = [outcome for outcomes in found.outcomes for outcome in outcomes]
@@ -50,7 +50,7 @@ def test_outcomes_have_the_probabilities_that_were_asked(chances: tuple[Fraction
 
 def test_a_deck_that_nobody_can_make_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at most 200 cards, got a common denominator of 1461"):
-        throws.throw([F(238, 1461), F(1223, 1461)])
+        instruments.throw([F(238, 1461), F(1223, 1461)])
 
 
 def test_languages_have_the_same_sentences_with_the_same_blanks() -> None:

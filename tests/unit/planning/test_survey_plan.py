@@ -27,8 +27,7 @@ from deniable.oracles.square_wave import SquareWave
 from deniable.planning import infeasibility, plan_survey, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS, build
 from deniable.planning.precision import attribute_variance
-from deniable.planning.question_error import MeanVariance, ShareVariance
-from deniable.planning.questions import can_be_planned
+from deniable.planning.questions import MeanVariance, ShareVariance, can_be_planned
 from deniable.planning.survey_plan import max_posterior_text
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded

@@ -20,10 +20,16 @@ from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.postprocess import _skewed, norm_sub, postprocess
-from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
-from deniable.postprocess._pooled import pool_and_shrink
 from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
-from deniable.postprocess.shared_prior import decode_group, hierarchical, noise_variances, shared_domains
+from deniable.postprocess.shared_prior import (
+    decode_group,
+    dominant_attributes,
+    dominant_posteriors,
+    hierarchical,
+    noise_variances,
+    pool_and_shrink,
+    shared_domains,
+)
 from deniable.records.fake_data import RSFD
 
 Floats = NDArray[np.float64]

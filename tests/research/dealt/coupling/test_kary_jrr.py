@@ -25,8 +25,7 @@ from deniable.errors import (
     MismatchError,
 )
 from deniable.oracles.grr import GRR
-from deniable.research.dealt.coupling.coin_guarantee import known_data_at
-from deniable.research.dealt.coupling.coin_views import delta_at
+from deniable.research.dealt.coupling.coin_guarantee import delta_at, known_data_at
 from deniable.research.dealt.coupling.coins import rho_range
 from deniable.research.dealt.coupling.kary_jrr import KaryJRR
 from deniable.research.dealt.several_deals import combine_deals

@@ -22,8 +22,7 @@ from deniable.errors import (
     OutputError,
 )
 from deniable.files.formats.reports import ReportReader, write_reports
-from deniable.files.jobs.aggregating import aggregate_files, merge_files
-from deniable.files.jobs.checkpoint import Checkpoint
+from deniable.files.jobs.aggregating import Checkpoint, aggregate_files, merge_files
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import Interrupt
@@ -211,8 +210,8 @@ def test_a_killed_run_goes_on(
     days: list[Path], tmp_path: Path, read_files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that is killed writes nothing more: what it had written while it ran must do."""
-    monkeypatch.setattr("deniable.files.jobs.checkpoint.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("deniable.files.jobs.checkpoint.Checkpoint.__exit__", lambda *_: None)
+    monkeypatch.setattr("deniable.files.jobs.aggregating.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("deniable.files.jobs.aggregating.Checkpoint.__exit__", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         aggregate_files(SURVEY, days, tmp_path / "all.aggregate", progress=Interrupt(7))
     monkeypatch.undo()
@@ -245,7 +244,7 @@ def test_what_is_finished_is_written_once_a_second(
 ) -> None:
     """At the first second exactly, not before it, and counted from what was written last."""
     now = [1000.0]
-    monkeypatch.setattr("deniable.files.jobs.checkpoint.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("deniable.files.jobs.aggregating.time.monotonic", lambda: now[0])
     output = tmp_path / "all.aggregate"
     parts = [aggregate_files(SURVEY, [day], tmp_path / f"{day.name}.aggregate") for day in days]
     one, two, three = parts[0], parts[0] + parts[1], parts[0] + parts[1] + parts[2]

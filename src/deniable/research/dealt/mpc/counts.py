@@ -5,16 +5,131 @@ colludes with the collector, known counts are fixed quotas, which have no bound.
 own integer tables are inverted on secret uniform numbers. The only values opened say whether a candidate number is
 below its bound and whether a trial is accepted: what is kept is independent of what was thrown away, and its own bits
 say "kept", which is known anyway.
+
+Uniform draws, comparison and table lookup are secret arithmetic on bits: shared 0s and 1s, first bit highest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deniable.research.dealt.mpc.circuits import add, less, one_hot, public_bits, search, uniform_below
+from deniable.core.randomness import draw
 from deniable.research.dealt.mpc.session import Session, Shares
+
+
+def public_bits(numbers: Sequence[int], width: int) -> NDArray[np.int64]:
+    """Return the numbers' binary digits, int64[len(numbers), width], highest first."""
+    return np.array([[number >> place & 1 for place in range(width - 1, -1, -1)] for number in numbers], dtype=np.int64)
+
+
+def own_bits(session: Session, size: int) -> NDArray[np.int64]:
+    """Return this helper's own uniform bits, in the clear."""
+    words = draw(session.rng, -(-size // 64))
+    return np.unpackbits(words.view(np.uint8))[:size].astype(np.int64)
+
+
+async def random_bits(session: Session, rows: int, width: int) -> Shares:
+    """Return shares of rows x width uniform bits that no t helpers know: the product of signs drawn by t+1 of them."""
+    signs = (2 * own_bits(session, rows * width) - 1).reshape(rows, width)
+    product, *others = await session.share(signs, range(session.degree + 1))
+    for sign in others:
+        product = await session.multiply(product, sign)
+    half = (session.modulus + 1) // 2
+    return (product + 1) * half % session.modulus
+
+
+async def less(session: Session, left: Shares, right: Shares) -> Shares:
+    """Return shares of [left < right], one per row; log2(width) rounds, at most 3 width products per row."""
+    return await _compared(session, left, right, await session.multiply(left, right))
+
+
+async def less_than(session: Session, left: Shares, bound: int) -> Shares:
+    """Return shares of [left < bound] for a public bound, one per row; at most 2 width products per row."""
+    # A constant is a polynomial of degree 0, the same share for everybody.
+    right = public_bits([bound], left.shape[1])
+    return await _compared(session, left, right, left * right)
+
+
+async def _compared(session: Session, left: Shares, right: Shares, both: Shares) -> Shares:
+    """Return shares of [left < right], given the products of their bits: of two halves, the higher decides first."""
+    below = (right - both) % session.modulus
+    same = (1 - left - right + 2 * both) % session.modulus
+    while below.shape[1] > 1:
+        width = below.shape[1] // 2 * 2
+        high, low = slice(0, width, 2), slice(1, width, 2)
+        pairs = np.stack([below[:, low], same[:, low]])
+        below_low, same_low = await session.multiply(same[None, :, high], pairs)
+        below = np.concatenate([below[:, high] + below_low, below[:, width:]], axis=1) % session.modulus
+        same = np.concatenate([same_low, same[:, width:]], axis=1)
+    return below[:, 0]
+
+
+async def uniform_below(session: Session, rows: int, bound: int) -> Shares:
+    """Return shares of the bits of `rows` numbers, exactly uniform on {0, ..., bound-1}, int64[rows, bits of bound].
+
+    By rejection: of each candidate the helpers open whether it is below the bound, and nothing else.
+    """
+    width = bound.bit_length()
+    kept = np.empty((0, width), dtype=np.int64)
+    while len(kept) < rows:
+        candidates = await random_bits(session, 2 * (rows - len(kept)), width)
+        inside = await session.open(await less_than(session, candidates, bound))
+        kept = np.concatenate([kept, candidates[inside == 1]])
+    return kept[:rows]
+
+
+async def branch(session: Session, path: Shares, bit: Shares) -> Shares:
+    """Return the indicators of nodes one level further down, given those of nodes, one row each, and the turns."""
+    right = await session.multiply(path, bit[:, None])
+    return np.stack([path - right, right], axis=2).reshape(len(path), -1) % session.modulus
+
+
+async def one_hot(session: Session, bits: Shares, size: int) -> Shares:
+    """Return shares of the indicators of 0..size-1 at each row's number; all 0 for a number >= size."""
+    path = np.ones((len(bits), 1), dtype=np.int64)
+    for level in range(bits.shape[1]):
+        path = await branch(session, path, bits[:, level])
+        leaves = 1 << (bits.shape[1] - level - 1)
+        path = path[:, : -(-size // leaves)]
+    return path
+
+
+async def search(session: Session, numbers: Shares, cumulative: Sequence[int]) -> Shares:
+    """Return shares of the bits of the index of the first cumulative weight above each row's number.
+
+    A binary search along a secret path: at each level the threshold is the public one of the node, chosen by the path's
+    indicator, which is a sum and costs no message. Numbers must be below the last weight.
+    """
+    levels = (len(cumulative) - 1).bit_length()
+    width = numbers.shape[1]
+    path = np.ones((len(numbers), 1), dtype=np.int64)
+    turns = np.empty((len(numbers), levels), dtype=np.int64)
+    for level in range(levels):
+        step = 1 << (levels - level - 1)
+        last = len(cumulative) - 1
+        thresholds = [cumulative[min((2 * node + 1) * step - 1, last)] for node in range(1 << level)]
+        threshold = path @ public_bits(thresholds, width) % session.modulus
+        turns[:, level] = (1 - await less(session, numbers, threshold)) % session.modulus
+        path = await branch(session, path, turns[:, level])
+    return turns
+
+
+async def add(session: Session, left: Shares, right: Shares) -> Shares:
+    """Return shares of the bits of left + right; the width must hold the sum, a carry out of it is lost."""
+    both = await session.multiply(left, right)
+    either = (left + right - 2 * both) % session.modulus
+    carry = np.zeros(len(left), dtype=np.int64)
+    total = np.empty_like(left)
+    for place in range(left.shape[1] - 1, -1, -1):
+        carried = await session.multiply(either[:, place], carry)
+        total[:, place] = (either[:, place] + carry - 2 * carried) % session.modulus
+        carry = (both[:, place] + carried) % session.modulus
+    return total
+
 
 TRIALS = 2
 """Made side by side: a trial is accepted with probability .35 to .99, mostly above .7."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable import SimulationRandomness
 from deniable.core.kernels import Kernel
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.oracles.sketch.families import _rotations as rotations
+from deniable.oracles.sketch.families import prime as rotations
 from deniable.oracles.sketch.families.prime import (
     HashedReports,
     PrimeFamily,

@@ -17,7 +17,7 @@ from deniable import Aggregate, SecureRandomness, SimulationRandomness
 from deniable.core.randomness import Randomness, draw, uniform_below
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.families import _spread_decoding as decoding, _spread_kernels as kernels
+from deniable.oracles.sketch.families import _spread_kernels as kernels, spread as decoding
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.spread import MAX_TABLE, SpreadFamily, powers_of_two_around
 
