@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
 from deniable.errors import InvalidParameterError, NotIdentifiedError
 from deniable.models.formulas import Effects, ModelFormula, PlainColumns
-from deniable.models.problem import MixtureProblem, Problem, RowWeights
+from deniable.models.problem import BLOCK_ROWS, MixtureProblem, Problem, RowWeights
 from deniable.models.row_laws import (
     NO_OUTCOME,
     BothLaw,
@@ -127,7 +127,12 @@ class Scaling:
 
 def standardise(values: Floats, intercept: int | None, centred: bool) -> Scaling:
     """Standardise columns float64[n, p] in place; without an intercept only divide them, unless `centred`."""
-    means, deviations = values.mean(axis=0), values.std(axis=0)
+    means = values.mean(axis=0)
+    squares = np.zeros(len(means))
+    for start in range(0, len(values), BLOCK_ROWS):
+        # In blocks, because numpy's own would hold a second copy of all columns.
+        squares += ((values[start : start + BLOCK_ROWS] - means) ** 2).sum(axis=0)
+    deviations = np.sqrt(squares / len(values))
     constant = deviations < 1e-12 * np.maximum(np.abs(means), 1.0)
     deviations[constant] = 1.0
     if intercept is None and not centred:
@@ -177,7 +182,8 @@ def _commonest(column: Floats) -> float:
 def unbiased_shares(indicators: ReportIndicators, counted: Floats | None) -> Floats:
     """Return the mean indicators of the rows that were asked, float64[cells]."""
     weights = indicators.asked.astype(np.float64) if counted is None else indicators.asked * counted
-    found: Floats = weights @ indicators.values / max(weights.sum(), 1e-300)
+    # einsum, because the order in which BLAS adds up many rows depends on its threads.
+    found: Floats = np.einsum("i,ic->c", weights, indicators.values) / max(weights.sum(), 1e-300)
     return found
 
 
@@ -410,7 +416,7 @@ def build_weighted(material: Material, indicators: ReportIndicators, model: str)
     labels = categories[1:] if m > 1 or categories else ("",)
     names = tuple(f"{label}: {name}" if m > 1 else name for label in labels[:m] for name in column_names)
     counted = material.weights.product
-    shares = clipped(totals.mean(axis=0) if counted is None else counted @ totals / counted.sum())
+    shares = clipped(totals.mean(axis=0) if counted is None else np.einsum("i,ic->c", counted, totals) / counted.sum())
     deviations = np.concatenate(
         [
             scaling.deviations,

@@ -149,12 +149,12 @@ def fit(
     own = attributes[parsed.outcome] if parsed.randomised_outcome else None
     chosen, way = check_model(model, method, parsed, own, outcome)
     _check_errors(cov_type, way, weighting, groups, mechanism.dealt_types is not None)
-    likelihood, indicators = mechanism.likelihood(rows.reports, places), mechanism.indicators(rows.reports, places)
-    if not likelihood.asked.any():
-        raise NotIdentifiedError(f"no report says anything about {' and '.join(parsed.randomised)}; collect more")
     plain, values = plain_columns(parsed, rows.table)
     if rows.frequency is None and people is not None:
         check_columns(values, plain.names)
+    likelihood, indicators = mechanism.likelihood(rows.reports, places), mechanism.indicators(rows.reports, places)
+    if not likelihood.asked.any():
+        raise NotIdentifiedError(f"no report says anything about {' and '.join(parsed.randomised)}; collect more")
     effects = effects_of(parsed, {name: attribute.labels for name, attribute in attributes.items()}, plain)
     material = Material(
         parsed, attributes, plain, values, outcome, labels, effects, RowWeights(weighting, rows.frequency)

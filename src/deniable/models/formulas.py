@@ -278,10 +278,9 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            made = source.get_model_matrix(table, na_action="ignore")
-            values = np.asarray(made, dtype=np.float64)
-            if not (values.flags.c_contiguous and values.flags.writeable):
-                values = np.array(values, order="C")
+            # A table of its own would take as much memory once more.
+            made = source.get_model_matrix(table, na_action="ignore", output="numpy")
+            values = np.require(np.asarray(made, dtype=np.float64), requirements=["C", "W"])
     except Exception as error:
         # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(

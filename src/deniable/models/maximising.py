@@ -93,7 +93,7 @@ def maximise(
     theta, at = start.copy(), problem.evaluate(start)
     moving = np.ones(len(theta), dtype=np.bool_) if free is None else free
     far = np.ones(len(theta)) if scale is None else scale
-    repaired = False
+    repaired, eager = False, True
     if not moving.any():
         return Solution(theta, at, True, 0)
     for step_number in range(_STEPS):
@@ -112,12 +112,15 @@ def maximise(
             return Solution(theta, at, False, step_number)
         longest = np.abs(step * far[moving]).max()
         factor = min(1.0, 5.0 / longest) if longest > 0 else 1.0
-        for _ in range(_HALVINGS):
+        for halving in range(_HALVINGS):
             trial = theta.copy()
             trial[moving] += factor * step
-            tried = problem.evaluate(trial)
+            # Second derivatives cost most, and are of no use where the step is refused.
+            second = eager and halving == 0
+            tried = problem.evaluate(trial, second)
             if np.isfinite(tried.value) and tried.value >= at.value + 1e-4 * factor * min(decrement, 1.0) * 0.1:
-                theta, at = trial, tried
+                theta, at = trial, tried if second else problem.evaluate(trial)
+                eager = halving == 0
                 break
             factor /= 2
         else:

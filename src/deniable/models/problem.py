@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.kernels import kernel
 from deniable.core.report_likelihood import ReportLikelihood
+from deniable.models.row_kernels import collect, predict, weigh_across, weighted_grams
 from deniable.models.row_laws import NO_OUTCOME, Floats, RowLaw
 
 BLOCK_ROWS = 8192
@@ -149,27 +149,21 @@ class Problem(ABC):
         return scores if frequency is None else scores * frequency[rows, None]
 
 
-@kernel
-def weigh(columns: Floats, weights: Floats, grams: Floats) -> None:
-    """Add sum_i weights[i, q] x_i x_i' to grams[q, p, p], lower triangles only."""
-    for i in range(columns.shape[0]):
-        for q in range(weights.shape[1]):
-            for j in range(columns.shape[1]):
-                factor = weights[i, q] * columns[i, j]
-                for other in range(j + 1):
-                    grams[q, j, other] += factor * columns[i, other]
-
-
 def inverse(matrix: Floats) -> Floats:
     """Return the inverse of a matrix."""
     found: Floats = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     return found
 
 
+def available_threads() -> int:
+    """Return how many blocks may be worked on at a time; results do not depend on it."""
+    return os.cpu_count() or 1
+
+
 def in_blocks(n: int, step: int, work: Callable[[slice], Result]) -> Iterator[Result]:
     """Yield the results of blocks of rows in their order; several at a time where there are many."""
     blocks = [slice(start, min(start + step, n)) for start in range(0, n, step)] or [slice(0, 0)]
-    workers = min(os.cpu_count() or 1, len(blocks) // 4)
+    workers = min(available_threads(), len(blocks) // 4)
     if workers < 2:
         yield from map(work, blocks)
         return
@@ -251,7 +245,8 @@ class MixtureProblem(Problem):
             if design is None:
                 phi[:, numbers] = self.law.shared(theta[own])[0]
             else:
-                np.matmul(self.designs[design][rows], theta[own].reshape(-1, columns).T, out=phi[:, numbers])
+                along = np.ascontiguousarray(theta[own].reshape(-1, columns).T)
+                predict(self.designs[design][rows], along, phi[:, numbers])
         return phi
 
     def derivatives(self, theta: Floats, rows: slice, second: bool) -> tuple[Floats, Floats, Floats]:
@@ -271,7 +266,9 @@ class MixtureProblem(Problem):
             if design is None:
                 gradient[own] = score[:, numbers].sum(axis=0)
             else:
-                gradient[own] = (score[:, numbers].T @ self.designs[design][rows]).ravel()
+                found = np.zeros((numbers.stop - numbers.start, self.designs[design].shape[1]))
+                collect(self.designs[design][rows], score[:, numbers], found)
+                gradient[own] = found.ravel()
         if second:
             self._assemble(hessian, rows, matrix)
         for _, own, design, _ in self._places:
@@ -280,37 +277,48 @@ class MixtureProblem(Problem):
         return Evaluation(float(values.sum()), gradient, matrix)
 
     def _assemble(self, hessian: Floats, rows: slice, matrix: Floats) -> None:
-        for at, (numbers, own, design, columns) in enumerate(self._places):
-            left = None if design is None else self.designs[design][rows]
-            for other_numbers, other, second_design, others in self._places[at:]:
-                right = None if second_design is None else self.designs[second_design][rows]
-                part = hessian[:, numbers, other_numbers]
-                if left is not None and left is right and own == other:
-                    self._assemble_own(part, left, matrix[own, own])
+        """Write the sum of what the rows' matrices in their numbers are in the parameters."""
+        for at, (numbers, own, design, _) in enumerate(self._places):
+            for other_numbers, other, second_design, _ in self._places[at:]:
+                mine, theirs = (
+                    np.arange(numbers.start, numbers.stop),
+                    np.arange(other_numbers.start, other_numbers.stop),
+                )
+                # Within a group only one half is summed up: the other half is the same.
+                pairs = [(a, b) for a in range(len(mine)) for b in range(a if own == other else 0, len(theirs))]
+                if not pairs:
                     continue
-                for row in range(part.shape[1]):
-                    # Within a group only one half is summed up: the other half is the same.
-                    first = row if own == other else 0
-                    mixed = part[:, row, first:]
-                    if right is not None:
-                        mixed = (mixed[:, :, None] * right[:, None, :]).reshape(len(mixed), -1)
-                    summed = mixed.sum(axis=0)[None] if left is None else left.T @ mixed
-                    place = slice(own.start + row * columns, own.start + (row + 1) * columns)
-                    matrix[place, other.start + first * others : other.stop] = summed
+                places = np.array(pairs, dtype=np.int64)
+                first, second = mine[places[:, 0]], theirs[places[:, 1]]
+                grams = self._grams(hessian, rows, design, second_design, first, second)
+                _, left, right = grams.shape
+                block = np.zeros((len(mine), left, len(theirs), right))
+                block[places[:, 0], :, places[:, 1], :] = grams
+                matrix[own, other] = block.reshape(len(mine) * left, len(theirs) * right)
         lower = np.tril_indices(self.size, -1)
         matrix[lower] = matrix.T[lower]
 
-    @staticmethod
-    def _assemble_own(part: Floats, columns: Floats, matrix: Floats) -> None:
-        """Write X' diag(v) X of every pair of linear predictors with the same design; each of them is symmetric."""
-        size, p = part.shape[1], columns.shape[1]
-        pairs = np.triu_indices(size)
-        grams = np.zeros((len(pairs[0]), p, p))
-        weigh(np.ascontiguousarray(columns), np.ascontiguousarray(part[:, pairs[0], pairs[1]]), grams)
-        upper = np.triu_indices(p, 1)
-        grams[:, upper[0], upper[1]] = grams[:, upper[1], upper[0]]
-        for gram, row, column in zip(grams, *pairs, strict=True):
-            matrix[row * p : (row + 1) * p, column * p : (column + 1) * p] = gram
+    def _grams(
+        self,
+        hessian: Floats,
+        rows: slice,
+        design: int | None,
+        other: int | None,
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+    ) -> Floats:
+        left = None if design is None else self.designs[design]
+        right = None if other is None else self.designs[other]
+        if left is None and right is None:
+            found: Floats = hessian[:, first, second].sum(axis=0)[:, None, None]
+            return found
+        if left is right and left is not None:
+            return weighted_grams(left[rows], hessian, first, second)
+        ones = np.ones((len(hessian), 1))
+        one, two = (ones if own is None else own[rows] for own in (left, right))
+        grams = np.zeros((len(first), one.shape[1], two.shape[1]))
+        weigh_across(one, two, hessian, first, second, grams)
+        return grams
 
     def _reparametrise(self, theta: Floats, own: slice, gradient: Floats, matrix: Floats) -> None:
         _, jacobian, bend = self.law.shared(theta[own])
@@ -334,6 +342,30 @@ class MixtureProblem(Problem):
                 found[:, own] = (score[:, numbers, None] * columns[:, None, :]).reshape(len(score), -1)
         return found
 
+    def _in_parameters(self, local: Floats, rows: slice, theta: Floats) -> Floats:
+        """Return the sum of what positive matrices of rows, float64[b, m, m], are in the parameters."""
+        matrix, nothing = np.zeros((self.size, self.size)), np.zeros(self.size)
+        self._assemble(local, rows, matrix)
+        for _, own, design, _ in self._places:
+            if design is None:
+                self._reparametrise(theta, own, nothing, matrix)
+        return matrix
+
+    def middle(self, theta: Floats, clusters: NDArray[np.int64] | None = None) -> Floats:
+        if clusters is not None:
+            return super().middle(theta, clusters)
+
+        def block(rows: slice) -> Floats:
+            score = self.derivatives(theta, rows, False)[1]
+            weights = self.weights
+            counted = 1.0 if weights.frequency is None else weights.frequency[rows, None, None]
+            if weights.sampling is not None:
+                counted = counted * weights.sampling[rows, None, None] ** 2
+            return self._in_parameters(counted * score[:, :, None] * score[:, None, :], rows, theta)
+
+        found: Floats = np.sum(list(in_blocks(self.n, self.block_rows, block)), axis=0)
+        return found
+
     def expected(self, theta: Floats, listed: ReportLikelihood) -> Floats:
         """Return the expected information, given every report that there can be about the hidden cells.
 
@@ -350,19 +382,14 @@ class MixtureProblem(Problem):
             chances = self.law.cell_probabilities(phi)
             local = np.zeros((len(phi), self.law.width, self.law.width))
             for relative, scale in zip(listed.relative, listed.log_scale, strict=True):
-                told = np.broadcast_to(relative, (len(phi), len(relative)))
+                told = np.repeat(relative[None], len(phi), axis=0)
                 score = self.law.evaluate(phi, told, NO_OUTCOME, False).score
                 probability = asked * np.exp(scale) * (chances @ relative)
-                local += probability[:, None, None] * score[:, :, None] * score[:, None, :]
+                local += (probability[:, None] * score)[:, :, None] * score[:, None, :]
             counted = self.weights.product
             if counted is not None:
                 local *= counted[rows, None, None]
-            matrix, nothing = np.zeros((self.size, self.size)), np.zeros(self.size)
-            self._assemble(local, rows, matrix)
-            for _, own, design, _ in self._places:
-                if design is None:
-                    self._reparametrise(theta, own, nothing, matrix)
-            return matrix
+            return self._in_parameters(local, rows, theta)
 
         found: Floats = np.sum(list(in_blocks(self.n, self.block_rows, block)), axis=0)
         return found
@@ -405,7 +432,13 @@ class Moved(Problem):
         return self.inner.block_rows
 
     def evaluate_rows(self, theta: Floats, rows: slice, second: bool) -> Evaluation:
-        value, gradient, hessian = self.inner.evaluate_rows(self.turned @ theta, rows, second)
+        return self._moved(self.inner.evaluate_rows(self.turned @ theta, rows, second))
+
+    def evaluate(self, theta: Floats, second: bool = True) -> Evaluation:
+        return self._moved(self.inner.evaluate(self.turned @ theta, second))
+
+    def _moved(self, found: Evaluation) -> Evaluation:
+        value, gradient, hessian = found
         return Evaluation(value, self.turned.T @ gradient, self.turned.T @ hessian @ self.turned)
 
     def scores(self, theta: Floats, rows: slice) -> Floats:

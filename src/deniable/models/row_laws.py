@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from deniable.models.row_kernels import multinomial_rows
+
 Floats = NDArray[np.float64]
 
 Family = Literal["logit", "linear", "poisson"]
@@ -132,17 +134,10 @@ class MultinomialLaw(PlainLaw):
         return (Group(0, self.cells - 1),)
 
     def evaluate(self, phi: Floats, likelihood: Floats, outcome: Floats, second: bool) -> Derivatives:  # noqa: ARG002
-        pi = softmax(phi)
-        w = likelihood * pi
-        total = w.sum(axis=1)
-        w /= total[:, None]
-        own, mean = w[:, 1:], pi[:, 1:]
-        hessian = _NONE
-        if second:
-            hessian = mean[:, :, None] * mean[:, None, :] - own[:, :, None] * own[:, None, :]
-            diagonal = np.arange(self.cells - 1)
-            hessian[:, diagonal, diagonal] += own - mean
-        return Derivatives(np.log(total), own - mean, hessian)
+        values, score = np.empty(len(phi)), np.empty(phi.shape)
+        hessian = np.empty((len(phi) if second else 0, self.cells - 1, self.cells - 1))
+        multinomial_rows(phi, likelihood, values, score, hessian)
+        return Derivatives(values, score, hessian)
 
     def cell_probabilities(self, phi: Floats) -> Floats:
         return softmax(phi)

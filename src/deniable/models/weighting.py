@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.models.problem import BLOCK_ROWS, Evaluation, Problem, RowWeights
+from deniable.models.row_kernels import collect, predict, weighted_grams
 from deniable.models.row_laws import Floats, softmax
 
 Link = Literal["logit", "linear", "poisson"]
@@ -128,19 +129,23 @@ class WeightedProblem(Problem):
     def evaluate_rows(self, theta: Floats, rows: slice, second: bool) -> Evaluation:
         value, p, m = 0.0, self.columns, self._m
         gradient, matrix = np.zeros((m, p)), np.zeros((m, p, m, p))
-        counted = self.weights.product
+        counted, along = self.weights.product, np.ascontiguousarray(theta.reshape(m, p).T)
+        first, other = np.triu_indices(m)
         for number, copy in enumerate(self.copies):
             x = self._columns(copy, rows)
-            eta = x @ theta.reshape(m, p).T
+            eta = np.empty((len(x), m))
+            predict(x, along, eta)
             potential, mean, bend = self._means(eta)
             r, t = self.responses[rows, number], self.totals[rows, number]
             if counted is not None:
                 r, t = r * counted[rows, None], t * counted[rows]
-            value += float((r * eta).sum() - t @ potential)
-            gradient += (r - t[:, None] * mean).T @ x
-            for a in range(m if second else 0):
-                mixed = ((t[:, None] * bend[:, a])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-                matrix[a] -= (x.T @ mixed).reshape(p, m, p)
+            value += float((r * eta).sum() - (t * potential).sum())
+            collect(x, r - t[:, None] * mean, gradient)
+            if second:
+                grams = weighted_grams(x, t[:, None, None] * bend, first, other)
+                matrix[first, :, other, :] -= grams
+                apart = first != other
+                matrix[other[apart], :, first[apart], :] -= grams[apart]
         return Evaluation(value, gradient.ravel(), matrix.reshape(self.size, self.size))
 
     def scores(self, theta: Floats, rows: slice) -> Floats:
