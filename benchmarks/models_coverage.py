@@ -1,9 +1,10 @@
 """How often intervals of coefficients contain the truth: `python -m benchmarks.models_coverage --runs 1000`.
 
-Every run draws covariates, answers and reports anew, and judges the slope of the first column on the last category. Its
+Every run draws columns, answers and reports anew, and judges the slope of the first column on the last category. Its
 column has 13 values, so that equal rows can be fitted together as one row with a frequency; the likelihood, scores and
-intervals are those of the single rows. Models are fitted also where `models.fit` would refuse few reports. Cells are
-written to docs/results/models_coverage.json as they are done; a cell that takes too long has fewer runs, and says so.
+intervals are those of the single rows. Models are fitted also where `models.fit` would refuse few reports. Cells take
+turns, a few runs at a time, and each is written to a file of its own after every turn; `--collect` puts the files
+together. A run depends on its cell and number alone, so that an interrupted cell goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,25 @@ import pandas as pd
 from scipy import stats
 
 import deniable as dn
-from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
-from deniable.models.building import Material, build_outcome
-from deniable.models.fitted import Fit, Source
+from deniable.models.building import Built, Material, build_outcome
+from deniable.models.fitted import MOST_ERROR, Fit, Source
 from deniable.models.formulas import effects_of, parse_formula, plain_columns
-from deniable.models.maximising import STARTS, best_of_starts
-from deniable.models.problem import RowWeights
-from deniable.planning.coefficient_plan import Design, coefficient_error
+from deniable.models.maximising import best_of_starts, maximise
+from deniable.models.problem import MixtureProblem, RowWeights
+from deniable.planning.coefficient_error import Design, coefficient_error
 
 OUTPUT = Path("docs/results/models_coverage.json")
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIZES = (2, 5, 16)
 PEOPLE = (1_000, 100_000)
 VALUES = np.arange(-6, 7) / 2
-"""Values of the first column: a normal law in steps of a half."""
+"""Values of the first column: a normal distribution in steps of a half."""
+
+CRITICAL = 3.841458820694124
+"""The 95% point of chi-squared with one degree of freedom."""
+
+_BOTH = len(VALUES) * 2
+_EXTRA_STARTS = 8
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -43,6 +50,11 @@ def chances_of_values() -> Floats:
     edges = np.concatenate([[-np.inf], (VALUES[1:] + VALUES[:-1]) / 2, [np.inf]])
     found: Floats = np.diff(stats.norm.cdf(edges))
     return found
+
+
+def rows_of_values() -> Floats:
+    """Return the 26 different rows of an intercept, the first column and the coin."""
+    return np.column_stack([np.ones(_BOTH), np.repeat(VALUES, 2), np.tile([0.0, 1.0], len(VALUES))])
 
 
 def truth_of(k: int) -> Floats:
@@ -60,9 +72,7 @@ def shares_at(rows: Floats, beta: Floats) -> Floats:
 
 def expected_error_of(k: int, epsilon: float, n: int) -> float:
     """Return the largest expected standard error of a slope per standard deviation, at zero slopes."""
-    chances = chances_of_values()
-    rows = np.column_stack([np.ones(26), np.repeat(VALUES, 2), np.tile([0.0, 1.0], 13)])
-    weights = np.repeat(chances, 2) / 2
+    rows, weights = rows_of_values(), np.repeat(chances_of_values(), 2) / 2
     shares = weights @ shares_at(rows, truth_of(k))
     flat = np.zeros((k - 1, 3))
     flat[:, 0] = np.log(shares[1:] / shares[0])
@@ -71,112 +81,191 @@ def expected_error_of(k: int, epsilon: float, n: int) -> float:
     return float((errors * deviations)[:, 1:].max())
 
 
-def fit_grouped(survey: dn.Collection, people: pd.DataFrame, codes: Any, expected: float | None = None) -> Fit:
-    """Fit `answer ~ x + coin` by likelihood to rows that are put together where they are equal."""
-    grouped = people.assign(code=codes).groupby(["x", "coin", "code"]).size().reset_index(name="rows")
-    table, counts = grouped[["x", "coin"]], grouped["rows"].to_numpy(dtype=np.float64)
-    attribute = survey.schema.columns[0]
-    parsed = parse_formula("answer ~ x + coin", ("answer",), ("x", "coin"))
-    plain, values = plain_columns(parsed, table)
-    reports = grouped["code"].to_numpy()
-    likelihood: ReportLikelihood = survey.mechanism.likelihood(reports, [0])
-    indicators: ReportIndicators = survey.mechanism.indicators(reports, [0])
-    material = Material(
-        parsed,
-        {"answer": attribute},
-        plain,
-        values,
-        np.empty(0),
-        (),
-        effects_of(parsed, {"answer": attribute.labels}, plain),
-        RowWeights(None, counts),
-    )
-    model = "logit" if attribute.k == 2 else "multinomial"
-    built = build_outcome(material, likelihood, indicators, model, survey.mechanism.listed_likelihood([0]))
-    solution, starts = best_of_starts(built.problem, built.start, STARTS)
-    source = Source(
-        table, len(people), 0, None, False, True, None, survey.privacy(), "", "", "", {"answer": attribute.labels}
-    )
-    return Fit(parsed, plain, built, solution, starts, source, "sandwich", expected, ())
+class Cell:
+    """One k, epsilon and number of people: a survey, and models of its grouped rows.
+
+    Parameters
+    ----------
+    k : int
+        Number of answers.
+    epsilon : float
+        Of a report.
+    n : int
+        People.
+    """
+
+    def __init__(self, k: int, epsilon: float, n: int) -> None:
+        self.k, self.epsilon, self.n = k, epsilon, n
+        labels = tuple(f"a{code}" for code in range(k))
+        self.survey = dn.Collection(dn.Schema((dn.Attribute("answer", labels),)), dn.GRR(k=k, epsilon=epsilon))
+        attribute, mechanism = self.survey.schema.columns[0], self.survey.mechanism
+        self.table = pd.DataFrame({"x": np.repeat(VALUES, 2 * k), "coin": np.tile(np.repeat([0, 1], k), len(VALUES))})
+        self.parsed = parse_formula("answer ~ x + coin", ("answer",), ("x", "coin"))
+        self.plain, values = plain_columns(self.parsed, self.table)
+        codes = np.tile(np.arange(k), _BOTH)
+        self.indicators = mechanism.indicators(codes, [0])
+        effects = effects_of(self.parsed, {"answer": attribute.labels}, self.plain)
+        material = Material(
+            self.parsed, {"answer": attribute}, self.plain, values, np.empty(0), (), effects, RowWeights()
+        )
+        model, listed = "logit" if k == 2 else "multinomial", mechanism.listed_likelihood([0])
+        self.built = build_outcome(material, mechanism.likelihood(codes, [0]), self.indicators, model, listed)
+        self.expected = expected_error_of(k, epsilon, n)
+        self.value = float(truth_of(k)[-1, 1])
+        self.place = list(self.built.parameters.names).index("x" if k == 2 else f"a{k - 1}: x")
+
+    def counts(self, number: int) -> Floats:
+        """Return how often each of the grouped rows was drawn in a run: people, their answers, their reports."""
+        rng = np.random.default_rng([number, self.k, self.n, int(10 * self.epsilon)])
+        people = rng.multinomial(self.n, np.repeat(chances_of_values(), 2) / 2)
+        answers = [rng.multinomial(count, own) for count, own in zip(people, self.shares(), strict=True)]
+        codes = np.concatenate([np.repeat(np.arange(self.k), own) for own in answers])
+        groups = np.repeat(np.arange(_BOTH), people)
+        reports = self.survey.randomize(codes[:, None], dn.SimulationRandomness(int(rng.integers(1 << 60))))
+        return np.bincount(groups * self.k + np.ravel(reports), minlength=_BOTH * self.k).astype(np.float64)
+
+    def shares(self) -> Floats:
+        """Return the true shares of the answers at each of the 26 rows."""
+        return shares_at(rows_of_values(), truth_of(self.k))
+
+    def fit(self, counts: Floats) -> Fit:
+        """Fit `answer ~ x + coin` by likelihood."""
+        built, problem = self.built, self.built.problem
+        assert isinstance(problem, MixtureProblem)
+        counted: Built = replace(built, problem=replace(problem, weights=RowWeights(None, counts)))
+        shares = np.clip(counts @ self.indicators.values / counts.sum(), 0.01, 0.99)
+        start = np.zeros((self.k - 1, 3))
+        start[:, self.plain.intercept or 0] = np.log(shares[1:] / shares[0])
+        solution, starts = best_of_starts(counted.problem, start.ravel())
+        source = Source(
+            self.table,
+            self.n,
+            0,
+            None,
+            False,
+            True,
+            None,
+            self.survey.privacy(),
+            "",
+            "",
+            "",
+            {"answer": self.survey.schema.columns[0].labels},
+        )
+        return Fit(self.parsed, self.plain, counted, solution, starts, source, "sandwich", self.expected, ())
+
+    def run(self, number: int) -> dict[str, float]:
+        """Return what one collection says of the slope of the first column on the last category."""
+        fit = self.fit(self.counts(number))
+        error = float(np.sqrt(np.diag(fit.cov_params().to_numpy())[self.place]))
+        wald = (
+            math.isfinite(error) and abs(float(fit.params.iloc[self.place]) - self.value) <= math.sqrt(CRITICAL) * error
+        )
+        held = fit._fixed(self.place)
+        score = held.score_statistic(self.value) <= CRITICAL
+        profile = held.profile_statistic(self.value)
+        kind = "wald" if math.isfinite(error) and fit.largest_error <= 0.3 else "score"
+        # Only the slope that is judged: all slopes of 16 answers would take a hundred times as long.
+        closed = math.isfinite(error) and (
+            kind == "wald" or all(held.bracket(side, CRITICAL) is not None for side in (-1, 1))
+        )
+        return {
+            "found": float(fit.converged),
+            "closed": float(closed),
+            "wald": float(wald),
+            "score": float(score),
+            "profile": float(profile <= CRITICAL),
+            "shown": float(wald if kind == "wald" else score),
+            "shown_wald": float(kind == "wald"),
+            "agree": float(fit.starts.agree == fit.starts.tried),
+        }
 
 
-def drawn(k: int, epsilon: float, n: int, seed: int) -> tuple[dn.Collection, pd.DataFrame, Any]:
-    """Return a survey, the plain columns of n people, and their reports."""
-    rng = np.random.default_rng([seed, k, n, int(10 * epsilon)])
-    people = pd.DataFrame({"x": rng.choice(VALUES, n, p=chances_of_values()), "coin": rng.integers(0, 2, n)})
-    shares = shares_at(np.column_stack([np.ones(n), people.x, people.coin]), truth_of(k))
-    answers = (rng.random(n)[:, None] > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1)
-    labels = tuple(f"a{code}" for code in range(k))
-    survey = dn.Collection(dn.Schema((dn.Attribute("answer", labels),)), dn.GRR(k=k, epsilon=epsilon))
-    reports = survey.randomize(answers[:, None], dn.SimulationRandomness(int(rng.integers(1 << 60))))
-    return survey, people, reports
+def profile_again(cell: Cell, number: int) -> tuple[float, float]:
+    """Return a run's profile statistic, and with more starts for both of its maxima: does the search miss maxima?"""
+    fit = cell.fit(cell.counts(number))
+    held = fit._fixed(cell.place)
+    simple = held.profile_statistic(cell.value)
+    rng = np.random.default_rng(number)
+    free = fit._solution.evaluation.value
+    fixed = held.at(cell.value)[1]
+    for _ in range(_EXTRA_STARTS):
+        start = fit._built.start + rng.normal(0, 1.0, len(fit._built.start))
+        free = max(free, maximise(fit._built.problem, start).evaluation.value)
+        moved = np.asarray(np.linalg.solve(held.back, start), dtype=np.float64)
+        moved[held.place] = cell.value
+        fixed = max(fixed, maximise(held.moved, moved, held.free, held.scale).evaluation.value)
+    return simple, 2 * (free - fixed)
 
 
-def one_run(k: int, epsilon: float, n: int, seed: int, expected: float) -> dict[str, float]:
-    """Return what one collection says of the slope of the first column on the last category."""
-    survey, people, reports = drawn(k, epsilon, n, seed)
-    fit = fit_grouped(survey, people, reports, expected)
-    value = truth_of(k)[-1, 1]
-    place = list(fit.names).index("x" if k == 2 else f"a{k - 1}: x")
-    error = float(fit.bse.iloc[place])
-    known = math.isfinite(error)
-    wald = known and abs(float(fit.params.iloc[place]) - value) <= 1.959964 * error
-    held = fit._fixed(place)
-    score = held.score_statistic(value) <= 3.841459
+def summary_of(cell: dict[str, Any], runs: list[dict[str, float]]) -> dict[str, Any]:
+    """Return the shares of a cell's runs."""
+    found = [run for run in runs if run["found"]]
+
+    def mean(name: str, own: list[dict[str, float]]) -> float | None:
+        return float(np.mean([run[name] for run in own])) if own else None
+
     return {
-        "determined": float(known),
-        "wald": float(wald),
-        "score": float(score),
-        "profile": float(held.profile_statistic(value) <= 3.841459),
-        "shown": float(wald if fit.interval_kind == "wald" else score),
-        "shown_wald": float(fit.interval_kind == "wald"),
+        **cell,
+        "runs": len(runs),
+        "refused": cell["expected_error"] > MOST_ERROR,
+        "maximum_found": mean("found", runs),
+        "closed": mean("closed", runs),
+        "shown": mean("shown", runs),
+        "shown_wald": mean("shown_wald", runs),
+        "wald_of_found": mean("wald", found),
+        "score": mean("score", runs),
+        "profile": mean("profile", runs),
+        "starts_agree": mean("agree", runs),
     }
+
+
+def _place(folder: Path, cell: Cell) -> Path:
+    return folder / f"n{cell.n}-k{cell.k}-e{cell.epsilon:g}.json"
+
+
+def _write(path: Path, document: Any) -> None:
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(document) + "\n")
+    partial.replace(path)
+
+
+def collect(folder: Path, output: Path) -> None:
+    """Put the files of all cells together."""
+    documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    cells = [summary_of(one["cell"], one["runs"]) for one in documents]
+    cells.sort(key=lambda cell: (cell["n"], cell["k"], cell["epsilon"]))
+    result = {"mechanism": "GRR", "slope": "first column on the last category", "cells": cells}
+    output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the cells are written")
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="most seconds of one cell")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="most seconds in all")
+    parser.add_argument("--turn", type=float, default=10.0, help="seconds of a cell's turn")
     parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
+    parser.add_argument("--collect", action="store_true", help="only put the files together")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
-    # Cells that are not asked for stay as they are.
-    found: list[dict[str, Any]] = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
-    cells = {(cell["n"], cell["k"], cell["epsilon"]): cell for cell in found}
-    for n in options.people:
-        for k in options.sizes:
-            for epsilon in options.epsilons:
-                expected = expected_error_of(k, epsilon, n)
-                runs: list[dict[str, float]] = []
-                start = time.monotonic()
-                while len(runs) < options.runs and time.monotonic() - start < options.seconds:
-                    runs.append(one_run(k, epsilon, n, len(runs), expected))
-                determined = sum(run["determined"] for run in runs)
-
-                def mean(name: str, runs: list[dict[str, float]] = runs) -> float:
-                    return float(np.mean([run[name] for run in runs]))
-
-                cells[n, k, epsilon] = {
-                    "n": n,
-                    "k": k,
-                    "epsilon": epsilon,
-                    "runs": len(runs),
-                    "expected_error": round(expected, 4),
-                    "determined": mean("determined"),
-                    "shown": mean("shown"),
-                    "shown_wald": mean("shown_wald"),
-                    "wald_of_determined": sum(run["wald"] for run in runs) / determined if determined else None,
-                    "score": mean("score"),
-                    "profile": mean("profile"),
-                }
-                result = {
-                    "mechanism": "GRR",
-                    "slope": "first column on the last category",
-                    "cells": [cells[place] for place in sorted(cells)],
-                }
-                options.output.write_text(json.dumps(result, indent=1) + "\n")
+    if options.collect:
+        collect(options.folder, options.output)
+        return
+    options.folder.mkdir(parents=True, exist_ok=True)
+    waiting = [Cell(k, epsilon, n) for n in options.people for k in options.sizes for epsilon in options.epsilons]
+    begin = time.monotonic()
+    while waiting and time.monotonic() - begin < options.seconds:
+        for cell in tuple(waiting):
+            path, start = _place(options.folder, cell), time.monotonic()
+            runs = json.loads(path.read_text())["runs"] if path.exists() else []
+            while len(runs) < options.runs and time.monotonic() - start < options.turn:
+                runs.append(cell.run(len(runs)))
+            about = {"n": cell.n, "k": cell.k, "epsilon": cell.epsilon, "expected_error": round(cell.expected, 4)}
+            _write(path, {"cell": about, "runs": runs})
+            if len(runs) >= options.runs:
+                waiting.remove(cell)
 
 
 if __name__ == "__main__":

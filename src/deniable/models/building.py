@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
 from deniable.errors import InvalidParameterError, NotIdentifiedError
 from deniable.models.formulas import Effects, ModelFormula, PlainColumns
-from deniable.models.problem import BLOCK_ROWS, MixtureProblem, Problem, RowWeights
+from deniable.models.problem import BLOCK_ROWS, MixtureProblem, Problem, RowWeights, gram
 from deniable.models.row_laws import (
     NO_OUTCOME,
     BothLaw,
@@ -154,26 +154,22 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
     n, p = values.shape
     for place, name in enumerate(names):
         column = values[:, place]
-        common = column[0] if np.count_nonzero(column == column[0]) * 2 > n else _commonest(column)
-        apart = n - int(np.count_nonzero(column == common))
+        # A value that fewer rows than that differ from is the commonest of these, too.
+        few, counts = np.unique(column[: 2 * FEWEST_ROWS - 1], return_counts=True)
+        apart = n - int(np.count_nonzero(column == few[int(np.argmax(counts))]))
         if 0 < apart < FEWEST_ROWS:
             raise InvalidParameterError(
                 f"column {name!r} must tell at least {FEWEST_ROWS} rows from the others, got {apart}: predictions from "
                 "it would be guesses about single people; merge categories"
             )
-    gram = values.T @ values
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    eigen = np.linalg.eigvalsh(gram / np.outer(scale, scale)) if p else np.ones(1)
+    products = gram(values)
+    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    eigen = np.linalg.eigvalsh(products / np.outer(scale, scale)) if p else np.ones(1)
     if eigen[0] < 1e-10:
         raise InvalidParameterError(
             f"columns must not depend on each other linearly, got {', '.join(names)}; leave out one that follows from "
             "the others"
         )
-
-
-def _commonest(column: Floats) -> float:
-    found, counts = np.unique(column, return_counts=True)
-    return float(found[int(np.argmax(counts))])
 
 
 # ---------------------------------------------------------------- shares

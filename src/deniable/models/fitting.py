@@ -36,7 +36,7 @@ from deniable.models.fitted import (
 from deniable.models.formulas import ModelFormula, effects_of, parse_formula, plain_columns, plain_outcome
 from deniable.models.maximising import STARTS, best_of_starts
 from deniable.models.privacy import privacy_statement
-from deniable.models.problem import MixtureProblem, RowWeights
+from deniable.models.problem import MixtureProblem, RowWeights, gram
 from deniable.models.reading import Rows, frame_of, pairs_of, rows_of, some_reports
 from deniable.models.row_laws import Floats, MultinomialLaw, OrderedLaw
 from deniable.survey.collection import Collection
@@ -330,7 +330,7 @@ def expected_error(built: Built) -> float | None:
     phi = _without_effects(problem, built.start)
     local = local_information(problem, phi, built.listed)
     asked = float(problem.likelihood.asked.mean())
-    spread = np.linalg.inv(x.T @ x * max(asked, 1e-12))
+    spread = np.linalg.inv(gram(x) * max(asked, 1e-12))
     outcomes = problem.law.groups[0].size
     # Ordered columns are centred: cuts and slopes do not share information.
     errors = np.linalg.inv(local) if isinstance(problem.law, MultinomialLaw) else np.array([[1 / local[0, 0]]])

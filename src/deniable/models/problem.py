@@ -173,6 +173,19 @@ def in_blocks(n: int, step: int, work: Callable[[slice], Result]) -> Iterator[Re
             yield from pool.map(work, blocks[start : start + 4 * workers])
 
 
+def gram(columns: Floats) -> Floats:
+    """Return X'X of columns float64[n, p]."""
+    only = np.zeros(1, dtype=np.int64)
+
+    def block(rows: slice) -> Floats:
+        part = columns[rows]
+        product: Floats = weighted_grams(part, np.ones((len(part), 1, 1)), only, only)[0]
+        return product
+
+    found: Floats = np.sum(list(in_blocks(len(columns), BLOCK_ROWS, block)), axis=0)
+    return found
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class MixtureProblem(Problem):
