@@ -27,7 +27,7 @@ from deniable.models.fitted import MOST_ERROR, Fit, Source
 from deniable.models.formulas import effects_of, parse_formula, plain_columns
 from deniable.models.maximising import best_of_starts, maximise
 from deniable.models.problem import MixtureProblem, RowWeights
-from deniable.planning.coefficient_error import Design, coefficient_error
+from deniable.planning.coefficient_plan import Design, coefficient_error
 
 OUTPUT = Path("docs/results/models_coverage.json")
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
