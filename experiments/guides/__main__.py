@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.guides import epsilon, screenshots, staff, tutorial
+from experiments.guides import epsilon, loads, screenshots, staff, tutorial
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 MADE: dict[str, Callable[[], None]] = {
     "epsilon": lambda: epsilon.draw(DOCS / "pictures" / "epsilon.png"),
+    "load-times": lambda: loads.draw(DOCS / "pictures" / "load-times.png"),
     "staff": lambda: staff.write(DOCS / "tutorial" / "staff.csv"),
     "tutorial": lambda: tutorial.draw(DOCS / "pictures"),
     "screenshots": lambda: screenshots.draw(DOCS / "screenshots"),

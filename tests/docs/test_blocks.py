@@ -9,6 +9,7 @@ from __future__ import annotations
 import configparser
 import glob
 import importlib
+import json
 import re
 import shlex
 import tomllib
@@ -79,6 +80,7 @@ ELSEWHERE = {
     ("docs/epsilon.md", "text"): WORKED_CASES,
     ("docs/comparing.md", "py"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
     ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
+    ("docs/load-times.md", "js"): "tests/browser/test_load_times.py",
     ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
     ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
     ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",
@@ -274,6 +276,11 @@ def _form(name: str) -> None:
     book.save(name)
 
 
+def _loads() -> None:
+    entry = {"duration": 900.5, "responseEnd": 200.25, "confidence": {"randomizedTriggerRate": 0.5, "value": "high"}}
+    Path("loads.jsonl").write_text(f"{json.dumps(entry)}\n" * 3)
+
+
 def _answered() -> None:
     _asked("stars")
     _two_waves()
@@ -302,6 +309,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/comparing.md", 0): _mechanism_of_mine,
     ("docs/forms.md", 0): lambda: _form("form.xlsx"),
     ("docs/forms.md", 1): lambda: _asked("stars"),
+    ("docs/load-times.md", 0): _loads,
     ("docs/r.md", 0): lambda: _asked("stars"),
     ("docs/stories/incomes.md", 0): _incomes,
     ("docs/stories/poll.md", 0): _two_waves,

@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare", "Compare the results of two collections."),
     "crosstab": ("crosstab", "Print how two answers are related."),
     "fit": ("fit", "Fit a regression to randomised answers."),
+    "load-times": ("load_times", "Print load times by the confidence that browsers hide."),
     "heavy-hitters": ("heavy_hitters", "Find frequent strings that were not listed in advance."),
     "learn": ("learn", "Create the next phase of a survey from earlier phases."),
     "combine": ("learn", "Print the combined estimates of all phases of a survey."),

@@ -1,0 +1,332 @@
+"""Load times by true confidence: the field `confidence` of Navigation Timing, which browsers randomise.
+
+A browser replaces the true value of a load by a fair coin with probability f, its `randomizedTriggerRate`. So the value
+that is shown is true with probability 1 - f/2, and e^epsilon = (2 - f)/f: generalised randomised response with two
+values. With S = 1 where "low" is shown, T = (S - f/2)/(1 - f) has the mean 1 where low is true and 0 where high is,
+whatever f a row has, and the variance (f/2)(1 - f/2)/(1 - f)^2 either way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import stats
+
+from deniable.core.checks import checked_probability
+from deniable.core.result import Result
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
+from deniable.models.formulas import formulaic
+from deniable.models.groups import GroupValues, group_means, group_quantiles
+from deniable.models.reading import frame_of
+from deniable.models.row_laws import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+VALUE, RATE = "confidence.value", "confidence.randomizedTriggerRate"
+"""Columns of a table that was made of entries."""
+
+GROUPS = ("high", "low")
+_JSON = (".json", ".jsonl", ".ndjson")
+_STATEMENT = (
+    "Browsers randomised the confidence of each load with {epsilon}. Every load is drawn anew, so the epsilons of one "
+    "person's loads add up. The times beside it are not protected, and a time may tell what the value hides."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TrueNumber(Result):
+    """One number about loads of one true confidence.
+
+    Parameters
+    ----------
+    quantity : str
+        "share", "mean", or a quantile as "quantile 0.75".
+    confidence : {"high", "low"}
+        The true confidence of the loads.
+    value, standard_error : float
+        The estimate, which is not cut off at what is possible; the error is NaN of quantiles.
+    lower, upper : float
+        Ends of the interval; infinite where the rows do not determine the number.
+    """
+
+    quantity: str
+    confidence: str
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+
+    @property
+    def determined(self) -> bool:
+        """True if both ends of the interval are finite."""
+        return math.isfinite(self.lower) and math.isfinite(self.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadTimes(Result):
+    """Loads by their true confidence; made by `load_times`.
+
+    Parameters
+    ----------
+    privacy_statement : str
+        To be shown before any result.
+    outcome : str
+        Column of the times.
+    rows, used, timed : int
+        Rows that were read, those with a confidence, and those with a time as well.
+    left_out : dict of str to int
+        Rows that are not among `timed`, by reason.
+    lowest_rate, highest_rate : float
+        Of the rows that were used.
+    epsilon : float
+        ln((2 - f)/f) of the lowest rate f; infinite if a row was not randomised.
+    level : float
+        Of the intervals.
+    shown_low : float
+        Share of "low" as it stands in the rows.
+    share : TrueNumber
+        Share of loads whose true confidence is low.
+    times : tuple of TrueNumber
+        Mean and quantiles, those of high confidence first.
+    """
+
+    format: ClassVar[str] = "deniable load times"
+
+    privacy_statement: str
+    outcome: str
+    rows: int
+    used: int
+    timed: int
+    left_out: dict[str, int]
+    lowest_rate: float
+    highest_rate: float
+    epsilon: float
+    level: float
+    shown_low: float
+    share: TrueNumber
+    times: tuple[TrueNumber, ...]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a row for each number, the share first."""
+        import pandas
+
+        return pandas.DataFrame([one.to_dict() for one in (self.share, *self.times)]).set_index(
+            ["quantity", "confidence"]
+        )
+
+
+def low_indicators(shown_low: Floats, rates: Floats) -> Floats:
+    """Return unbiased indicators of true low confidence, one for each row.
+
+    Parameters
+    ----------
+    shown_low : float64[n]
+        1 where "low" is shown.
+    rates : float64[n]
+        The rows' `randomizedTriggerRate`, below 1.
+
+    Examples
+    --------
+    >>> low_indicators(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.0]))
+    array([ 1.5, -0.5,  1. ])
+    """
+    told: Floats = (shown_low - rates / 2) / (1 - rates)
+    return told
+
+
+def noise_variances(rates: Floats) -> Floats:
+    """Return the variances of `low_indicators`, which do not depend on what is true.
+
+    Examples
+    --------
+    >>> noise_variances(np.array([0.5, 0.0]))
+    array([0.75, 0.  ])
+    """
+    found: Floats = rates / 2 * (1 - rates / 2) / (1 - rates) ** 2
+    return found
+
+
+def _share(told: Floats, rates: Floats, level: float) -> TrueNumber:
+    """Return the share of true low confidence among loads like these, with a score interval.
+
+    The mean of n indicators has the variance (V + s(1 - s))/n at the share s, V being the mean noise variance.
+    """
+    n, value = len(told), float(told.mean())
+    noise = float(noise_variances(rates).mean())
+    spread = float(stats.norm.ppf(0.5 + level / 2)) ** 2 / n
+    middle = (2 * value + spread) / (2 * (1 + spread))
+    # Negative only where no share from 0 to 1 is near: the noise happened to be far out.
+    square = middle**2 - (value**2 - spread * noise) / (1 + spread)
+    half = math.sqrt(max(square, 0.0))
+    lower, upper = (min(max(end, 0.0), 1.0) for end in (middle - half, middle + half))
+    error = math.sqrt((noise + max(value * (1 - value), 0.0)) / n)
+    return TrueNumber("share", "low", value, error, lower, upper)
+
+
+def _table(rows: Any) -> pandas.DataFrame:
+    """Return rows as a table: a file, a table, or a list of entries as `JSON.stringify` writes them."""
+    formulaic()
+    import pandas
+
+    if isinstance(rows, (str, os.PathLike)) and str(rows).lower().endswith(_JSON):
+        return pandas.json_normalize(_entries(Path(rows)))
+    if isinstance(rows, list):
+        return pandas.json_normalize(rows)
+    return frame_of(rows)
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    """Read a JSON list of entries, or an entry in each line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} must be UTF-8, got bytes that are not; save it as UTF-8") from error
+    whole = text.lstrip().startswith("[")
+    pieces = [(1, text)] if whole else [(at, one) for at, one in enumerate(text.splitlines(), 1) if one.strip()]
+    found: list[Any] = []
+    for at, piece in pieces:
+        try:
+            read = json.loads(piece)
+        except ValueError as error:
+            raise FileFormatError(f"{path}, row {at}: an entry must be JSON on one line") from error
+        entries = read if whole else [read]
+        if not all(isinstance(one, Mapping) for one in entries):
+            raise FileFormatError(f"{path}, row {at}: an entry must be a JSON object")
+        found += entries
+    return found
+
+
+def _column(table: pandas.DataFrame, name: str, option: str) -> pandas.Series:
+    if name not in table.columns:
+        known = ", ".join(map(str, table.columns)) or "none"
+        raise InvalidParameterError(
+            f"{option} must name a column, got {option}={name!r}; columns: {known}", parameters=(option,)
+        )
+    return table[name]
+
+
+def _numbers(table: pandas.DataFrame, name: str, option: str) -> Floats:
+    """Return a column as numbers, NaN where a cell is empty."""
+    import pandas
+
+    column = _column(table, name, option)
+    numbers: Floats = pandas.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.isnan(numbers) & column.notna().to_numpy() & (column.astype(str) != "").to_numpy()
+    if wrong.any():
+        raise InvalidInputError(f"row {int(np.flatnonzero(wrong)[0]) + 1}: {name} must be a number or empty")
+    return numbers
+
+
+def load_times(
+    rows: Any,
+    outcome: str = "duration",
+    *,
+    quantiles: Sequence[float] = (0.5, 0.75, 0.95),
+    confidence: float = 0.95,
+    value: str = VALUE,
+    rate: str = RATE,
+) -> LoadTimes:
+    """Analyst: return the share of loads of truly low confidence, and load times by true confidence.
+
+    Rows may have different rates. Those without a confidence, or with the rate 1, which says nothing, are left out and
+    counted; so are times that are empty or not positive, which a load has that was not finished.
+
+    Parameters
+    ----------
+    rows : path, table, or list of dict
+        A row for each page load: CSV, Parquet or JSON (a list, or an entry in each line); a data frame; or entries as
+        `PerformanceNavigationTiming.toJSON` returns them.
+    outcome : str
+        Column of the times.
+    quantiles : sequence of float
+        Shares in (0, 1).
+    confidence : float
+        Level of the intervals. They are about loads like these, drawn independently.
+    value, rate : str
+        Columns of "high" or "low", and of `randomizedTriggerRate`.
+
+    Raises
+    ------
+    InvalidInputError
+        If a value is neither "high" nor "low", a rate is not in [0, 1], or fewer than two rows are left.
+    InvalidParameterError
+        If a column is missing, or a level or a quantile is not in (0, 1).
+    FileFormatError
+        If the file cannot be read.
+
+    References
+    ----------
+    W3C, *Navigation Timing Level 2*, `PerformanceTimingConfidence`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> low = rng.random(20_000) < 0.3
+    >>> shown = np.where(rng.random(20_000) < 0.5, rng.random(20_000) < 0.5, low)
+    >>> rows = {"confidence.value": np.where(shown, "low", "high"), "duration": 900.0 + 600 * low}
+    >>> found = load_times(rows | {"confidence.randomizedTriggerRate": np.full(20_000, 0.5)})
+    >>> round(found.shown_low, 2), round(found.share.value, 2), round(math.exp(found.epsilon), 12)
+    (0.4, 0.3, 3.0)
+    >>> [(one.confidence, round(one.value, -1)) for one in found.times if one.quantity == "mean"]
+    [('high', 900.0), ('low', 1500.0)]
+    """
+    level = checked_probability("confidence", confidence, open_interval=True)
+    for share in quantiles:
+        checked_probability("quantiles", share, open_interval=True)
+    if len(set(quantiles)) < len(quantiles):
+        raise InvalidParameterError(f"quantiles must be different, got quantiles={tuple(quantiles)}")
+    table = _table(rows)
+    shown, rates = _column(table, value, "value"), _numbers(table, rate, "rate")
+    times = _numbers(table, outcome, "outcome")
+    filled = shown.notna().to_numpy() & (shown.astype(str) != "").to_numpy()
+    wrong = filled & ~shown.isin(GROUPS).to_numpy()
+    if wrong.any():
+        raise InvalidInputError(f"row {int(np.flatnonzero(wrong)[0]) + 1}: {value} must be 'high', 'low' or empty")
+    outside = filled & ~((rates >= 0) & (rates <= 1))
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise InvalidInputError(f"row {row + 1}: {rate} must be in [0, 1], got {rates[row]:g}")
+    used = filled & (rates < 1)
+    timed = used & np.isfinite(times) & (times > 0)
+    reasons = {"no confidence": ~filled, "rate 1, which says nothing": filled & ~used, "no time": used & ~timed}
+    if timed.sum() < 2:
+        raise InvalidInputError(f"rows must be at least two loads with a confidence and a time, got {timed.sum()}")
+    low = (shown == "low").to_numpy()[used].astype(np.float64)
+    told, own = low_indicators(low, rates[used]), rates[used]
+    both = np.stack([1 - told, told], axis=1)[timed[used]]
+    lengths = times[timed]
+    found = [("mean", group_means(both, lengths, GROUPS, level))]
+    found += [(f"quantile {one:g}", group_quantiles(both, lengths, one, GROUPS, level)) for one in quantiles]
+    lowest = float(own.min())
+    epsilon = math.log((2 - lowest) / lowest) if lowest else math.inf
+    said = f"epsilon {epsilon:.4g}" if lowest else "a rate of 0 in some rows, which is no protection at all"
+    return LoadTimes(
+        _STATEMENT.format(epsilon=said if lowest == own.max() or not lowest else f"{said} at most"),
+        outcome,
+        len(table),
+        int(used.sum()),
+        int(timed.sum()),
+        {reason: int(where.sum()) for reason, where in reasons.items() if where.any()},
+        lowest,
+        float(own.max()),
+        epsilon,
+        level,
+        float(low.mean()),
+        _share(told, own, level),
+        tuple(_numbers_of(place, name, one) for place in range(2) for name, one in found),
+    )
+
+
+def _numbers_of(place: int, quantity: str, found: GroupValues) -> TrueNumber:
+    columns = (found.values, found.standard_errors, found.lower, found.upper)
+    return TrueNumber(quantity, GROUPS[place], *(float(column[place]) for column in columns))
