@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PAGE = Path(__file__).parents[2] / "docs" / "load-times.md"
-LOADS = 12
+LOADS = 6
 
 
 @pytest.fixture
@@ -62,7 +62,8 @@ def test_entries_of_this_browser_are_read(browser: Browser, site: tuple[str, lis
             page.goto(address)
         shown = "performance.getEntriesByType('navigation')[0].confidence?.value"
         values = {page.evaluate(shown) for _ in range(5)}
-        assert len(values) == 1, "a second look is a second draw"
+        # A second look is no second draw: what was sent is what is there.
+        assert values == {(json.loads(sent[-1]).get("confidence") or {}).get("value")}
     context.close()
     if values == {None}:
         pytest.skip(f"Chromium {browser.version} has no field `confidence` in Navigation Timing: it came with 145")
