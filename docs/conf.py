@@ -16,7 +16,7 @@ from sphinx.addnodes import pending_xref
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from docs.making import names, navigation  # noqa: E402
+from docs.making import names, navigation, words  # noqa: E402
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -25,7 +25,7 @@ project = "deniable"
 author = project_copyright = "The deniable maintainers"
 version = release = installed("deniable")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = navigation.START
 include_patterns = [f"{page}.md" for page in navigation.all_pages()]
 exclude_patterns = [".*", "build", "client", "results", "src", "tests"]
@@ -39,6 +39,11 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 highlight_language = "none"
 
+# What is copied is what one types: no prompts, and no button at output.
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
+
 html_theme = "furo"
 html_title = f"deniable {release}"
 html_additional_pages = {"index": "start.html"}
@@ -50,7 +55,7 @@ html_copy_source = False
 
 def _read(_: Sphinx, page: str, source: list[str]) -> None:
     text = navigation.without_folders(page, names.with_docstrings(page, source[0]))
-    source[0] = navigation.with_navigation(page, text)
+    source[0] = words.with_words(page, navigation.with_navigation(page, text))
 
 
 def _leave_words(_: Sphinx, page: document) -> None:

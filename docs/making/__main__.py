@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.making import commands, names
+from docs.making import commands, mechanisms, names, outputs
 from docs.making.navigation import ROOT
 
 from deniable.core.outputs import write_text
@@ -11,10 +11,12 @@ from deniable.core.outputs import write_text
 def main() -> None:
     """Write all of them anew."""
     docs = ROOT / "docs"
-    for path, text in names.pages().items():
+    (docs / "mechanisms").mkdir(exist_ok=True)
+    for path, text in {**names.pages(), **mechanisms.pages()}.items():
         write_text(docs / path, text)
     for path, made_anew in (("choosing.md", names.with_shelves), ("cli.md", commands.with_tables)):
         write_text(docs / path, made_anew((docs / path).read_text(encoding="utf-8")))
+    outputs.main(docs)
 
 
 if __name__ == "__main__":

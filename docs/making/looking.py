@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from docs.making.navigation import ROOT, all_pages
+from docs.making.words import WORDS
 from experiments.guides.screens import browser, opened, save
 from playwright.sync_api import Browser, Page
 
@@ -22,6 +23,8 @@ PICTURES = {
     "site-1200-light": ("docs/concepts", 1200, "light", "html"),
 }
 """Kept pictures: page, width, colours, and what is at their top."""
+
+SEARCHED = "/found|did not match/.test(document.querySelector('p.search-summary')?.innerText)"
 
 TO_THE_TOP = "one => window.scrollTo({top: one.getBoundingClientRect().top + scrollY - 70, behavior: 'instant'})"
 
@@ -51,13 +54,27 @@ class Look:
                 found.append(f"{name} is {width} pixels wide")
         return found
 
-    def results(self, words: str) -> list[str]:
-        """Return the titles that a search finds."""
+    def results(self, searches: list[str]) -> dict[str, list[str]]:
+        """Return the titles that each search finds."""
+        found = {}
         with self.page("docs/index", 1200) as page:
-            page.fill("input.sidebar-search", words)
-            page.press("input.sidebar-search", "Enter")
-            page.wait_for_function("document.querySelector('p.search-summary')?.innerText.includes('found')")
-            return page.locator("#search-results ul.search > li > a").all_inner_texts()
+            for words in searches:
+                page.fill("input.sidebar-search", words)
+                page.press("input.sidebar-search", "Enter")
+                page.wait_for_function(SEARCHED)
+                found[words] = page.locator("#search-results ul.search > li > a").all_inner_texts()
+        return found
+
+    def without_copy_button(self) -> list[str]:
+        """Return the pages whose code cannot be copied with one button, or whose output can."""
+        found = []
+        for name in ("docs/tutorial", "docs/answers", "docs/mechanisms/grr"):
+            with self.page(name, 1200) as page:
+                code = page.locator("div.highlight").count() - page.locator("div.highlight-output").count()
+                buttons = page.locator("button.copybtn").count()
+            if buttons != code:
+                found.append(f"{name} has {buttons} buttons for {code} blocks of code")
+        return found
 
     def pictures(self, folder: Path) -> None:
         """Take the kept pictures."""
@@ -71,11 +88,12 @@ def main(site: Path) -> None:
     """Look at everything, say what is wrong, and fail if anything is."""
     with browser() as running:
         look = Look(running, site)
-        wrong, found = look.too_wide(), look.results("interval")
+        found = look.results(["interval", *(word for page in WORDS.values() for word in page)])
+        wrong = look.too_wide() + look.without_copy_button()
         look.pictures(ROOT / "docs" / "screenshots")
     wrong += [f"the network was asked for {url}" for url in look.asked if not url.startswith(("file:", "data:"))]
-    wrong += [] if found else ["a search for interval finds nothing"]
-    print("\n".join(wrong) or f"no page is wider than {NARROW} pixels; a search for interval finds {len(found)} places")
+    wrong += [f"a search for {word} finds nothing" for word, places in found.items() if not places]
+    print("\n".join(wrong) or f"no page is wider than {NARROW} pixels; searches for {len(found)} words find places")
     sys.exit(bool(wrong))
 
 

@@ -13,6 +13,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, get_args
 
+from docs.making.mechanisms import DECODING, link
+
 from deniable.core.card import Group
 from deniable.core.names import cards, mechanism_class
 
@@ -50,12 +52,6 @@ TITLES = {"bases": "Bases of mechanisms"}
 PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
 """What a module offers whose other names are for its tasks."""
 
-_DECODING = {
-    "counts": "counters",
-    "compares": "every report with every value",
-    "transform": "one transform, all values",
-}
-
 
 def shelves() -> str:
     """Return the tables of all mechanisms in Markdown, one for each group."""
@@ -67,7 +63,7 @@ def shelves() -> str:
             if card.group == group:
                 cls = mechanism_class(name)
                 also = "".join(f", `{variant.name}`" for variant in card.variants)
-                row = (f"`{name}`{also}", f"`{cls.__name__}`", card.when, card.wire, _DECODING[card.decoding])
+                row = (f"{link(name)}{also}", f"`{cls.__name__}`", card.when, card.wire, DECODING[card.decoding])
                 lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines).strip()
 

@@ -1,20 +1,22 @@
 """Navigation of the site, read from the links of `docs/index.md`: one list, for readers of files and of pages.
 
-A heading of the second level is a part of the sidebar, the links below it its pages, in their order. A page of names
-(`docs/api.md`) has the pages that it links to below itself.
+A heading of the second level is a part of the sidebar, the links below it its pages, in their order. The page of names
+(`docs/api.md`) and that of mechanisms (`docs/mechanisms.md`) have the pages of their folders below themselves.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 START = "docs/index"
 NAMES = "docs/api"
+MECHANISMS = "docs/mechanisms"
 
-PLAIN = ("spss",)
+PLAIN = ("spss", "output")
 """Languages of blocks that nobody colours."""
 
 
@@ -30,14 +32,16 @@ def parts() -> dict[str, list[str]]:
     return {section.partition("\n")[0]: pages_of(section, START) for section in sections}
 
 
-def names() -> list[str]:
-    """Return the pages of public names."""
-    return [page for page in pages_of((ROOT / f"{NAMES}.md").read_text(encoding="utf-8"), NAMES) if "/api/" in page]
+def below(page: str) -> list[str]:
+    """Return the pages of the folder that has a page's name, in the order of the links to them."""
+    text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+    return [one for one in pages_of(text, page) if one.startswith(f"{page}/")]
 
 
+@cache
 def all_pages() -> list[str]:
     """Return every page of the site."""
-    return [START, *(page for part in parts().values() for page in part), *names()]
+    return [START, *(page for part in parts().values() for page in part), *below(NAMES), *below(MECHANISMS)]
 
 
 def toctree(pages: list[str], caption: str = "") -> str:
@@ -47,13 +51,18 @@ def toctree(pages: list[str], caption: str = "") -> str:
 
 
 def without_folders(page: str, text: str) -> str:
-    """Return a page whose links to folders of the project are their words alone: a site has no folders."""
+    """Return a page whose links to folders of the project, and to pages that the site lacks, are their words alone."""
     here = (ROOT / page).parent
-    return re.sub(r"\[([^]]+)\]\(([^)#:]+)\)", lambda link: link[1] if (here / link[2]).is_dir() else link[0], text)
+
+    def elsewhere(target: str) -> bool:
+        linked = posixpath.normpath(f"{posixpath.dirname(page)}/{target}")
+        return (here / target).is_dir() or (target.endswith(".md") and linked.removesuffix(".md") not in all_pages())
+
+    return re.sub(r"\[([^]]+)\]\(([^)#:]+)\)", lambda link: link[1] if elsewhere(link[2]) else link[0], text)
 
 
 def with_navigation(page: str, text: str) -> str:
     """Return a page with what the sidebar needs of it."""
     if page == START:
         return text + "".join(toctree(pages, caption) for caption, pages in parts().items())
-    return text + toctree(names()) if page == NAMES else text
+    return text + toctree(below(page)) if page in (NAMES, MECHANISMS) else text

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs.making import names, navigation
+from docs.making import names, navigation, words
 from docs.making.offline import faults
 from pygments.lexers import find_lexer_class_by_name
 
@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
-    listed = [page for part in navigation.parts().values() for page in part] + navigation.names()
+    listed = [page for part in navigation.parts().values() for page in part]
+    listed += navigation.below(navigation.NAMES) + navigation.below(navigation.MECHANISMS)
     pages = {str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "docs").rglob("*.md")}
     assert len(set(listed)) == len(listed)
     orphans = pages - set(listed) - {navigation.START}
@@ -39,12 +40,36 @@ def test_the_sidebar_has_what_the_pages_link_to() -> None:
     assert shown.index("/docs/concepts\n") < shown.index("/docs/choosing\n") < shown.index("/docs/api\n")
     assert ":caption: Theory" in shown
     assert "/docs/api/oracles\n" in navigation.with_navigation(navigation.NAMES, "")
+    assert "/docs/mechanisms/grr\n" in navigation.with_navigation(navigation.MECHANISMS, "")
     assert navigation.with_navigation("docs/cli", "as it was") == "as it was"
 
 
 def test_links_to_folders_are_words_on_the_site() -> None:
-    text = "[one](results/jrr), [two](jrr.md), [three](https://example.org)"
-    assert navigation.without_folders("docs/papers/ocms", text) == "one, [two](jrr.md), [three](https://example.org)"
+    text = "[one](results/jrr), [two](jrr.md), [three](https://example.org), [four](../../deploy/README.md)"
+    said = "one, [two](jrr.md), [three](https://example.org), four"
+    assert navigation.without_folders("docs/papers/ocms", text) == said
+
+
+def test_words_that_people_type_find_a_page() -> None:
+    """`make screenshots` types them all into the search of the built site."""
+    typed = {word: page for page, said in words.WORDS.items() for word in said}
+    assert typed["docker"] == "docs/deployment"
+    assert typed["spss"] == "docs/forms"
+    assert typed["regression"] == "docs/models"
+    assert set(typed.values()) <= set(navigation.all_pages())
+    made = words.with_words("docs/models", "# Title\n")
+    assert made.startswith("---\nmyst:\n  html_meta:\n")
+    assert made.endswith("\n---\n\n# Title\n")
+    assert words.with_words("docs/faq", "# Title\n") == "# Title\n"
+
+
+def test_the_first_page_has_three_doors() -> None:
+    begin = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert [door.split("**")[0] for door in begin.split("\n* **")[1:]] == [
+        "I run a survey.",
+        "I analyse the answers.",
+        "I check or build on the method.",
+    ]
 
 
 def test_names_have_their_docstrings_on_the_site_and_no_two_places() -> None:

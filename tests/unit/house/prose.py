@@ -151,7 +151,7 @@ def _units() -> Iterator[Unit]:
         yield from _python(path)
     pages = sorted((ROOT / "docs").rglob("*.md"))
     for path in [*pages, *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]:
-        if path.parent != ROOT / "docs" / "api" and "results" not in path.parts:
+        if path.parent not in (ROOT / "docs" / "api", ROOT / "docs" / "mechanisms") and "results" not in path.parts:
             yield from _markdown(path)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
+import os
 import re
 import types
 from pathlib import Path
 
 import pytest
-from docs.making import names
+from docs.making import mechanisms, names, outputs
 
 import deniable
-from deniable.core.names import CLASSES
+from deniable.core.names import CLASSES, mechanism_class
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,9 +33,50 @@ def test_tests_that_pages_name_exist() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=_relative)
 def test_python_in_the_pages_runs(page: Path) -> None:
-    namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        exec(compile(block, str(page), "exec"), namespace)
+    """Every block runs, and what it prints stands below it."""
+    text, name = page.read_text(encoding="utf-8"), _relative(page)
+    made = outputs.with_outputs(name, text)
+    if name not in outputs.NEEDS_DATA or os.environ.get("DENIABLE_DATA"):
+        assert outputs.alike(text, made), "the output on the page is another: run python -m docs.making"
+
+
+def test_outputs_may_differ_in_last_digits_only() -> None:
+    assert outputs.alike("mean 0.12345678, 1,200", "mean 0.12345679, 1,200")
+    assert not outputs.alike("mean 0.1234", "mean 0.1235")
+    assert not outputs.alike("mean 0.1234", "median 0.1234")
+    page = "```python\nprint(1 + 1)\n```\n\nText.\n"
+    shown = outputs.with_outputs("docs/a.md", page)
+    assert shown == "```python\nprint(1 + 1)\n```\n\n```output\n2\n```\n\nText.\n"
+    assert outputs.with_outputs("docs/a.md", shown.replace("\n2\n", "\n3\n")) == shown
+
+
+def test_every_mechanism_has_a_page_that_is_up_to_date() -> None:
+    made = mechanisms.pages(without=mechanisms.SLOW)
+    assert len(made) == 1 + len(CLASSES) - len(mechanisms.SLOW)
+    for path, text in made.items():
+        assert text == (ROOT / "docs" / path).read_text(encoding="utf-8"), f"docs/{path}: run python -m docs.making"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", mechanisms.SLOW)
+def test_pages_whose_errors_take_seconds_are_up_to_date(name: str) -> None:
+    card = mechanism_class(name).card
+    path = ROOT / "docs" / "mechanisms" / f"{mechanisms.slug(name)}.md"
+    assert mechanisms.page(name, card) == path.read_text(encoding="utf-8")
+
+
+def test_errors_on_pages_of_mechanisms_are_those_of_the_formulas() -> None:
+    """Of GRR and OUE in closed form, and of a mean by the square wave's own channel."""
+    e = math.exp(1)
+    shown = mechanisms.errors("GRR")
+    assert shown is not None
+    for (_, k), values in shown.rows:
+        size = int(k.replace(",", ""))
+        variance = (e + size - 2) / (e - 1) ** 2
+        assert values == pytest.approx([196 * math.sqrt(variance / n) for n in shown.contributors], rel=1e-4)
+    shown = mechanisms.errors("OUE")
+    assert shown is not None
+    assert shown.rows[0][1] == pytest.approx([392 * math.sqrt(e / n) / (e - 1) for n in shown.contributors], rel=1e-4)
 
 
 def test_readme_is_under_two_screens() -> None:
@@ -89,7 +132,7 @@ def test_tables_of_mechanisms_and_names_are_as_cards_and_namespaces_say() -> Non
     for path, text in names.pages().items():
         assert text == (ROOT / "docs" / path).read_text(), f"docs/{path}: run python -m docs.making"
     for name in CLASSES:
-        assert f"| `{name}`" in page
+        assert f"| [`{name}`](mechanisms/" in page
 
 
 def test_every_error_is_in_the_tree() -> None:

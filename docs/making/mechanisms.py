@@ -1,0 +1,344 @@
+"""A page for each mechanism: what it does, when to take it, its error, code with its output, and its source.
+
+The pages are made from the classes' cards and docstrings; errors are computed. `docs/mechanisms.md` lists them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from deniable import designs
+from deniable.answers import crosstab_error
+from deniable.core.card import Card, Group
+from deniable.core.names import cards, mechanism_class
+from deniable.planning import plan
+
+EPSILON = 1.0
+CONTRIBUTORS = (1_000, 10_000, 100_000)
+ATTRIBUTES = 4
+RECORDS = ("records", "two phases")
+
+DECODING = {
+    "counts": "counters",
+    "compares": "every report with every value",
+    "transform": "one transform, all values",
+}
+
+GROUPS = {
+    "one attribute": "One question with a list of answers.",
+    "dictionaries": "One question whose answer is a word of a long list.",
+    "open text": "One question whose answers nobody can list.",
+    "records": "Several questions at once.",
+    "two phases": "Several questions in two phases: the second phase uses what the first one showed.",
+    "dealt": "Mechanisms with a dealer, who hands out secret shares and must not collude with the collector.",
+    "baselines": "Here to be compared with. The page of each says which mechanism to take instead.",
+}
+
+WAVE_POINTS = (5, 11, 101)
+
+
+class Errors(NamedTuple):
+    """A table of errors: what it shows in words, its first columns, and a number per number of contributors."""
+
+    said: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[tuple[str, ...], Sequence[float]]]
+    contributors: tuple[int, ...] = CONTRIBUTORS
+
+
+HALF_WIDTH = (
+    "Half-width of a 95% interval in percentage points, for an answer that almost nobody gives, at epsilon 1. "
+    "k is the number of possible answers, n the number of contributors."
+)
+
+
+def half_width(variance: float) -> float:
+    """Return the half-width of a 95% interval in percentage points."""
+    return 100 * 1.959964 * math.sqrt(variance)
+
+
+def _planned(names: Sequence[str], sizes: Sequence[int], count: int = 1, said: str = HALF_WIDTH) -> Errors:
+    """Return the errors that a plan states, for each name and size."""
+    rows = []
+    for name in names:
+        for k in sizes:
+            (row,) = plan([k] * count, EPSILON, contributors=CONTRIBUTORS[0], mechanisms=[name]).rows
+            error = row.half_width if row.mean_standard_error is None or row.half_width else row.mean_standard_error
+            if error is None:
+                continue
+            scaled = [100 * error * math.sqrt(CONTRIBUTORS[0] / n) for n in CONTRIBUTORS]
+            if row.half_width is None:  # biased: the error does not fall with the square root of n
+                scaled = [
+                    100 * float(one.mean_standard_error or math.nan)
+                    for n in CONTRIBUTORS
+                    for one in plan([k] * count, EPSILON, contributors=n, mechanisms=[name]).rows
+                ]
+            rows.append(((f"`{name}`", f"{k:,}"), scaled))
+    return Errors(said, ("name", "k"), rows)
+
+
+def _built(name: str, sizes: Sequence[int], contributors: tuple[int, ...], **given: Any) -> Errors:
+    """Return errors from the variance of mechanisms that are built for k values and n contributors."""
+    cls: Any = mechanism_class(name)
+    accepted = inspect.signature(cls).parameters
+    rows = []
+    for k in sizes:
+        found = []
+        for n in contributors:
+            sized = {"n": n, "deal_id": "page"} if "deal_id" in accepted else {}
+            domain = {"sizes": (k,) * ATTRIBUTES} if "sizes" in accepted else {"k": k}
+            one = cls(epsilon=EPSILON, **domain, **sized, **given)
+            found.append(half_width(one.variance(0.0, n)))
+        rows.append(((f"{k:,}",), found))
+    return Errors(HALF_WIDTH, ("k",), rows, contributors)
+
+
+def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
+    """Return errors of the optimum for five colluders."""
+    cls: Any = mechanism_class(name)
+    rows, contributors = [], CONTRIBUTORS[:2]
+    for k in sizes:
+        domain = {"k": k} if "k" in inspect.signature(cls.optimal).parameters else {}
+        built = [cls.optimal(n=n, epsilon=EPSILON, colluders=5, **domain, **given) for n in contributors]
+        rows.append(
+            ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
+        )
+    said = f"{HALF_WIDTH} Parameters are the best for epsilon 1 against five colluders."
+    return Errors(said, ("k",), rows, contributors)
+
+
+def _batches() -> Errors:
+    cls: Any = mechanism_class("QuotaBatches")
+    rows = []
+    for k in (2, 16):
+        built = [cls(epsilon=EPSILON, size=500, batches=n // 500, k=k, deal_id="page") for n in CONTRIBUTORS[:2]]
+        found = [half_width(one.variance(0.0, n)) for one, n in zip(built, CONTRIBUTORS, strict=False)]
+        rows.append(((f"{k:,}",), found))
+    return Errors(f"{HALF_WIDTH} A batch has 500 contributors.", ("k",), rows, CONTRIBUTORS[:2])
+
+
+def _means() -> Errors:
+    cls: Any = mechanism_class("SquareWave")
+    rows = []
+    for k in WAVE_POINTS:
+        wave, scores, flat = cls(k=k, epsilon=EPSILON), np.linspace(0, 1, k), np.full(k, 1 / k)
+        rows.append(((f"{k:,}",), [half_width(wave.linear_variance(scores, flat, n)) for n in CONTRIBUTORS]))
+    said = (
+        "Half-width of a 95% interval for the mean, in percent of the scale's range, if all answers are equally "
+        "frequent, at epsilon 1. k is the number of points of the scale, n the number of contributors."
+    )
+    return Errors(said, ("k",), rows)
+
+
+def _tables() -> Errors:
+    cls: Any = mechanism_class("PairSample")
+    rows = []
+    for k in (2, 4):
+        sampled = cls((k,) * ATTRIBUTES, EPSILON)
+        rows.append(((f"{k:,}",), [100 * crosstab_error(sampled, n, (0, 1)).cell for n in CONTRIBUTORS]))
+    said = (
+        "Half-width of a 95% interval for one cell of a table of two questions, in percentage points, at epsilon 1, "
+        "for four questions with k answers each. n is the number of contributors."
+    )
+    return Errors(said, ("k",), rows)
+
+
+def _classical() -> Errors:
+    rows = []
+    built = {
+        "Warner, 3/4": designs.warner("3/4"),
+        "forced answers, two dice": designs.forced(yes="1/6", no="1/12"),
+        "crosswise, a birthday in three months": designs.crosswise("1/4"),
+    }
+    for said, design in built.items():
+        found = [half_width(design.variance(0.1, n)) for n in CONTRIBUTORS]
+        rows.append(((said, f"{float(max(design.odds)):.3g}"), found))
+    said = (
+        "Half-width of a 95% interval in percentage points, if 10% carry the trait. The odds are those by which a "
+        "report changes what others believe. n is the number of contributors."
+    )
+    return Errors(said, ("design", "odds at most"), rows)
+
+
+SINGLE = (2, 16, 1_000)
+FOUR = (2, 4, 16)
+FOUR_SAID = HALF_WIDTH.replace("k is the number of possible answers", "Four questions have k possible answers each")
+BIASED_SAID = (
+    "Root of the mean squared error in percentage points, bias included, at epsilon 1, with marginals that are all "
+    "flat. Four questions have k possible answers each. n is the number of contributors."
+)
+NOISE_SAID = f"{HALF_WIDTH} The bias comes on top, and more contributors do not lower it."
+
+SPECIAL: dict[str, Callable[[], Errors]] = {
+    "SquareWave": _means,
+    "PairSample": _tables,
+    "Design": _classical,
+    "QuotaBatches": _batches,
+    "CMS": lambda: _planned(["OLH", "BLH", "CMS[spread]", "CMS[prime]"], SINGLE[1:]),
+    "CMS-queries": lambda: _planned(["CMS[prime]", "CMS[binary]"], SINGLE),
+    "SPL pairs": lambda: _planned(["SPL[GRR]"], FOUR, ATTRIBUTES, FOUR_SAID),
+    "RS+RFD": lambda: _planned(["RS+FD[GRR]"], FOUR, ATTRIBUTES, FOUR_SAID),
+    "Corr-RR": lambda: _planned(["Corr-RR"], FOUR, ATTRIBUTES, BIASED_SAID),
+    "HE": lambda: _built("HE", SINGLE, CONTRIBUTORS),
+    "RHR": lambda: _built("RHR", SINGLE, CONTRIBUTORS),
+    "PGR": lambda: _built("PGR", SINGLE, CONTRIBUTORS),
+    "AppleCMS": lambda: _built("AppleCMS", SINGLE, CONTRIBUTORS)._replace(said=NOISE_SAID),
+    "AppleHCMS": lambda: _built("AppleHCMS", SINGLE, CONTRIBUTORS)._replace(said=NOISE_SAID),
+    "QuotaRR": lambda: _built("QuotaRR", (2, 16), CONTRIBUTORS[:2]),
+    "QuotaUnary": lambda: _built("QuotaUnary", (16,), CONTRIBUTORS[:1]),
+    "QuotaRecords": lambda: _built("QuotaRecords", FOUR, CONTRIBUTORS[:2])._replace(said=FOUR_SAID),
+    "JRR": lambda: _coupled("JRR", (2,)),
+    "KaryJRR": lambda: _coupled("KaryJRR", (4, 16)),
+    "JRRLocalHashing": lambda: _coupled("JRRLocalHashing", (100, 1_000), m=4),
+    "CoupledOUE": lambda: _coupled("CoupledOUE", (16, 1_000)),
+    "ReportCoupledRR": lambda: _coupled("ReportCoupledRR", (2,)),
+}
+"""Mechanisms whose error is not that of one planned frequency."""
+
+SLOW = ("PairSample", "QuotaUnary", "Corr-RR")
+"""Mechanisms whose errors take seconds."""
+
+
+@cache
+def errors(name: str) -> Errors | None:
+    """Return a mechanism's table of errors, or None if it has no error in closed form."""
+    card = mechanism_class(name).card
+    if name in SPECIAL:
+        return SPECIAL[name]()
+    if not card.planned:
+        return None
+    names = [variant.name for variant in card.variants] or [name]
+    if card.group in RECORDS:
+        return _planned(names, FOUR, ATTRIBUTES, FOUR_SAID)
+    return _planned(names, SINGLE)
+
+
+def _points(value: float) -> str:
+    return f"±{value:.1f}" if value < 100 else "over ±100"
+
+
+def _error_lines(name: str, card: Card) -> list[str]:
+    found = errors(name)
+    if found is None:
+        return [f"This page has no table: {card.instead}."]
+    biased = found.said is BIASED_SAID
+    head = [*found.head, *(f"n = {n:,}" for n in found.contributors)]
+    lines = [found.said, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for begin, values in found.rows:
+        shown = [f"{value:.1f}" if biased else _points(value) for value in values]
+        lines.append(f"| {' | '.join([*begin, *shown])} |")
+    if not card.planned and card.instead and card.group not in ("dealt", "baselines"):
+        lines += ["", f"In a plan: {card.instead}."]
+    return lines
+
+
+# ------------------------------------------------------------------ pages
+
+
+def slug(name: str) -> str:
+    """Return the file name of a mechanism's page, without its suffix."""
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def link(name: str, folder: str = "mechanisms/") -> str:
+    """Return a link to a mechanism's page in Markdown."""
+    return f"[`{name}`]({folder}{slug(name)}.md)"
+
+
+def _sections(docstring: str) -> dict[str, str]:
+    """Return the parts of a NumPy docstring by their headings; what comes before is ""."""
+    begin, *rest = re.split(r"(?m)^([A-Z][a-z]+)\n-{3,}\n", docstring)
+    return {"": begin.strip(), **dict(zip(rest[::2], (part.strip("\n") for part in rest[1::2]), strict=True))}
+
+
+def _parameters(text: str) -> Iterator[str]:
+    for said in re.split(r"\n(?=\S)", text):
+        first, _, rest = said.partition("\n")
+        names, _, kind = first.partition(" : ")
+        spelled = ", ".join(f"`{one}`" for one in names.split(", "))
+        yield f"* {spelled} ({kind}): {' '.join(inspect.cleandoc(rest).split())}"
+
+
+def _namespace(cls: type) -> str:
+    """Return the page of names that has the class."""
+    parts = cls.__module__.split(".")
+    known = {"oracles", "records", "designs"}
+    return parts[1] if parts[1] in known else {"dealt": "dealt"}.get(parts[2], "")
+
+
+def page(name: str, card: Card) -> str:
+    """Return the page of a mechanism in Markdown."""
+    cls = mechanism_class(name)
+    module = inspect.getdoc(importlib.import_module(cls.__module__)) or ""
+    parts = _sections(inspect.getdoc(cls) or "")
+    also = [*card.aliases, *(one.name for one in card.variants)]
+    lines = [
+        f"# {name}",
+        "",
+        f"Decide here whether `{name}` fits your question, look its error up, and run it.",
+        "",
+        "## What it does",
+        "",
+        parts[""],
+        "",
+        "## When to take it",
+        "",
+        f"* **When:** {card.when}.",
+        f"* **One report is:** {card.wire}.",
+        f"* **Decoding:** {DECODING[card.decoding]}.",
+        *([f"* **Know this:** {card.note}."] if card.note else []),
+        *([f"* **Other names:** {', '.join(f'`{one}`' for one in also)}."] if also else []),
+        "",
+        f"[This page](../{card.page}) compares it with others.",
+        "",
+        "## Error",
+        "",
+        *_error_lines(name, card),
+        "",
+        "## Run it",
+        "",
+        "```pycon",
+        parts["Examples"],
+        "```",
+        "",
+        "## Parameters",
+        "",
+        *_parameters(parts["Parameters"]),
+        "",
+        "## Source",
+        "",
+        module,
+        "",
+        f"The class is `{cls.__name__}` in `src/{cls.__module__.replace('.', '/')}.py`.",
+    ]
+    if _namespace(cls):
+        lines[-1] += f" [Its members](../api/{_namespace(cls)}.md)."
+    return "\n".join(lines) + "\n"
+
+
+def pages(without: Sequence[str] = ()) -> dict[str, str]:
+    """Return the list of mechanisms and the page of each but some, by their paths below `docs`."""
+    lines = [
+        "# Mechanisms, one page each",
+        "",
+        "Find a mechanism here by what you ask. Its page says what it does, when to take it and how large its error is,",
+        "and has code to copy. If you do not know which one you need, [let the library choose](choosing.md): the default",
+        "is right for most surveys.",
+    ]
+    made = {}
+    for group in get_args(Group):
+        lines += ["", f"## {group.capitalize()}", "", GROUPS[group], ""]
+        for name, card in cards():
+            if card.group == group:
+                lines.append(f"* {link(name)}: {card.when}")
+                if name not in without:
+                    made[f"mechanisms/{slug(name)}.md"] = page(name, card)
+    return {"mechanisms.md": "\n".join(lines) + "\n", **made}

@@ -1,0 +1,33 @@
+"""Words that people type into the search of the site, and the page that each must find."""
+
+from __future__ import annotations
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "docs/deployment": ("docker", "dockerfile", "podman", "hosting", "install server", "https", "nginx", "postgres"),
+    "docs/forms": ("spss", "stata", "kobo", "odk", "limesurvey", "questionnaire import", "excel"),
+    "docs/models": ("regression", "logit", "logistic", "coefficients", "odds ratio", "covariates"),
+    "docs/r": ("rstudio", "cran", "survey package"),
+    "docs/answers": ("margin of error", "confidence interval", "mean", "median", "standard error", "a/b test"),
+    "docs/crosstabs": ("crosstab", "contingency table", "chi-squared", "correlation"),
+    "docs/planning": ("sample size", "power", "how many people"),
+    "docs/designs": ("randomized response technique", "crosswise model", "warner", "sensitive questions", "interview"),
+    "docs/collecting": ("online survey", "qr code", "dashboard", "link"),
+    "docs/embedding": ("iframe", "website", "wordpress", "npm"),
+    "docs/client": ("javascript", "typescript", "browser"),
+    "docs/epsilon": ("gdpr", "anonymous", "privacy budget"),
+    "docs/templates/dpia": ("dpia", "gdpr", "ethics", "irb"),
+    "docs/templates/consent": ("consent form", "informed consent"),
+    "docs/engines": ("spark", "duckdb", "database", "cluster"),
+    "docs/tutorial": ("getting started", "quickstart", "csv", "example"),
+    "docs/mechanisms": ("randomized response", "rappor", "local hashing", "hadamard"),
+    "docs/extending": ("plugin", "custom mechanism"),
+    "docs/cli": ("command line", "terminal"),
+}
+"""Words of a page that the search finds besides those that are on it."""
+
+
+def with_words(page: str, text: str) -> str:
+    """Return a page with its words for the search, as MyST reads them."""
+    if page not in WORDS:
+        return text
+    return f'---\nmyst:\n  html_meta:\n    "keywords": "{", ".join(WORDS[page])}"\n---\n\n{text}'
