@@ -329,9 +329,9 @@ def pages(without: Sequence[str] = ()) -> dict[str, str]:
     lines = [
         "# Mechanisms, one page each",
         "",
-        "Find a mechanism here by what you ask. Its page says what it does, when to take it and how large its error is,",
-        "and has code to copy. If you do not know which one you need, [let the library choose](choosing.md): the default",
-        "is right for most surveys.",
+        "Find a mechanism here by what you ask. Its page says what it does, when to take it and how large its error",
+        "is, and has code to copy. If you do not know which one you need, [let the library choose](choosing.md): the",
+        "default is right for most surveys.",
     ]
     made = {}
     for group in get_args(Group):

@@ -30,4 +30,5 @@ def with_words(page: str, text: str) -> str:
     """Return a page with its words for the search, as MyST reads them."""
     if page not in WORDS:
         return text
-    return f'---\nmyst:\n  html_meta:\n    "keywords": "{", ".join(WORDS[page])}"\n---\n\n{text}'
+    single = sorted({word for said in WORDS[page] for word in said.split()})
+    return f'---\nmyst:\n  html_meta:\n    "keywords": "{", ".join(single)}"\n---\n\n{text}'
