@@ -33,7 +33,7 @@ EPSILONS = ("1", "4")
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found and wrote.
+    """Results of the demo, and the files that it wrote.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def protected(summaries: Sequence[Summary]) -> str:
 
 
 class _Run:
-    """Where one run writes, and the commands that would do the same."""
+    """Files that one run writes, and the commands that would do the same."""
 
     def __init__(self, folder: Path, epsilon: str) -> None:
         self.folder, self.epsilon = folder, epsilon

@@ -1,4 +1,4 @@
-"""What analysts ask of an estimate: differences, ratios, strata, missing answers; and summaries, as data."""
+"""Questions about estimates: differences, ratios, strata, missing answers; and summaries, as data."""
 
 import lazy_loader
 

@@ -32,7 +32,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """How intervals are read: once, for all numbers of a page.
+    """Options of intervals, read once, for all numbers of a page.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class IntervalOptions:
 
     @property
     def plain(self) -> bool:
-        """Whether one look at honest contributors is read."""
+        """Return whether one look at honest contributors is read."""
         return not (self.malicious or self.anytime)
 
     @property
@@ -112,7 +112,7 @@ class Row(Result):
 
     @property
     def write(self) -> Callable[[float], str]:
-        """What writes a number of this row: a percentage, or a score with the digits that its error leaves."""
+        """Return what writes a number of this row: a percentage, or a score with the digits that its error leaves."""
         return shares(self.standard_error) if self.unit == "share" else scores(self.standard_error)
 
     @property
@@ -152,7 +152,7 @@ class Curve(Result):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """What is known up to every category."""
+        """Estimates of the share up to every category."""
         names = ("category", "value", "lower", "upper")
         columns = (self.categories, self.value.tolist(), self.lower.tolist(), self.upper.tolist())
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -66,12 +66,12 @@ class AttributeComparison(Result):
 
     @property
     def is_number(self) -> bool:
-        """Whether its categories are points of a long scale, of which single ones say nothing: read the mean."""
+        """Return whether its categories are points of a long scale, of which single ones say nothing: read the mean."""
         return self.mean is not None and len(self.categories) > MOST_SCALE
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """What is known about every category, by name."""
+        """Estimates of every category, by name."""
         names = ("first", "second", "change", "standard_error", "lower", "upper")
         columns = [getattr(self, name).tolist() for name in names]
         values = zip(*columns, strict=True)
@@ -83,7 +83,7 @@ class AttributeComparison(Result):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """What changed from a first collection to a second one; made by `compare`.
+    """Changes from a first collection to a second one; made by `compare`.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Comparison(Result):
 
     @property
     def options(self) -> IntervalOptions:
-        """How the intervals are read."""
+        """Return how the intervals are read."""
         return IntervalOptions(self.confidence, self.target, self.together)
 
     @property
@@ -128,7 +128,7 @@ class Comparison(Result):
 
     @property
     def interval(self) -> dict[str, Any]:
-        """What the intervals are, and the same in words."""
+        """Description of the intervals, as data and in words."""
         return {
             "confidence": self.confidence,
             "target": self.target,
@@ -138,7 +138,7 @@ class Comparison(Result):
 
     @property
     def interval_text(self) -> str:
-        """What the intervals cover."""
+        """Target of the intervals."""
         one, other = (f"{n:,}" for n in self.n)
         covers = (
             f"the change from those {one} contributors to these {other}: the noise of the randomisation only"
@@ -151,7 +151,7 @@ class Comparison(Result):
 
     @property
     def sentences(self) -> list[str]:
-        """What changed, in words.
+        """Changes in words.
 
         A category is named because of its change, so that only those are whose interval, holding together with all
         others', does not contain 0.

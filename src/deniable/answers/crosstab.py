@@ -88,7 +88,7 @@ class Independence(Result):
 
     @property
     def determined(self) -> bool:
-        """Whether there is a p-value."""
+        """Return whether there is a p-value."""
         return not math.isnan(self.p_value)
 
 
@@ -541,7 +541,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
     @cached_property
     def decoded(self) -> Decoded:
-        """What the dependence decoder makes of all tables together."""
+        """Return what the dependence decoder makes of all tables together."""
         return dependence_decode(self.tables)
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Crosstab:
@@ -568,7 +568,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
 @dataclass(frozen=True)
 class CrosstabError(Result):
-    """How precise a pair's table will be; made by `crosstab_error`.
+    """Precision of a pair's table; made by `crosstab_error`.
 
     Parameters
     ----------

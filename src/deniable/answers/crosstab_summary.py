@@ -130,7 +130,7 @@ class CrosstabSummary(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the numbers say, the most important first."""
+        """Return what the numbers say, the most important first."""
         found = (self._test_sentence, self._difference_sentence, self._association_sentence, self._decoder_sentence)
         return tuple(sentence for sentence in found if sentence)
 

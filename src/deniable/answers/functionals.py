@@ -46,7 +46,8 @@ def functional(
 ) -> Answer:
     """Analyst: return the mean of scores over contributors, unbiased, with its interval.
 
-    For one attribute through any oracle whose reports can be listed, or whose supports hang together in a known way. It
+    For one attribute through any oracle whose reports can be listed, or whose supports are correlated in a known way.
+    It
     answers like `Estimate.mean`; of reports of `SquareWave`, standard errors are made from the reports instead of from
     frequencies. The weights are kept: the same question of another aggregate costs one pass over its counters.
 
@@ -74,7 +75,7 @@ def functional(
     MismatchError, EmptyAggregateError
         If the aggregate came from another mechanism, or contains no reports.
     InvalidParameterError
-        If scores are no k finite numbers, there is no such attribute, or the mechanism takes texts.
+        If scores are not k finite numbers, there is no such attribute, or the mechanism takes texts.
     TooLargeError
         If the mechanism's reports would have to be listed and are too many.
 
@@ -138,7 +139,7 @@ def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Float
     Raises
     ------
     InvalidParameterError
-        If scores are no k finite numbers.
+        If scores are not k finite numbers.
     TooLargeError
         If the reports are too many to be listed.
 

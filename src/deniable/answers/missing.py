@@ -17,7 +17,7 @@ from deniable.errors import InvalidParameterError, NoIntervalError
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """What a frequency among all can be, whatever those hold who did not answer.
+    """Bounds of a frequency among all, whatever those hold who did not answer.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Stratified(Questions):
 
     @property
     def scores(self) -> Floats | None:
-        """What the categories count for."""
+        """Return what the categories count for."""
         return self.estimates[0].scores
 
     @property

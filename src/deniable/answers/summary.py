@@ -36,7 +36,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class AttributeSummary(Result):
-    """What is known about one attribute: arrays over its k categories, NaN where a number does not exist.
+    """Estimates of one attribute: arrays over its k categories, NaN where a number does not exist.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class AttributeSummary(Result):
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
-        """Whether the interval contains the truth, bool[k]; False where either does not exist."""
+        """Return whether the interval contains the truth, bool[k]; False where either does not exist."""
         if self.truth is None:
             return np.zeros(len(self.categories), dtype=np.bool_)
         # At the very end of an interval, rounding must not decide.
@@ -98,7 +98,7 @@ class AttributeSummary(Result):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """What is known about every category, by name."""
+        """Estimates of every category, by name."""
         return list(self.iterate())
 
     def iterate(self) -> Iterator[dict[str, Any]]:
@@ -194,12 +194,12 @@ class Summary(Result):
 
     @property
     def has_intervals(self) -> bool:
-        """Whether any interval exists."""
+        """Return whether any interval exists."""
         return any(bool(np.isfinite(row.lower).any()) for row in self.attributes)
 
     @property
     def interval_text(self) -> str:
-        """What the intervals cover, or why there are none."""
+        """Target of the intervals, or the reason why there are none."""
         without = f"The estimate is biased: {'; '.join(self.biased)}." if self.biased else ""
         if without and not self.has_intervals:
             return f"There are no intervals. {without}"
@@ -243,7 +243,7 @@ class Summary(Result):
 
     @property
     def interval(self) -> dict[str, Any]:
-        """What the intervals are: confidence, target, whether they hold together, and the same in words."""
+        """Description of the intervals: confidence, target, whether they hold together, and the same in words."""
         names = ("confidence", "target", "simultaneous")
         further: dict[str, Any] = {"malicious": self.malicious} if self.malicious else {}
         further |= {"looks": "any", "planned": self.planned} if self.anytime else {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 Report = Callable[[int, int | None], None]
-"""What the library calls with (records done, records in all or None)."""
+"""Callback of the library with (records done, records in all or None)."""
 
 BAD_INPUT, INTERRUPTED = 2, 130
 _QUIET_SECONDS = 1.0
@@ -245,7 +245,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def console() -> Console:
-    """Return the console that results are printed on: stdout, 80 columns wide where it is no terminal."""
+    """Return the console that results are printed on: stdout, 80 columns wide where it is not a terminal."""
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)

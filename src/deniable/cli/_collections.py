@@ -1,4 +1,4 @@
-"""What commands print of a collection, and how one is written."""
+"""Output about a collection, and how one is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands that print estimates share."""
+"""Common parts of commands that print estimates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deniable.survey.dictionary_file import read_lines
 
 
 def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
-    """Raise InvalidParameterError unless this is no post-processing or a known one."""
+    """Raise InvalidParameterError unless this is not a post-processing or a known one."""
     if postprocess is not None and postprocess not in known:
         raise unknown_name("postprocess", postprocess, known)
 

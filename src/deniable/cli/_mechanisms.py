@@ -20,7 +20,7 @@ def constructor_names(text: bool = False) -> list[str]:
 
 
 def _takes(name: str, text: bool) -> bool:
-    """Whether a mechanism is for open text, or for categories, as special cases all are."""
+    """Return whether a mechanism is for open text, or for categories, as special cases all are."""
     cls = mechanism_class(name)
     return not text if name in SPECIAL_CASES else bool(cls.takes_text == text and cls.card.listed)
 

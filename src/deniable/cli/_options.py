@@ -14,7 +14,7 @@ CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Coll
 
 
 class TargetName(StrEnum):
-    """What intervals cover, as the command line spells it."""
+    """Target of intervals, as the command line spells it."""
 
     contributors = "contributors"
     population = "population"

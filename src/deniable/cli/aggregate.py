@@ -1,4 +1,4 @@
-"""What collectors do with reports: aggregate, merge."""
+"""Commands for collectors: aggregate, merge."""
 
 from __future__ import annotations
 

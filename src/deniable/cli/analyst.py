@@ -17,7 +17,7 @@ from deniable.errors import InvalidParameterError
 
 
 class AnalystAction(StrEnum):
-    """What is done to accounts."""
+    """Acts on accounts."""
 
     add = "add"
     list = "list"
@@ -30,7 +30,7 @@ class AnalystAction(StrEnum):
 
 
 class RoleName(StrEnum):
-    """What an account may do."""
+    """Roles of an account."""
 
     owner = "owner"
     analyst = "analyst"

@@ -1,4 +1,4 @@
-"""What a client's promise is worth: a lower bound from running it."""
+"""Audit of a client's promise: a lower bound from running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided before anybody reports: the collection."""
+"""Command that creates a collection."""
 
 from __future__ import annotations
 

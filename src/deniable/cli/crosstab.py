@@ -1,4 +1,4 @@
-"""How two answers go together."""
+"""Command that prints how two answers are related."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analysts do: estimate, and show it."""
+"""Command that prints estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analysts do with open text: find the frequent strings."""
+"""Command that finds frequent strings of open text."""
 
 from __future__ import annotations
 

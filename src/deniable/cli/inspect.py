@@ -1,4 +1,4 @@
-"""What contributors ask before they report: inspect."""
+"""Command that shows a collection to contributors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release reveals through correlation, and budgets that keep it below a cap."""
+"""Commands about what a release reveals through correlation, and budgets that keep it below a cap."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _of_collection(
 
 
 class CriterionName(StrEnum):
-    """What a calibration keeps below the cap, as the command line spells it."""
+    """Criterion of a calibration, as the command line spells it."""
 
     exact = "exact"
     blocks = "blocks"
@@ -170,7 +170,7 @@ _WAYS = {
     "blocks": "name the --mechanism (exact totals are within reach for some, often GRR), or release fewer --attributes",
     "prior-free": "release fewer --attributes, or take them to depend along a --tree, which nobody checked",
 }
-"""What may give more than the criterion that was in reach."""
+"""Advice on what may give more than the criterion that was in reach."""
 
 
 @command("calibrate")

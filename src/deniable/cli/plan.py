@@ -1,4 +1,4 @@
-"""What a collection would cost: the plan."""
+"""Command that plans a survey."""
 
 from __future__ import annotations
 

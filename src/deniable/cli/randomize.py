@@ -1,4 +1,4 @@
-"""What contributors do with answers: randomize."""
+"""Command that randomises answers."""
 
 from __future__ import annotations
 

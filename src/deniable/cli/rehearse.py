@@ -1,4 +1,4 @@
-"""What the report would look like, and how often it would mislead: the dress rehearsal."""
+"""Command that rehearses a survey."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: the draft of a schema."""
+"""Command that drafts a schema."""
 
 from __future__ import annotations
 

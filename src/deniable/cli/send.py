@@ -1,4 +1,4 @@
-"""What contributors do by hand: send."""
+"""Command that sends reports."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ DEFAULT_DATABASE = "sqlite:deniable.db"
 
 
 class Action(StrEnum):
-    """What is done to a survey."""
+    """Acts on a survey."""
 
     new = "new"
     open = "open"

@@ -1,1 +1,1 @@
-"""What everything stands on: mechanisms, aggregates, estimates, guarantees, randomness."""
+"""Bases of all packages: mechanisms, aggregates, estimates, guarantees, randomness."""

@@ -63,7 +63,7 @@ class Aggregate:
     Raises
     ------
     InvalidParameterError
-        If the counts have another dtype or shape than the mechanism's, or n is no integer in 0..2^62-1.
+        If the counts have another dtype or shape than the mechanism's, or n is not an integer in 0..2^62-1.
     DamagedStateError
         If no n reports of the mechanism have these counts (`Mechanism.check_state`), naming the cell.
 
@@ -112,7 +112,7 @@ class Aggregate:
 
     @property
     def source(self) -> frozenset[str]:
-        """What an estimate of it is made from: a collection, batches of reports; empty for in-memory reports."""
+        """Return what an estimate of it is made from: a collection, batches of reports; empty for in-memory reports."""
         collection = {f"collection {self.collection}"} if self.collection else set()
         return frozenset({*collection, *(f"batch {digest}" for digest in self.batches)})
 

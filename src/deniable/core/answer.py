@@ -97,7 +97,7 @@ class Answer:
 
     @property
     def has_interval(self) -> bool:
-        """Whether `interval` has one to return."""
+        """Return whether `interval` has one to return."""
         return not self.refusal
 
     def interval(

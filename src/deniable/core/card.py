@@ -35,7 +35,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Card:
-    """What a mechanism says of itself; planner, choosing tables, command line and API index are made from cards.
+    """Description of a mechanism; planner, choosing tables, command line and API index are made from cards.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def _codes(
         if wrong.any():
             row = int(wrong.argmax())
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
-            # A code that is no answer's may still tell the answer it was meant for; a report tells nothing new.
+            # A code that is not an answer's may still tell the answer it was meant for; a report tells nothing new.
             got = "another" if error is InvalidInputError else f"{what}={int(columns[row, j])}"
             raise error(f"{what} must be in 0..{k - 1}, got {got} in {where}")
     return array
@@ -199,7 +199,7 @@ def checked_kind(name: str, value: Any, kind: type[Kind], such_as: str = "") -> 
     Raises
     ------
     InvalidParameterError
-        If it is of another class, naming both; `such_as` goes on with how to get one.
+        If it is of another class, naming both; `such_as` continues with how to get one.
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"

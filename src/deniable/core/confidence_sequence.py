@@ -49,7 +49,7 @@ def bounds(
     alpha : float
         Probability that they fail, for one value.
     planned : int
-        Number of reports that was planned beforehand.
+        Number of reports that was planned in advance.
 
     Returns
     -------

@@ -30,7 +30,7 @@ _BOUNDS = {
     "less_than_equal": ("must be <= {:g}", "le"),
     "too_short": ("must have at least {} of them", "min_length"),
 }
-"""What pydantic calls a bound that is broken: the rule in words, and where it keeps the bound."""
+"""Names in pydantic of a bound that is broken: the rule in words, and where it keeps the bound."""
 
 
 class Document(BaseModel):
@@ -74,7 +74,7 @@ def loads(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is no such text (json.JSONDecodeError with the place), or longer than `MAX_CHARACTERS`.
+        If it is not such a text (json.JSONDecodeError with the place), or longer than `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"a document must have at most {MAX_CHARACTERS} characters, got {len(text)}")
@@ -113,7 +113,7 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
     Raises
     ------
     FileFormatError
-        If the text is no JSON (naming line and column), or of another format or version.
+        If the text is not JSON (naming line and column), or of another format or version.
     """
     try:
         data = loads(text)

@@ -106,12 +106,12 @@ class Selection:
 
 
 class Shown(ABC):
-    """What is a table for programs, and a picture and a page for people: an estimate, or those of a record."""
+    """Base of results that are a table for programs and a picture for people: an estimate, or those of a record."""
 
     @property
     @abstractmethod
     def _shown(self) -> dict[int | str, Estimate]:
-        """What people see, by attribute."""
+        """Return what people see, by attribute."""
 
     @abstractmethod
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
@@ -174,14 +174,14 @@ class Estimate(Questions, Shown):
     raw : Estimate, optional
         The raw estimate behind a post-processed one, where there is an unbiased one.
     bounds : callable, optional
-        The mechanism's own interval, where its reports are no independent sum: (tail, target) -> (lower, upper), each
+        The mechanism's own interval, where its reports are not independent sum: (tail, target) -> (lower, upper), each
         float64[k], either bound failing with probability at most `tail`.
     scarce : bool
         With `bounds`: whether too few mistaken reports are expected for sums of independent answers to be normal.
     support : SupportCounts, optional
         The counts behind the frequencies, where their law is known: a sum of two binomials.
     joint : callable, optional
-        How the noise of the frequencies hangs together (`deniable.core.joint`), where that is known.
+        How the noise of the frequencies is correlated (`deniable.core.joint`), where that is known.
     samples : tuple of Sample
         The reports behind the frequencies, and what each of them adds to a weighted sum, where that is known.
     scores : float64[k], optional
@@ -329,7 +329,7 @@ class Estimate(Questions, Shown):
 
     @property
     def is_raw(self) -> bool:
-        """Whether the frequencies are the mechanism's own unbiased estimate."""
+        """Return whether the frequencies are the mechanism's own unbiased estimate."""
         return not self.processing
 
     @property
@@ -614,9 +614,9 @@ class Estimate(Questions, Shown):
         Raises
         ------
         InvalidParameterError
-            If the weights are no k finite numbers.
+            If the weights are not k finite numbers.
         UnknownCategoryError
-            If a label is no category, naming it.
+            If a label is not a category, naming it.
 
         Examples
         --------
@@ -710,7 +710,7 @@ class Estimate(Questions, Shown):
 
     @cached_property
     def _always_one(self) -> bool:
-        """Whether the estimated frequencies sum to one whatever is reported."""
+        """Return whether the estimated frequencies sum to one whatever is reported."""
         if self.joint is None or not self._is_whole:
             return False
         uniform = np.full(self.k, 1 / self.k)
@@ -767,7 +767,7 @@ class Estimate(Questions, Shown):
 
     @property
     def _refusal(self) -> str:
-        """Why a post-processed estimate has no interval."""
+        """Return why a post-processed estimate has no interval."""
         steps = ", ".join(self.processing)
         instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
         return f"no valid interval is known after {steps}{instead}"
@@ -874,7 +874,7 @@ def affine_estimate(
     sizes, k : (int, int) and int, optional
         Least and most values that one report supports, and how many values there are; see `SupportCounts`.
     joint, law : callable, optional
-        How the noise hangs together, see `Estimate`; what one report adds to a weighted sum, see `Sample`.
+        How the noise is correlated, see `Estimate`; what one report adds to a weighted sum, see `Sample`.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     support = SupportCounts(np.asarray(counts, dtype=np.int64), n, p, q, sizes, k)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Group = Literal["mechanisms", "commands", "plans", "dealing"]
 GROUPS: tuple[Group, ...] = get_args(Group)
-"""What can be added, each an entry point group ``deniable.GROUP``.
+"""Kinds of extensions, each an entry point group ``deniable.GROUP``.
 
 * ``mechanisms``: a class, under the name that specifications carry.
 * ``commands``: the module that defines a command and the first sentence of its help, under the command's name.

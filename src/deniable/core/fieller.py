@@ -9,7 +9,7 @@ import math
 
 
 def fieller(a: float, b: float, variances: tuple[float, float, float], z: float) -> tuple[float, float]:
-    """Return the interval of E a / E b, (-inf, inf) where it is no bounded interval.
+    """Return the interval of E a / E b, (-inf, inf) where it is not a bounded interval.
 
     Parameters
     ----------

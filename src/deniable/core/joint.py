@@ -1,4 +1,4 @@
-"""How the noise of one attribute's estimated frequencies hangs together: the variance of any weighted sum of them.
+"""Covariance of one attribute's estimated frequencies: the variance of any weighted sum of them.
 
 A joint noise is a function (weights, f) -> variance of one report's estimate of sum_v weights[v] 1[x = v], the mean
 over contributors whose frequencies are f, NaN where it is not determined; n reports have 1/n of it. `weights` and `f`
@@ -23,7 +23,7 @@ JointNoise: TypeAlias = Callable[[Floats, Floats], float]
 
 
 def exchangeable(p: float, q: float, own: float, other: float) -> JointNoise:
-    """Return the noise of supports of which every pair hangs together alike, in O(k).
+    """Return the noise of supports of which every pair is correlated alike, in O(k).
 
     Parameters
     ----------

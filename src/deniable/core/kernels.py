@@ -27,11 +27,11 @@ PLAIN = False
 
 
 _NUMBERS = SimpleNamespace(int64=int, uint64=int)
-"""What stands for numpy in an exact kernel that is interpreted. A name that is missing here is an error there."""
+"""Stand-in for numpy in an exact kernel that is interpreted. A name that is missing here is an error there."""
 
 
 class _PlainForms(dict[type, Callable[[Any], Any]]):
-    """How an argument of each type is handed to an exact kernel that is interpreted.
+    """Conversion of an argument of each type that is handed to an exact kernel that is interpreted.
 
     Elements of a memoryview are plain numbers, and one that does not fit where it is written raises ValueError.
     """

@@ -69,7 +69,7 @@ class ReportField:
 
 
 class ValidReports(NamedTuple):
-    """What is left of a batch without the reports that no client can have produced.
+    """Rest of a batch without the reports that no client can have produced.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Mechanism(ABC, Generic[Reports]):
     @property
     @abstractmethod
     def records(self) -> bool:
-        """Whether inputs are records int[n, d] and estimates are per attribute, also where d = 1."""
+        """Return whether inputs are records int[n, d] and estimates are per attribute, also where d = 1."""
 
     # ---------------------------------------------------------------- three steps
 
@@ -454,7 +454,7 @@ class Mechanism(ABC, Generic[Reports]):
     @property
     @abstractmethod
     def report_fields(self) -> tuple[ReportField, ...]:
-        """How a batch of reports is stored; several fields make a NamedTuple in this order."""
+        """Storage of a batch of reports; several fields make a NamedTuple in this order."""
 
     @property
     @abstractmethod

@@ -70,7 +70,7 @@ _SEPARATORS = str.maketrans("", "", "+- ")
 
 
 class Found(NamedTuple):
-    """What a name means.
+    """Meaning of a name.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class Cdf:
 
     @property
     def refusal(self) -> str:
-        """Why there are no intervals; "" where there are."""
+        """Return why there are no intervals; "" where there are."""
         return refusal_of(self.answers)
 
     def interval(

@@ -32,7 +32,7 @@ Commit: TypeAlias = AbstractContextManager[object]
 """Entered when an output is complete and left when it has its name; an OSError inside means that it has not got it."""
 
 _PATIENCE = 0.5
-"""Seconds to wait for who looks whether a file is left over, before it is said to be in use."""
+"""Seconds to wait for a process that looks whether a file is left over, before it is said to be in use."""
 
 
 @contextlib.contextmanager
@@ -85,7 +85,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # A file that stays is no lock; and what was done under it is done.
+        # A file that stays is not a lock; and what was done under it is done.
         with contextlib.suppress(OSError):
             _discard(path, descriptor)
         os.close(descriptor)

@@ -102,7 +102,7 @@ class QuestionBound(NamedTuple):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What `mechanism.privacy()` returns.
+    """Result of `mechanism.privacy()`.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class Guarantee:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to be told before reporting: that the bound is weak, where it is above `HIGH_EPSILON`."""
+        """Return what to be told before reporting: that the bound is weak, where it is above `HIGH_EPSILON`."""
         if self.epsilon <= HIGH_EPSILON:
             return ()
         if math.isinf(self.epsilon):
@@ -319,7 +319,7 @@ class Guarantee:
         PrivacyLimitError
             If the whole contributor's epsilon is larger.
         InvalidParameterError
-            If the maximum is no number in [1e-6, 32].
+            If the maximum is not a number in [1e-6, 32].
 
         Examples
         --------

@@ -33,7 +33,7 @@ Weights: TypeAlias = ArrayLike | Mapping[str, float]
 
 
 class Terms(NamedTuple):
-    """Two linear answers and how their errors hang together.
+    """Two linear answers and how their errors are correlated.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Terms(NamedTuple):
 
 
 class Questions(ABC):
-    """What analysts ask of the k frequencies of one attribute."""
+    """Questions about the k frequencies of one attribute."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class Questions(ABC):
     @property
     @abstractmethod
     def scores(self) -> Floats | None:
-        """What every category counts for in a mean, float64[k], NaN for nothing; None if categories have no scores."""
+        """Return each category's score in a mean, float64[k], NaN if it has none; None if no category has one."""
 
     @property
     @abstractmethod
@@ -96,9 +96,9 @@ class Questions(ABC):
         Raises
         ------
         InvalidParameterError
-            If the weights are no k finite numbers.
+            If the weights are not k finite numbers.
         UnknownCategoryError
-            If a label is no category, naming it.
+            If a label is not a category, naming it.
         """
 
     @abstractmethod
@@ -186,9 +186,9 @@ class Questions(ABC):
         Raises
         ------
         InvalidParameterError
-            If there are no scores, or they are no k numbers.
+            If there are no scores, or they are not k numbers.
         UnknownCategoryError
-            If a label is no category.
+            If a label is not a category.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system for contributors, a seed for simulations.
+"""Sources of random bits: the operating system for contributors, a seed for simulations.
 
 Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
 every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
@@ -94,7 +94,7 @@ if sys.platform != "win32":
 
 
 class _ProcessState:
-    """What one process draws from; its own lock too, because a fork may copy one that another thread holds."""
+    """Source that one process draws from; its own lock too, because a fork may copy one that another thread holds."""
 
     def __init__(self) -> None:
         self.process = _Process.current()
@@ -205,7 +205,7 @@ _SOURCES = SecureRandomness, SimulationRandomness
 
 
 def checked_randomness(rng: Source) -> Source:
-    """Return the source, or raise InvalidParameterError if it is none: None, a seed, a numpy generator, a class."""
+    """Return the source, or raise InvalidParameterError if it is not one: None, a seed, a numpy generator, a class."""
     if not isinstance(rng, _SOURCES) and (isinstance(rng, type) or not callable(getattr(rng, "fill", None))):
         raise InvalidParameterError(
             f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={rng!r}"
@@ -235,7 +235,7 @@ class WordStream:
     Raises
     ------
     InvalidParameterError
-        If rng is no source of random words.
+        If rng is not a source of random words.
 
     Examples
     --------
@@ -450,7 +450,7 @@ def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) 
 
 @kernel
 def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
-    """Write floor(word/width), or -1 where that is no number below `bound`; return how many are -1."""
+    """Write floor(word/width), or -1 where that is not a number below `bound`; return how many are -1."""
     reciprocal = 1.0 / float(width)
     rejected = np.int64(0)
     for i in range(words.shape[0]):

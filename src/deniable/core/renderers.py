@@ -1,4 +1,4 @@
-"""What draws estimates for people: a table, so that an estimate shows itself and knows no page.
+"""Renderers of estimates for people: a table, so that an estimate shows itself and knows no page.
 
 `deniable` itself, which is loaded before all packages in it, fills the table with what `report` has.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 RENDERERS: dict[str, Callable[[Any], Any]] = {}
-"""How to draw estimates by attribute: "figure" (matplotlib), "html" (a text)."""
+"""Renderers of estimates by attribute: "figure" (matplotlib), "html" (a text)."""
 
 
 def render(kind: str, estimates: Any) -> Any:

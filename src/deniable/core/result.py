@@ -44,7 +44,7 @@ class Result:
     """Name of the JSON document; empty for parts of one."""
 
     also: ClassVar[Mapping[str, str]] = {}
-    """What JSON has beside the fields: its name there, and the property, dotted, that computes it."""
+    """Keys of JSON beside the fields: the name there, and the property, dotted, that computes it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON data in full precision, None for numbers that do not exist."""

@@ -1,4 +1,4 @@
-"""What an estimate was made from, where the law of its counts is known; and what one crafted report does to it.
+"""Counts that an estimate was made from, where their law is known, and the influence of one crafted report.
 
 Of n independent reports C(v) support the value v: each with probability p if its contributor holds v, with q < p if
 not. Of m holders among n contributors it is therefore a sum of two independent binomials,
@@ -30,14 +30,14 @@ Counts = NDArray[np.int64]
 Probability = float | Fraction
 
 FEW = 25.0
-"""Expected mistakes below which a count is no normal variable: Poisson(25) puts all but .055 on its score interval."""
+"""Expected mistakes below which a count is not normal: Poisson(25) puts all but .055 on its score interval."""
 
 _CELLS = 1 << 20
 """Most numbers in one temporary array."""
 
 
 class Influence(NamedTuple):
-    """What one crafted report does to the estimated frequency of some targets together.
+    """Influence of one crafted report on the estimated frequency of some targets together.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Influence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SupportCounts:
-    """What an estimate was made from, where every report supports v on its own: the law of the counts is known.
+    """Counts that an estimate was made from, where every report supports v on its own: the law of the counts is known.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class SupportCounts:
 
     @property
     def one_each(self) -> bool:
-        """Whether every report supports exactly one value, with probabilities that are the same for all."""
+        """Return whether every report supports exactly one value, with probabilities that are the same for all."""
         return self.sizes == (1, 1) and self.p.ndim == self.q.ndim == 0
 
     def pooled(self, codes: NDArray[np.intp]) -> SupportCounts:

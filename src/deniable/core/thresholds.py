@@ -19,7 +19,7 @@ EPSILON_MIN = Fraction(1, 10**6)
 EPSILON_MAX = Fraction(32)
 
 EpsilonLike = float | Fraction | Decimal | str
-"""How a caller may write epsilon; a float means its shortest decimal, so ``0.1`` is exactly one tenth."""
+"""Types in which a caller may write epsilon; a float means its shortest decimal, so ``0.1`` is exactly one tenth."""
 
 
 class BudgetShare(Fraction):

@@ -61,7 +61,7 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     InvalidParameterError
         If the mechanism's state is another one than a histogram of its reports, or no file is named.
     FileFormatError
-        If a file is no report file, or DuckDB cannot read the files; what DuckDB says is not passed on, since it may
+        If a file is not a report file, or DuckDB cannot read the files; what DuckDB says is not passed on, since it may
         quote reports.
     MismatchError
         If a file or a row is of another collection.

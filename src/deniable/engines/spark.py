@@ -171,7 +171,7 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
 
 
 def _few(reports: DataFrame, collection: Collection) -> bool:
-    """Whether so few reports can differ that they are counted: codes, in columns of integers."""
+    """Return whether so few reports can differ that they are counted: codes, in columns of integers."""
     fields = collection.mechanism.report_fields
     kinds = {field.name: field.dataType.typeName() for field in reports.schema.fields}
     return all(field.width is None and kinds[field.name] in _INTEGERS for field in fields) and (
@@ -260,7 +260,7 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
 
 
 class Part(NamedTuple):
-    """What one attempt of a task wrote.
+    """Output of one attempt of a task.
 
     Parameters
     ----------

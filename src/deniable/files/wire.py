@@ -2,7 +2,7 @@
 
 A report is the fields of `mechanism.report_fields` in their order, little-endian, without padding between them or
 around them, so that all reports of a collection have equal length. A posted report has an id of 16 bytes, by which a
-retry is recognised; it is chosen by who sends it and says nothing of what is sent.
+retry is recognised; the sender chooses it and says nothing of what is sent.
 
 Bodies come in two forms, which say the same.
 
@@ -146,7 +146,7 @@ def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What one request carries: reports of one collection, each with its id.
+    """Body of one request: reports of one collection, each with its id.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     TooLargeError
         If it has more than `MAX_BODY` bytes or `MAX_REPORTS` reports.
     InvalidReportError
-        If it is no such body: no JSON, a key unknown or absent, an id or a report of another length.
+        If it is not such a body: no JSON, a key unknown or absent, an id or a report of another length.
     """
     _check_size(len(content))
     try:
@@ -258,7 +258,7 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
     Raises
     ------
     InvalidReportError
-        If one is no text, has another length, another character, or spare bits that are not zero: what is sent is said
+        If one is not text, has another length, another character, or spare bits that are not zero: what is sent is said
         in one way.
     """
     length = (4 * width + 2) // 3

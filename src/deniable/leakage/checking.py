@@ -1,4 +1,4 @@
-"""What calibrated budgets come to for an adversary with another prior than the one that they were calibrated on."""
+"""Totals of calibrated budgets for an adversary with another prior than the one that they were calibrated on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release says about every attribute of a data set, in one call, with how sure it is and relative to whom."""
+"""Leakage of a release about every attribute of a data set, in one call, with how sure it is and relative to whom."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OWN = "for an adversary whose prior is the data's own distribution"
 
 @dataclass(frozen=True, eq=False)
 class Prior(Result):
-    """What the adversary knows: how often every combination of answers occurs in these records.
+    """Records of the adversary: how often every combination of answers occurs in these records.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Prior(Result):
 
 @dataclass(frozen=True, eq=False)
 class Released(Result):
-    """What is released, and how.
+    """Release: what is released, and how.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Released(Result):
 
 @dataclass(frozen=True, eq=False)
 class Total(Result):
-    """What the whole release says about one attribute, nats.
+    """Leakage of the whole release about one attribute, nats.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Total(Result):
 
 @dataclass(frozen=True, eq=False)
 class LeakageSummary(Result):
-    """What a release leaks about a data set; what `summarize` and `summarize_collection` return.
+    """Leakage of a release about a data set; what `summarize` and `summarize_collection` return.
 
     Parameters
     ----------
@@ -272,12 +272,12 @@ class LeakageSummary(Result):
 
     @property
     def exact(self) -> bool:
-        """Whether every total is attained under the prior."""
+        """Return whether every total is attained under the prior."""
         return all(total.along_a_tree is None for total in self.all_totals)
 
     @property
     def remarks(self) -> list[str]:
-        """How sure the totals are, and what the figures beside them mean, one sentence each."""
+        """Return how sure the totals are, and what the figures beside them mean, one sentence each."""
         worst = self.release.worst_case
         if self.exact:
             by_whom = "Totals are exact for the worst of these mechanisms, and an upper bound for all."

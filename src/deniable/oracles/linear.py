@@ -21,7 +21,7 @@ MAX_COVARIANCES = 4096
 
 
 class LinearOracle(FrequencyOracle[Reports]):
-    """A frequency oracle that knows how the errors of two frequencies hang together.
+    """A frequency oracle that knows how the errors of two frequencies are correlated.
 
     Every linear question of an estimate (a total, a mean, a difference) takes its standard error from here.
 

@@ -38,7 +38,7 @@ class GradedSupport(ABC):
 
 
 class WeighedReports(ABC):
-    """What every possible report counts for when a mean of scores is asked."""
+    """Values of every possible report when a mean of scores is asked."""
 
     @abstractmethod
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
@@ -113,7 +113,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
         InvalidInputError
             If a code is out of range, naming its row.
         InvalidParameterError
-            If rng is no source of random words.
+            If rng is not a source of random words.
         """
         return self._randomize(checked_codes(inputs, self.k), checked_randomness(rng))
 
@@ -159,7 +159,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @property
     def weighing(self) -> WeighedReports:
-        """What reports count for where a mean is asked: this oracle's own account, or that of all listed reports."""
+        """Return the values of reports where a mean is asked: this oracle's own, or those of all listed reports."""
         return self if isinstance(self, WeighedReports) else _ListedReports(self)
 
     def guess_channel(self) -> NDArray[np.float64]:
@@ -247,7 +247,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
         Raises
         ------
         InvalidInputError
-            If the counts are no k integers >= 0.
+            If the counts are not k integers >= 0.
         """
         held = checked_counts(counts, self.k)
         return Aggregate(self, self._simulate(held, rng), int(held.sum()))

@@ -115,7 +115,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return (0, self.k) if law is None else law.sizes
 
     def _joint_noise(self, whole: bool) -> JointNoise | None:
-        """Return how the noise hangs together, None (or NaN) where nobody knows it."""
+        """Return how the noise is correlated, None (or NaN) where nobody knows it."""
         law = self.support_law
         if law is not None and law.exchangeable:
             return self._linear_variance
@@ -224,5 +224,5 @@ class CountingOracle(PureOracle[Reports]):
 
 
 def is_pure(mechanism: object) -> TypeIs[PureOracle[Any]]:
-    """Whether a mechanism has support probabilities."""
+    """Return whether a mechanism has support probabilities."""
     return isinstance(mechanism, PureOracle)

@@ -75,7 +75,7 @@ def subset_of(x: int, inside: bool, proposed: list[int], k: int) -> list[int]:
 
 @kernel
 def count_subsets(reports: Codes, k: int, counts: Counts) -> int:
-    """Add how often each value occurs in reports[n, omega]; return the first row that is no subset, or -1."""
+    """Add how often each value occurs in reports[n, omega]; return the first row that is not a subset, or -1."""
     for r in range(reports.shape[0]):
         previous = np.int64(-1)
         for i in range(reports.shape[1]):

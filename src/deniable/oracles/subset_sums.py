@@ -1,4 +1,4 @@
-"""How often each value occurs in many random subsets: the distribution of their sum, drawn without the subsets.
+"""Counts of each value in many random subsets: the distribution of their sum, drawn without the subsets.
 
 Subsets that have equally many elements in a range of values are exchangeable there. So a histogram of that number is
 all that needs to be known about the range. Ranges are halved again and again. Of the r elements that a uniform subset

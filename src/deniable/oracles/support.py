@@ -1,4 +1,4 @@
-"""How the values that one report supports hang together: what covariances, guesses and leakage need to know.
+"""Dependence of the values that one report supports: what covariances, guesses and leakage need to know.
 
 Every report leaves a set of values that it supports. `FixedSize`, `Independent` and `Hashed` are the laws of that set
 for the field's pure oracles. An oracle whose set has no such law says None; what follows from a law is then found by
@@ -71,7 +71,7 @@ class PairLaw(SupportLaw):
     @property
     @abstractmethod
     def ratio(self) -> float:
-        """How much likelier a report is for the holder of a value that it supports than for anybody else."""
+        """Return how much likelier a report is for the holder of a value that it supports than for anybody else."""
 
     @abstractmethod
     def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ TOGETHER = 16
 
 @dataclass(frozen=True)
 class ByteLaw:
-    """How sixteen bits and, where bytes share a cell, further words make a byte of eight independent bits.
+    """Table by which sixteen bits and, where bytes share a cell, further words make a byte of eight independent bits.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Stop(Result):
 
 @dataclass(frozen=True)
 class Exploration(Result):
-    """What a page shows at any budget and number of contributors; made by `explore`.
+    """Numbers of a page for any budget and number of contributors; made by `explore`.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Exploration(Result):
 
     @property
     def assumptions(self) -> str:
-        """What the numbers assume."""
+        """Assumptions of the numbers."""
         return (
             f"Intervals of {100 * self.confidence:g}%, and of the noise alone: they are about these contributors, not "
             "about a wider population. At most: for the answers that make an interval widest. Of shares a report's own "

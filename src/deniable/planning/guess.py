@@ -1,4 +1,4 @@
-"""What somebody expects contributors to answer: a rough file of answers, or of shares, for a rehearsal.
+"""Guess of what contributors answer: a rough file of answers, or of shares, for a rehearsal.
 
 A guess is private where it is made of somebody's answers. A rehearsal shows no row of it, but exact shares; and its
 simulated reports protect nobody, since their randomness has a known seed.
@@ -80,7 +80,7 @@ class Guess:
         Raises
         ------
         InvalidInputError
-            If a question is absent, a category is none, or the shares of a question are no shares.
+            If a question is absent, a category is none, or the shares of a question are not shares.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class Guess:
         Raises
         ------
         InvalidInputError
-            If an answer cannot be encoded, or shares are no shares; naming row or question.
+            If an answer cannot be encoded, or shares are not shares; naming row or question.
         FileFormatError
             If the file cannot be read.
         """

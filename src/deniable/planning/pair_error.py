@@ -1,4 +1,4 @@
-"""How far off a cell of the table of two questions may be."""
+"""Error of a cell of the table of two questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deniable.survey.schema import Schema
 
 @dataclass(frozen=True)
 class PairPlan(Result):
-    """What to expect of the table of two questions.
+    """Expected errors of the table of two questions.
 
     Parameters
     ----------

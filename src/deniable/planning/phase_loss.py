@@ -1,4 +1,4 @@
-"""What a second phase costs beside the default on the same people, before anybody reports in it.
+"""Loss of a second phase beside the default on the same people, before anybody reports in it.
 
 None of the mechanisms that learn their tables is known to beat sampling one attribute (docs/choosing.md), and where
 what was learned is nearly singular the loss is large. So it is computed for the collection at hand, from the unbiased

@@ -1,4 +1,4 @@
-"""How precise a mechanism will be, before anybody reports: from its variance, without simulation.
+"""Precision of a mechanism before anyone reports: from its variance, without simulation.
 
 Every variance in this library is a quadratic in the true frequency f: ``a + b f + c f (1 - f)``, with c > 0 only where
 contributors report a sampled attribute. Three values determine it, so its mean over a prior is exact.

@@ -83,7 +83,7 @@ class ShareVariance:
 
     @property
     def even(self) -> bool:
-        """Whether the variance is the same at every share."""
+        """Return whether the variance is the same at every share."""
         return min(map(self.at, (0.0, 0.5, 1.0))) >= self.worst[1] * (1 - TIE)
 
 
@@ -168,7 +168,7 @@ _MEANS = 33
 
 @dataclass(frozen=True, eq=False)
 class _Noise:
-    """What a mechanism adds to a linear question of one attribute."""
+    """Variance that a mechanism adds to a linear question of one attribute."""
 
     mechanism: Any
     attribute: int
@@ -214,7 +214,7 @@ def _largest(codes: NDArray[np.int64], alone: Floats, sampling: Floats, share: F
 
 
 _WITHOUT = ("two phases", "dealt", "open text")
-"""Shelves of mechanisms whose error is no plain variance, or not one for any number of contributors."""
+"""Shelves of mechanisms whose error is not a plain variance, or not one for any number of contributors."""
 
 
 @dataclass(frozen=True)
@@ -239,11 +239,11 @@ class Question(ABC):
     source: int
 
     ask: ClassVar[str]
-    """What is asked: "shares" or "mean"."""
+    """Statistic that is asked for: "shares" or "mean"."""
 
     @property
     def label(self) -> str:
-        """What people read: its title, or its name."""
+        """Name for people: its title, or its name."""
         return self.attribute.title or self.attribute.name
 
     @property
@@ -260,7 +260,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def unit(self) -> str:
-        """What an error is counted in."""
+        """Return what an error is counted in."""
 
     @property
     @abstractmethod
@@ -270,7 +270,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def shares(self) -> tuple[float, ...]:
-        """Of shares, the variance at 0, 1/2 and 1, in squared fractions, times the number of contributors; else ()."""
+        """Variances of shares at 0, 1/2 and 1, in squared fractions, times the number of contributors; else ()."""
 
     @property
     @abstractmethod
@@ -335,7 +335,7 @@ class MeanQuestion(Question):
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """What every code counts; NaN for those that count nowhere."""
+        """Return what every code counts; NaN for those that count nowhere."""
         found = self.attribute.code_scores
         assert found is not None, "who asks for a mean has scores"
         return found

@@ -33,7 +33,7 @@ from deniable.survey.collection import Collection
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
-"""Of what a rehearsal says about its own rates."""
+"""Confidence of a rehearsal's intervals for its own rates."""
 
 _ROUNDING = 1e-12
 
@@ -46,7 +46,7 @@ OF_ANSWERS = (
 
 @dataclass(frozen=True)
 class Rate(Result):
-    """How often something happened, and how surely the runs say so.
+    """Rate of an event among the runs, with its interval.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Rate(Result):
 
 @dataclass(frozen=True)
 class RehearsedQuestion(Result):
-    """How often the report misled about one question.
+    """Rate at which the report misled about one question.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ class RehearsedQuestion(Result):
 
     @property
     def label(self) -> str:
-        """What people read."""
+        """Title for people."""
         return self.title or self.name
 
 
 @dataclass(frozen=True)
 class RehearsedDifference(Result):
-    """How often the report misled about which of two shares is larger.
+    """Rate at which the report misled about which of two shares is larger.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class RehearsedDifference(Result):
 
 @dataclass(frozen=True)
 class Rehearsal(Result):
-    """What many invented runs of a survey showed; made by `rehearse`.
+    """Results of many invented runs of a survey; made by `rehearse`.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _simulator(
 
 
 class _Seen:
-    """What the runs show of one question, run by run."""
+    """Results of one question, run by run."""
 
     def __init__(self, column: Attribute, truth: Floats, confidence: float) -> None:
         self.column, self.truth, self.confidence = column, truth, confidence
@@ -403,7 +403,7 @@ class _Seen:
 
 
 class _Compared:
-    """What the runs show of one declared difference."""
+    """Results of one declared difference."""
 
     def __init__(self, seen: _Seen, difference: Difference, first: int, second: int) -> None:
         self.seen, self.difference = seen, difference

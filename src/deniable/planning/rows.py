@@ -1,4 +1,4 @@
-"""What a plan says: one row per mechanism, the assumptions, and the recommended row."""
+"""Plan: one row per mechanism, the assumptions, and the recommended row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ differ a thousandfold in size."""
 
 @dataclass(frozen=True)
 class PlanRow(Result):
-    """What to expect of one mechanism; numbers are None where it cannot be built.
+    """Expected errors of one mechanism; numbers are None where it cannot be built.
 
     Parameters
     ----------
@@ -173,12 +173,12 @@ class Plan(Result):
 
     @property
     def feasible(self) -> bool:
-        """Whether any mechanism is feasible."""
+        """Return whether any mechanism is feasible."""
         return self.recommended is not None
 
     @property
     def assumptions(self) -> str:
-        """What the numbers assume, in one line."""
+        """Assumptions of the numbers, in one line."""
         rare = "f -> 0" if self.frequency == 0 else f"f = {self.frequency:g}"
         worst = "" if len(self.sizes) == 1 else ", worst attribute"
         target = "" if self.target_error is None else f" Target: half-width <= {self.target_error:g} at {rare}."

@@ -1,4 +1,4 @@
-"""What to decide before a questionnaire is sent out: how precise every question's answer will be, at which price.
+"""Plan of a survey before its questionnaire is sent out: how precise every question's answer will be, at which price.
 
 Errors are worst cases over all answers, and noise only: they are about these contributors. The mechanism is the one
 that `deniable.collection` takes when nobody names one.
@@ -34,7 +34,7 @@ EPSILONS = ("0.5", "1", "2", "4")
 
 @dataclass(frozen=True)
 class QuestionPlan(Result):
-    """What to expect of one question at one epsilon.
+    """Expected error of one question at one epsilon.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class QuestionPlan(Result):
 
     @property
     def label(self) -> str:
-        """What people read."""
+        """Title for people."""
         return self.title or self.name
 
 
@@ -160,7 +160,7 @@ class Setting(Result):
 
 @dataclass(frozen=True)
 class SurveyPlan(Result):
-    """What to decide about a questionnaire; made by `plan_survey`.
+    """Plan of a questionnaire; made by `plan_survey`.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class SurveyPlan(Result):
 
     @property
     def assumptions(self) -> str:
-        """What the numbers assume."""
+        """Assumptions of the numbers."""
         return (
             f"Half-widths of {100 * self.confidence:g}% intervals with {self.contributors:,} contributors, for the "
             "answers that make them largest, and of the noise alone: they are about these contributors, not about a "
@@ -203,7 +203,7 @@ class SurveyPlan(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why the survey cannot work, for every epsilon at which it cannot."""
+        """Return why the survey cannot work, for every epsilon at which it cannot."""
         return tuple(setting.warning for setting in self.settings if setting.warning)
 
 
@@ -356,7 +356,7 @@ def _rows(
 
 
 class Compared(NamedTuple):
-    """What a mechanism makes of a schema's questions; nothing, and the reason, where it cannot."""
+    """Errors of a schema's questions under a mechanism; none, and the reason, where it cannot ask them."""
 
     name: str
     questions: tuple[Question, ...]

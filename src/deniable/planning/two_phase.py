@@ -1,4 +1,4 @@
-"""What Corr-RR will cost in both of its phases: variance, and a bias that more contributors do not remove."""
+"""Cost of Corr-RR in both of its phases: variance, and a bias that more contributors do not remove."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class CorrRRPlan(NamedTuple):
-    """What to expect of Corr-RR's two phases, combined by their counts.
+    """Expected errors of Corr-RR's two phases, combined by their counts.
 
     Parameters
     ----------

@@ -57,12 +57,12 @@ class DecodedTable:
 
     @property
     def independent(self) -> bool:
-        """Whether the table is essentially that of independent attributes, for want of reports or of dependence."""
+        """Return whether the table is nearly that of independent attributes, for want of reports or dependence."""
         return bool(self.dependence < NEARLY_INDEPENDENT)
 
 
 class Decoded(NamedTuple):
-    """What the decoder makes of a collection.
+    """Tables that the decoder makes of a collection.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def iterative_bayes(
     _check_stopping(max_iterations, tolerance)
     if is_oracle(mechanism) and mechanism.state_is_histogram:
         return _histogram(mechanism, mechanism.estimate(aggregate), aggregate.counts, max_iterations, tolerance)
-    # The state of pairs is no histogram of single attributes, whatever those go through where they are drawn alone.
+    # The state of pairs is not a histogram of single attributes, whatever those go through where they are drawn alone.
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(

@@ -42,7 +42,7 @@ SUFFICIENT = 1e-4
 """Share of the promised rise that a step must bring."""
 
 LOST = 1e-3
-"""Where reports tell less of a slope of log f than this share of what they tell at uniform answers, it has run away."""
+"""Least share of the information at uniform answers; where reports have less about a slope of log f, it ran away."""
 
 
 class _Fit(NamedTuple):

@@ -23,10 +23,10 @@ POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "hierarchical": hierarchical,
     }
 )
-"""What needs the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
+"""Steps that need the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
 
 DECODERS: Mapping[str, Callable[[Any, Aggregate], Any]] = MappingProxyType({"em": iterative_bayes, "smooth": smooth})
-"""What needs the reports' likelihood: (mechanism, aggregate) -> Estimate or RecordEstimate."""
+"""Steps that need the reports' likelihood: (mechanism, aggregate) -> Estimate or RecordEstimate."""
 
 POSTPROCESS_NAMES = (*POSTPROCESSORS, *DECODERS)
 """Every name that `postprocess` knows."""

@@ -190,7 +190,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
 
     @property
     def _possible(self) -> Any:
-        """Index of the combinations of reports that can be sent: at most one of them, the sampled one, is no fake."""
+        """Index of the combinations of reports that can be sent: at most one of them, the sampled one, is true."""
         if not any(fake.shows for fake in self.fakes_of):
             return slice(None)
         never = [np.array([chance == 0 for chance in fake.law], dtype=np.int64) for fake in self.fakes_of]

@@ -1,4 +1,4 @@
-"""What RS+FD and RS+RFD report of the attributes that were not sampled, and what that does to probabilities.
+"""Fake reports of RS+FD and RS+RFD for the attributes that were not sampled, and what that does to probabilities.
 
 ``"uniform"`` (over GRR): a uniform code. ``"zero"`` (over OUE): the all-zero vector with every bit randomised.
 ``"random"`` (over OUE): a uniform value through the oracle. A uniform value through GRR is a uniform code. From a prior
@@ -80,11 +80,11 @@ class Fake(ABC):
     least: Fraction
 
     of_values: ClassVar[bool] = True
-    """Whether a fake is what some value would be reported as."""
+    """True if a fake is what some value would be reported as."""
 
     @property
     def shows(self) -> bool:
-        """Whether some reports are never fakes."""
+        """Return whether some reports are never fakes."""
         return isinstance(self.support, tuple) and 0 in self.support
 
     def mixed(self, true: Fraction, d: int) -> Any:

@@ -148,7 +148,7 @@ class OwnTable(JointTable):
     @property
     @abstractmethod
     def report_law(self) -> ReportLaw:
-        """What one report adds to a weighted sum of the K cells; every cell has the same law."""
+        """Return what one report adds to a weighted sum of the K cells; every cell has the same law."""
 
     def summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
         """Return the sum that a weighted sum of the cells is; weights float64[k_i, k_j], classes as `bounded_sum`."""

@@ -87,7 +87,7 @@ def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Layout(ABC):
-    """How the reports of all attributes lie in one row.
+    """Layout of the reports of all attributes in one row.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Layout(ABC):
     @property
     @abstractmethod
     def field(self) -> ReportField:
-        """How a batch is stored."""
+        """Storage of a batch."""
 
     @property
     @abstractmethod

@@ -94,7 +94,7 @@ def set_bits(rows: Bytes) -> Bytes:
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """Where the report of the one sampled attribute lies.
+    """Place of the report of the one sampled attribute.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Column(ABC):
     @property
     @abstractmethod
     def field(self) -> ReportField:
-        """How the column is stored."""
+        """Storage of the column."""
 
     @abstractmethod
     def rows(self, attribute: int, reports: Any) -> NDArray[Any]:
@@ -257,7 +257,7 @@ class ByteColumn(Column):
 
     @cached_property
     def _whole(self) -> tuple[np.dtype[Any] | None, ...]:
-        """What every oracle's reports are stored as, if that is one field as wide as the column; else None."""
+        """Return what every oracle's reports are stored as, if that is one field as wide as the column; else None."""
         fields = [one.report_fields[0] for one in self.oracles]
         return tuple(
             np.dtype(field.dtype).newbyteorder("<") if field_bytes(field) == self._width else None for field in fields
@@ -289,7 +289,7 @@ class ByteColumn(Column):
 
     @cached_property
     def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many counters every oracle has, and which of all of them no report is counted in."""
+        """Return how many counters every oracle has, and which of all of them no report is counted in."""
         sizes = [oracle.state_size for oracle in self.oracles]
         pairs = zip(stretches(sizes), self.oracles, strict=True)
         never = [np.arange(place.start, place.stop)[oracle.uncounted] for place, oracle in pairs]

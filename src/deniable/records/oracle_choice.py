@@ -18,7 +18,7 @@ from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE
 
 Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch | SquareWave
-"""What a sampled attribute may be reported through."""
+"""Oracles for a sampled attribute."""
 
 OFFERED = (GRR, OUE, SubsetSelection, CountMeanSketch, SquareWave)
 """The same, as classes."""

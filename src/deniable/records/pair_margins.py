@@ -1,4 +1,4 @@
-"""What all reports of `PairSample` together say of each attribute: its margins, averaged with public weights.
+"""Margins of each attribute from all reports of `PairSample` together, averaged with public weights.
 
 Attribute j is in d-1 tables, and may be reported alone. Each of these parts gives unbiased frequencies of it. They are
 averaged with weights proportional to N_g over the variance that one report of part g has at the uniform distribution,
@@ -42,7 +42,7 @@ class Margins:
 
     @cached_property
     def _weighted(self) -> list[tuple[dict[tuple[int, ...], float], float]]:
-        """Of each attribute, the weights of the parts that have reports of it, and what they were divided by."""
+        """Weights for each attribute: those of the parts that have reports of it, and what they were divided by."""
         found = []
         for j in range(len(self.sizes)):
             own = [one for one in self.reported if one.n and j in one.part.attributes]
@@ -53,7 +53,7 @@ class Margins:
 
     @cached_property
     def about(self) -> dict[tuple[int, ...], Reported]:
-        """What was reported of each part."""
+        """Return what was reported of each part."""
         return {one.part.attributes: one for one in self.reported}
 
     def weights(self, attribute: int) -> dict[tuple[int, ...], float]:
@@ -77,7 +77,7 @@ class Margins:
 
     @cached_property
     def covariances(self) -> list[dict[tuple[int, ...], Floats]]:
-        """Of each attribute, what each part adds to the covariance of its frequencies, noise and sampling."""
+        """Covariance that each part adds to the frequencies of each attribute, noise and sampling."""
         return [
             {which: weight**2 * self.about[which].margin_covariance(j) for which, weight in self.weights(j).items()}
             for j in range(len(self.sizes))

@@ -1,4 +1,4 @@
-"""What one choice of `PairSample` says: the reports of one pair of attributes, or of one attribute, and their law.
+"""Reports for one choice of `PairSample`: those of one pair of attributes, or of one attribute, and their law.
 
 A pair (i, j) is one attribute of K = k_i k_j codes x_i k_j + x_j that goes through subset selection. The law of such a
 report is known exactly (`FixedSize`), and so are the covariances of everything linear in its table: with
@@ -32,7 +32,7 @@ from deniable.oracles.subset import SubsetSelection
 
 
 class Margin(NamedTuple):
-    """What one part's reports say of one attribute.
+    """Reports of one part about one attribute.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Margin(NamedTuple):
     absent, present : float64[k]
         Noise variance of one report's estimate if its contributor does not, or does, hold the value.
     joint : callable or None
-        How the noise of one report hangs together, where that is known.
+        How the noise of one report is correlated, where that is known.
     law : callable or None
         What one report adds to a weighted sum, where that is known.
     """
@@ -270,7 +270,7 @@ def _lumped_report(law: ReportLaw, cells: int, weights: Floats) -> Added:
 
 @dataclass(frozen=True, eq=False)
 class Reported:
-    """What was reported of one part, or is expected to be.
+    """Reports about one part, or those that are expected.
 
     Parameters
     ----------

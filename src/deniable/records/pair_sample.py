@@ -55,7 +55,7 @@ MAX_ATTRIBUTES = 256
 """Most attributes: 32,640 pairs."""
 
 SINGLES = (SubsetSelection, SquareWave)
-"""What an attribute may be reported through where it is drawn alone."""
+"""Oracles for an attribute that is drawn alone."""
 
 CHOSEN_ROWS = 1 << 16
 """Contributors who are grouped by choice at a time."""
@@ -167,7 +167,7 @@ class PairSample(
     stated = ("oracles", "omegas")
     card = Card(
         group="records",
-        when="how two answers go together: tables of every pair of attributes",
+        when="how two answers are related: tables of every pair of attributes",
         planned=False,
         instead="PairSample is for tables of pairs, and what it says of single frequencies is its by-product: compare "
         "SMP[ADP]",
@@ -216,7 +216,7 @@ class PairSample(
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """What each choice is about and goes through, in the order of their codes."""
+        """Return what each choice is about and goes through, in the order of their codes."""
         pairs: list[Part] = []
         made: dict[tuple[int, int], SubsetSelection] = {}
         for (i, j), omega in zip(attribute_pairs(len(self.sizes)), self.omegas, strict=True):
@@ -236,7 +236,7 @@ class PairSample(
 
     @cached_property
     def choice_probabilities(self) -> tuple[Fraction, ...]:
-        """How probable each choice is, exactly."""
+        """Return how probable each choice is, exactly."""
         d, beta = len(self.sizes), Fraction(self._single_words, SCALE)
         pairs = d * (d - 1) // 2
         alone = (beta / d,) * d if self._single_words else ()
@@ -559,7 +559,7 @@ class PairSample(
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """Where the codes of every choice start, if those of all choices stand one after the other."""
+        """Return where the codes of every choice start, if those of all choices stand one after the other."""
         return starts_of([prod(part.sizes) for part in self.parts])
 
     @property

@@ -86,12 +86,12 @@ class RecordMechanism(Mechanism[Reports]):
     @property
     @abstractmethod
     def oracles(self) -> tuple[FrequencyOracle[Any], ...]:
-        """What the answer to each attribute goes through, with the budget that it spends."""
+        """Return what the answer to each attribute goes through, with the budget that it spends."""
 
     @property
     @abstractmethod
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of the guarantee must know."""
+        """Return what a reader of the guarantee must know."""
 
     # ---------------------------------------------------------------- contributor
 
@@ -115,7 +115,7 @@ class RecordMechanism(Mechanism[Reports]):
         InvalidInputError
             If a code is out of range, naming its row and attribute.
         InvalidParameterError
-            If rng is no source of random words.
+            If rng is not a source of random words.
         """
         return self._randomize(checked_records(inputs, self.sizes), checked_randomness(rng))
 
@@ -214,7 +214,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
     @property
     @abstractmethod
     def turns(self) -> int:
-        """Of how many contributors one reports any one attribute: 1, or d where each reports only one."""
+        """Number of contributors of whom one reports any one attribute: 1, or d where each reports only one."""
 
     def variance(self, f: float, n: int, attribute: int) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
@@ -274,7 +274,7 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """Where each attribute lies in a row."""
+        """Return where each attribute lies in a row."""
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -178,7 +178,7 @@ class SampledTables(JointTables):
 
     @property
     def numbers(self) -> dict[tuple[int, ...], float]:
-        """How many reports each choice has: (i, j) of a pair, (j,) of an attribute alone."""
+        """Return how many reports each choice has: (i, j) of a pair, (j,) of an attribute alone."""
         return {one.part.attributes: one.n for one in self.margins.reported}
 
     def _own(self, i: int, j: int) -> SampledTable:

@@ -1,4 +1,4 @@
-"""What people read: one `Page` per result, drawn as text, as self-contained HTML or as a picture."""
+"""Pages for people: one `Page` per result, drawn as text, as self-contained HTML or as a picture."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What people are told before they take part: a text with blanks, of which a collection fills what it knows.
+"""Consent text for people who may take part, with blanks, of which a collection fills what it knows.
 
 The numbers come from the collection's derived guarantee. What only the organiser knows stays a blank in brackets until
 it is given. It is a draft to be read by whoever is responsible, and no legal advice.
@@ -17,7 +17,7 @@ ABOUT = {
     "one": "It is about one of the questions alone, which your device draws. ",
     "pairs": "It is about one or two of the questions alone, which your device draws. ",
 }
-"""What a report says, where it is not about every question; by `RecordMechanism.reveals`."""
+"""Sentences about a report that is not about every question; by `RecordMechanism.reveals`."""
 
 
 def consent_text(

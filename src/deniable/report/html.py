@@ -228,7 +228,7 @@ RENDERERS: dict[type[Part], Callable[[Any, _Axis], str]] = {
     IntervalChart: _chart,
     HeatMap: _map,
 }
-"""What writes each kind of part, on the axis of its section."""
+"""Writers of each kind of part, on the axis of its section."""
 
 
 def _chart_view(chart: IntervalChart, axis: _Axis) -> _ChartView:

@@ -1,4 +1,4 @@
-"""What an estimate shows of itself in a notebook: a page without a guarantee, which only a mechanism knows."""
+"""Display of an estimate in a notebook: a page without a guarantee, which only a mechanism knows."""
 
 from __future__ import annotations
 

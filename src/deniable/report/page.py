@@ -94,7 +94,7 @@ class Table(Part):
 @final
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """What is drawn in every row at the values of one series; not finite values are not drawn.
+    """Series of values that is drawn in every row; not finite values are not drawn.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class IntervalChart(Part):
     rank : float64[rows] or None
         Renderers that list fewer rows keep those of the largest rank.
     hidden : int
-        Rows that were left out beforehand.
+        Rows that were left out in advance.
     rest : str
         What left-out rows are, in words.
     cut : str
@@ -260,7 +260,7 @@ class Section:
 @final
 @dataclass(frozen=True)
 class Card:
-    """What is said before any number: a headline and a few lines about it.
+    """Opening of a page before any number: a headline and a few lines about it.
 
     A promise comes first, before a title in which a stranger may have put another one; a warning stands out.
     """

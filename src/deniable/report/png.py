@@ -208,7 +208,7 @@ def _drawing(page: Page) -> Iterator[str]:
 @final
 @dataclass(frozen=True)
 class Drawing:
-    """What a picture needs to know about one part.
+    """Drawing of one part of a picture.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ RENDERERS: dict[type[Part], Callable[[Any, float], Drawing]] = {
     IntervalChart: _chart,
     HeatMap: _heat_map,
 }
-"""What draws each kind of part, in a column of so many inches."""
+"""Painters of each kind of part, in a column of a width in inches."""
 
 
 # ---------------------------------------------------------------- pictures

@@ -1,4 +1,4 @@
-"""What to decide about a questionnaire, as a page."""
+"""Plan of a questionnaire as a page."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _SMALLEST_LABEL = 8
 
 
 class Hints(NamedTuple):
-    """How to see what a terminal has no room for, in the language of whoever prints; nothing is said by default.
+    """Hints how to see what a terminal has no room for, in the words of the caller; none by default.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def print_lines(console: Console, lines: Sequence[str]) -> None:
 
 
 class _Room(NamedTuple):
-    """What renderers know about the page: the width that labels share, the most rows of a chart, and the hints."""
+    """Context for renderers: the width that labels share, the most rows of a chart, and the hints."""
 
     label_width: int
     most: int
@@ -155,7 +155,7 @@ RENDERERS: dict[type[Part], Callable[[Console, Any, _Room], None]] = {
     IntervalChart: _print_chart,
     HeatMap: _print_map,
 }
-"""What prints each kind of part."""
+"""Printers of each kind of part."""
 
 
 def chart_lines(
@@ -214,7 +214,7 @@ def _groups(widths: Sequence[int], width: int) -> Iterator[list[int]]:
 def map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the matrix as lines; none if it is too wide.
 
-    Columns are named, or numbered like the rows where names do not fit; what is no row is then named below.
+    Columns are named, or numbered like the rows where names do not fit; what is not a row is then named below.
     """
     numbers = [["-" if math.isnan(one) else chart.number(one) for one in column] for column in chart.values.T.tolist()]
     digits = max(len(cell) for column in numbers for cell in column)

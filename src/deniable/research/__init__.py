@@ -1,4 +1,4 @@
-"""What is here to study, to compare and to reproduce papers; nothing outside imports it.
+"""Code that is here to study, to compare and to reproduce papers; nothing outside imports it.
 
 Its mechanisms have names, cards and ids like all others, and its commands, plan rows and files come in by the entry
 points that other packages use.

@@ -1,4 +1,4 @@
-"""What the command line does to accounts and their tokens, and how it reads the audit.
+"""Accounts, their tokens and the audit, for the command line.
 
 Every function takes the surveys of a collector and the values of a request, and returns JSON data. A secret is in the
 result of the request that makes a token, and nowhere else.
@@ -18,7 +18,7 @@ from deniable.service.surveys import Surveys
 Values = dict[str, Any]
 
 UNKNOWN_NAME = "unknown name"
-"""Who is named in the audit when somebody tried to log in with a name that no account has: it may be a password."""
+"""Name in the audit for a log-in with a name that no account has, which may be a password."""
 
 PROGRAMS = ("sender", "monitor")
 """Roles of programs, which have tokens and no password."""

@@ -43,7 +43,7 @@ _ACTS = ("open", "pause", "close", "delete")
 
 
 class Act(Document):
-    """What an owner says with an act: whether a close ends the grace as well, and the name of what is deleted."""
+    """Body of an owner's act: whether a close ends the grace as well, and the name of what is deleted."""
 
     now: bool = False
     name: str = ""
@@ -96,7 +96,7 @@ def admin_app(
 
 
 class _AdminEndpoints:
-    """What analysts and owners ask for."""
+    """Endpoints for analysts and owners."""
 
     def __init__(self, collector: Collector, people: AccountEndpoints, public_url: str) -> None:
         self._collector, self._people, self._public_url = collector, people, public_url

@@ -15,10 +15,10 @@ from deniable.service.stores.store import CollectionRow, Store
 from deniable.service.surveys import Clock, Survey
 
 OffPlan = Literal["more", "faster"]
-"""Why arrivals are off the plan: more reports than planned, or so many at once that minutes would fill the plan."""
+"""Reasons why arrivals are off the plan: more reports than planned, or enough at once to fill it in minutes."""
 
 MARGIN = 1.1
-"""A plan is a round number: a tenth more is no news."""
+"""A plan is a round number: a tenth more is not news."""
 
 DEVIATIONS = 3
 """Standard deviations of a Poisson number that chance may add."""

@@ -54,7 +54,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str) -> bool:
-    """Whether a password is the one that was stored."""
+    """Return whether a password is the one that was stored."""
     salt, known = (bytes.fromhex(part) for part in stored.split("$")[-2:])
     return hmac.compare_digest(_scrypt(password, salt), known)
 
@@ -90,7 +90,7 @@ class Analyst:
     surveys: frozenset[str] | None = None
 
     def may(self, slug: str) -> bool:
-        """Whether the account has any rights for a survey.
+        """Return whether the account has any rights for a survey.
 
         Examples
         --------
@@ -101,22 +101,22 @@ class Analyst:
 
     @property
     def reads(self) -> bool:
-        """Whether the account may read results."""
+        """Return whether the account may read results."""
         return self.role in ("owner", "analyst")
 
     @property
     def changes(self) -> bool:
-        """Whether the account may change surveys and read the audit."""
+        """Return whether the account may change surveys and read the audit."""
         return self.role == "owner"
 
     @property
     def sends(self) -> bool:
-        """Whether the account may send batches of reports."""
+        """Return whether the account may send batches of reports."""
         return self.role in ("owner", "sender")
 
     @property
     def watches(self) -> bool:
-        """Whether the account may read the metrics, which are about all surveys."""
+        """Return whether the account may read the metrics, which are about all surveys."""
         return self.role in ("owner", "monitor") and self.surveys is None
 
 

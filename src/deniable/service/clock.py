@@ -2,7 +2,7 @@
 
 A survey closes by the clock, and a clock that was wrong for two seconds must not close it for ever. The wall clock is
 compared with one that only counts, also while the machine sleeps. Where their difference changes by more than an hour,
-the collector goes on counting. After `PATIENCE` seconds it follows the wall clock, for that is what everybody else has;
+the collector continues counting. After `PATIENCE` seconds it follows the wall clock, because everybody else has that;
 but what nobody could undo waits for a person from then on.
 """
 
@@ -98,7 +98,7 @@ class JudgedClock:
             return self._zero + timedelta(seconds=elapsed)
 
     def steady(self) -> bool:
-        """Whether the clock has been right for long enough to do by it what nobody can undo."""
+        """Return whether the clock has been right for long enough to do by it what nobody can undo."""
         self()
         with self._lock:
             return self._jumped is None and not self._followed and self._elapsed() - self._began >= self._patience

@@ -35,7 +35,7 @@ READY_TIMEOUT = 1.5
 """Seconds after which a database that has not answered is said not to be ready."""
 
 _LEAST_QUEUE = 100
-"""Of fewer reports that wait for a commit nobody is told: who looks all the time would count people."""
+"""Reports below which nobody is told how many wait for a commit: anyone who looks all the time would count people."""
 
 _STOP_SECONDS = 1.0
 
@@ -123,11 +123,11 @@ class Collector:
         self.outages.look(ending=True)
 
     def held(self, collection: str) -> SurveySnapshot | None:
-        """Return a collection, None if there is none of this id."""
+        """Return a collection, None if there is not one of this id."""
         return self._held.get(collection)
 
     def of_slug(self, slug: str) -> SurveySnapshot | None:
-        """Return the last collection of a survey, None if there is none of this name."""
+        """Return the last collection of a survey, None if there is not one of this name."""
         found = [held for held in self._held.values() if held.row.slug == slug]
         return max(found, key=lambda held: held.row.position, default=None)
 
@@ -219,7 +219,7 @@ class Collector:
         self.surveys.tick(surveys, final=self._steady())
 
     def _attempt(self, act: Callable[[], object]) -> bool:
-        """Do something now or, if it fails, the next time; whether it was done. The watch goes on in any case."""
+        """Do something now or, if it fails, the next time; whether it was done. The watch continues in any case."""
         try:
             act()
         except StoreError as error:

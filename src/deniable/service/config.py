@@ -1,4 +1,4 @@
-"""How a collector runs: from a TOML file, the environment (`DENIABLE_*`) and the command line, the last one wins."""
+"""Configuration of a collector: TOML file, environment (`DENIABLE_*`) and command line; the last one wins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LimitsShape(AllowanceShape):
         Raises
         ------
         InvalidParameterError
-            If a name is no network.
+            If a name is not a network.
         """
         named = networks(self.networks, "limits.networks")
         shapes = zip(named, self.networks.values(), strict=True)
@@ -50,13 +50,13 @@ class LimitsShape(AllowanceShape):
 
 
 class ResultsShape(Document):
-    """What analysts see while a survey is open: ``[results]``."""
+    """Releases that analysts see while a survey is open: ``[results]``."""
 
     while_open: Literal["day"] | Annotated[int, Field(ge=1)] = WHOLE_DAY
 
 
 class Configuration(Document):
-    """How a collector runs.
+    """Configuration of a collector.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_configuration(
     Raises
     ------
     FileFormatError
-        If the file is no TOML, or has another key.
+        If the file is not TOML, or has another key.
     InvalidParameterError
         If a value is out of bounds.
     """

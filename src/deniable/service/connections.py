@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is under way; a head that is still to end is none, or one byte would hold a place."""
+        """Return whether no request is under way; an unfinished head does not count, or one byte would hold a place."""
         cycle = self._inner.cycle
         return cycle is None or bool(cycle.response_complete)
 
@@ -211,7 +211,7 @@ class Joined(asyncio.Transport):
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Whether it is closed, or will be."""
+        """Return whether it is closed, or will be."""
         return self._transport.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:

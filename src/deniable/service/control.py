@@ -1,4 +1,4 @@
-"""What the command line does to surveys: on the database itself, or through the collector that serves it.
+"""Surveys for the command line: on the database itself, or through the collector that serves it.
 
 The collector listens on a Unix socket beside its SQLite database, for its owner only. A request is one line of JSON,
 ``{"command": ..., ...}``; so is the answer, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes several

@@ -324,7 +324,7 @@ def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], report
     if several:
         notes.append("People could choose several answers, so shares do not add up to 100%.")
     if not any(bar.ranged for bar in drawn_bars):
-        # A point without its range is no result.
+        # A point without its range is not a result.
         drawn_bars = ()
         notes.append(RANGE_LATER)
     notes += [bar.note for bar in drawn_bars if bar.note]

@@ -47,7 +47,7 @@ PIECE = 256
 """Reports of a batch that are written at a time: single reports wait for one piece, not for the whole batch."""
 
 MOST_IMPOSSIBLE = 512
-"""Of a request, or a piece of a batch, with more impossible reports, none is taken."""
+"""Most impossible reports of a request, or a piece of a batch, of which any is taken."""
 
 _LATELY = 8
 """Commits after one with single reports in which batches stay small: whoever was answered may come again."""
@@ -65,7 +65,7 @@ _PAUSE, _PAUSES = 0.001, 8
 
 
 class Outcome(NamedTuple):
-    """What became of the reports of one request."""
+    """Outcome of the reports of one request."""
 
     counted: int
     already: int

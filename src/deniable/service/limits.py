@@ -1,4 +1,4 @@
-"""How many reports one network may send: counted in memory, by a keyed digest of the address whose key lives an hour.
+"""Limits on the reports of one network: counted in memory, by a keyed digest of the address whose key lives an hour.
 
 The address itself is kept nowhere. It is that of the connection or, where that is a proxy that is trusted by name, the
 right-most of the forwarded ones that is not.
@@ -40,7 +40,7 @@ def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
     Raises
     ------
     InvalidParameterError
-        If one is no network in CIDR notation.
+        If one is not a network in CIDR notation.
     """
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
@@ -49,7 +49,7 @@ def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
 
 
 def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:
-    """Return whose request it is: of a trusted proxy's, the right-most address that is no trusted proxy.
+    """Return whose request it is: of a trusted proxy's, the right-most address that is not a trusted proxy.
 
     A proxy writes `Forwarded` or `X-Forwarded-For`, and hands on the other as it came, so that a sender could write
     there what they like: where both are there and do not say the same, neither is believed.
@@ -73,13 +73,13 @@ def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) ->
 
 
 def _right_most(hops: list[str], peer: str, trusted: tuple[Network, ...]) -> str:
-    """Return the right-most of some hops that is no trusted proxy, the first where all are."""
+    """Return the right-most of some hops that is not a trusted proxy, the first where all are."""
     nodes = [*map(_node, hops)] or [peer]
     return next((node for node in reversed(nodes) if not is_trusted(node, trusted)), nodes[0])
 
 
 def is_trusted(address: str, trusted: tuple[Network, ...]) -> bool:
-    """Whether an address is that of a proxy whose word is taken."""
+    """Return whether an address is that of a proxy whose word is taken."""
     found = _address(address) if trusted else None
     return found is not None and any(found in network for network in trusted)
 
@@ -186,7 +186,7 @@ class Limits:
 
 
 def network_of(text: str) -> str:
-    """Return the network of an address: an IPv4 /24 or an IPv6 /56; "none" for what is no address.
+    """Return the network of an address: an IPv4 /24 or an IPv6 /56; "none" for what is not an address.
 
     Examples
     --------

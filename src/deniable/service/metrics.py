@@ -1,4 +1,4 @@
-"""What operators watch, as Prometheus text: counters and distributions of all reports together, of nobody's alone."""
+"""Metrics for operators, as Prometheus text: counters and distributions of all reports together, of nobody's alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 
 
 class Distribution:
-    """How often a number was at most each of some bounds.
+    """Histogram: how often a number was at most each of some bounds.
 
     Parameters
     ----------

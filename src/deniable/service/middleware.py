@@ -1,4 +1,4 @@
-"""What both ports put around everything: headers of a page that nothing can be slipped into, and a log of nobody.
+"""Middleware of both ports: headers of a page that nothing can be slipped into, and a log of nobody.
 
 A line of the log has the address's template, the status, about how long it took, and how often that was in a second:
 the order of requests is in no log, and a line for many costs little. It has no address of anybody, no query, id, body
@@ -21,7 +21,7 @@ from deniable.service.problems import Problem
 access = logging.getLogger("deniable.service.access")
 
 TAKEN = "deniable.taken"
-"""Where an application says in a request's scope which collection took its reports."""
+"""Key in a request's scope for the collection that took its reports."""
 
 _SECONDS = 1.0
 _TLS = ((b"strict-transport-security", b"max-age=31536000"),)
@@ -37,7 +37,7 @@ _PERMISSIONS = (
     "publickey-credentials-create publickey-credentials-get screen-wake-lock serial speaker-selection "
     "storage-access sync-xhr usb window-management xr-spatial-tracking"
 )
-"""What no page here needs: sensors and devices, credentials, and what tells of the reader or their browser."""
+"""Permissions that no page here needs: sensors and devices, credentials, and facts about the reader or browser."""
 
 
 _POLICY = (
@@ -58,15 +58,15 @@ _HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Of every answer."""
+"""Headers of every response."""
 
 _PAGE = (*_HEADERS, (b"permissions-policy", ", ".join(f"{name}=()" for name in _PERMISSIONS.split()).encode()))
-"""Of a page, for whose scripts alone permissions are: a kilobyte, which would add a quarter to what a report costs."""
+"""Headers of a page alone, whose scripts need permissions: a kilobyte, a quarter of what a report costs."""
 
 
 @final
 class Requests:
-    """What was asked lately, counted, and said in a line for each kind."""
+    """Recent requests, counted, with a line for each kind."""
 
     def __init__(self) -> None:
         self._lock, self._counts = threading.Lock(), Counter[str]()
@@ -90,7 +90,7 @@ class Requests:
 
 
 requests = Requests()
-"""Of all ports of this process."""
+"""Log of all ports of this process."""
 
 
 class SecurityMiddleware:

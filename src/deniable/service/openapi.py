@@ -1,4 +1,4 @@
-"""What the public port takes and gives, as an OpenAPI description; it is published beside what it describes."""
+"""OpenAPI description of the public port; it is published beside what it describes."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
 """Every problem: its status, and its title."""
 
 RETRY_SECONDS = {"busy": 1, "store": 2, "not-open": 60}
-"""What Retry-After says, where it is known beforehand."""
+"""Seconds for Retry-After, where they are known in advance."""
 
 
 @dataclass
 class Problem(Exception):  # noqa: N818
-    """Why a request is not done.
+    """Reason why a request is not done.
 
     Parameters
     ----------

@@ -75,15 +75,15 @@ MAX_LOOKUPS = 256
 """Receipts that are looked up or wait for it, and as many tokens; of more, the sender is told to come again."""
 
 _LOOKUP_THREADS, _READY_THREADS = 4, 4
-"""Threads of their own: who looks up a receipt takes none from who asks whether the collector is ready."""
+"""Threads of their own: who looks up a receipt takes none from anyone who asks whether the collector is ready."""
 
 _TOKEN_SECONDS, _TOKENS = 5.0, 1024
-"""How long a token that was looked up is believed, and how many are remembered."""
+"""Seconds for which a token that was looked up is believed, and the number of remembered tokens."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may send how much, and from where.
+    """Permission of a sender: how much, and from where.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ class Access:
         return client_address(scope["client"][0] if scope.get("client") else "", headers, self.trusted)
 
     def secure(self, scope: Scope) -> bool:
-        """Whether a trusted proxy says that a request came by TLS."""
+        """Return whether a trusted proxy says that a request came by TLS."""
         peer = scope["client"][0] if scope.get("client") else ""
         return is_trusted(peer, self.trusted) and Headers(scope=scope).get("x-forwarded-proto", "") == "https"
 
 
 class Receipt(Document):
-    """What is asked of receipts: an id."""
+    """Body of a request for a receipt: an id."""
 
     id: str
 
@@ -194,7 +194,7 @@ def _cors(origins: Sequence[str]) -> list[Middleware]:
 
 
 class _Pages:
-    """What the public port shows."""
+    """Endpoints of the public port."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector, self._looking = collector, CapacityLimiter(_READY_THREADS)
@@ -342,7 +342,7 @@ async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
 
 
 class _Senders:
-    """Who may send batches: tokens of owners and senders, looked up once in a few seconds."""
+    """Permission to send batches: tokens of owners and senders, looked up once in a few seconds."""
 
     def __init__(self, logins: Logins, outages: Outages) -> None:
         self._logins, self._lookups = logins, _Lookups(outages)
@@ -350,7 +350,7 @@ class _Senders:
         self._under_way: dict[str, asyncio.Task[Analyst | None]] = {}
 
     async def may_send(self, authorization: str, slug: str, guess: Callable[[], int]) -> bool:
-        """Whether a header has a token that may send batches to a survey.
+        """Return whether a header has a token that may send batches to a survey.
 
         A token that was right a moment or longer ago is not counted: its sender has no limit, and strangers in the same
         network take nothing from it. Any other counts as a guess until it is found to be right. Requests that bring the
@@ -528,7 +528,7 @@ def _parsed(content: bytes, kind: str, held: SurveySnapshot) -> Body:
 
 
 class _Receipts:
-    """Whether a report of an id was counted; the id is in the body, for addresses are what proxies log."""
+    """True if a report of an id was counted; the id is in the body, for addresses are what proxies log."""
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access

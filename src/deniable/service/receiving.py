@@ -10,7 +10,7 @@ from starlette.types import Receive
 from deniable.service.problems import Problem
 
 BODY_SECONDS = 10.0
-"""A body that takes longer is no body."""
+"""A body that takes longer is not a body."""
 
 
 class GoneError(Exception):
@@ -23,7 +23,7 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
     Raises
     ------
     Problem
-        too-large, before it is read where its length is stated; slow; malformed where its length is no number.
+        too-large, before it is read where its length is stated; slow; malformed where its length is not a number.
     GoneError
         If the sender hangs up.
     """

@@ -1,4 +1,4 @@
-"""What a dashboard shows of a survey, as data; the page is drawn from the same.
+"""Results of a survey for the dashboard, as data; the page is drawn from the same.
 
 Only the last release is in it, so two looks are equal or differ by all reports of a release step. While a survey is
 open, people look again and again, so there are intervals only where they hold at every look (`anytime=True`, of the
@@ -51,7 +51,7 @@ Intervals = Literal["one", "any", "none"]
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What is known of a survey now.
+    """Present results of a survey.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection, short_id
 
 TRIES = 12
-"""How often one body is sent before the run ends; the same command goes on later."""
+"""Tries of one body before the run ends; the same command continues later."""
 
 MAX_SINGLES = 50
 """Reports of a file that are sent without a token: a household, not a panel."""
@@ -50,14 +50,14 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of the reports that were sent.
+    """Outcome of the reports that were sent.
 
     Parameters
     ----------
     n : int
         How many there were.
     counted, already, invalid : int
-        How many are new, were counted before, or are no reports of this mechanism.
+        How many are new, were counted before, or are not reports of this mechanism.
     kept : Path
         Where they are kept.
     drawn : bool
@@ -311,7 +311,7 @@ class Remote:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """Return the object that an answer is in JSON, an empty one if it is none."""
+    """Return the object that an answer is in JSON, or an empty one."""
     try:
         found = json.loads(content)
     except ValueError:
@@ -365,7 +365,7 @@ def _check_same(collection: Collection, answers: Path, kept: Path) -> Spending:
 
 
 def _is_reports(path: Path) -> bool:
-    """Whether a file is one of reports; of another collection it is one, too, and refused as such."""
+    """Return whether a file is one of reports; of another collection it is one, too, and refused as such."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

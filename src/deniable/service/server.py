@@ -44,7 +44,7 @@ MAX_CONNECTIONS = 20_000
 """Connections that are taken, however many files may be open."""
 
 ADMIN_CONNECTIONS = 32
-"""Of them, those of the admin port."""
+"""Options of the admin port among them."""
 
 OTHER_FILES = 64
 """Files that the store, logs and outputs need besides connections."""

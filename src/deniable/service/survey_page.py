@@ -21,7 +21,7 @@ from deniable.survey.collection import Collection, short_id
 FORMAT = "deniable survey page"
 
 DRAFT = "DRAFT: "
-"""What texts begin with that nobody has written yet."""
+"""Beginning of texts that nobody has written yet."""
 
 LANGUAGES = ("en", "de", "fr", "es", "ar")
 """Languages whose sentences ship with the client."""
@@ -74,7 +74,7 @@ LEAST_BATCH = 20
 
 
 class Words(Document):
-    """What people read in one language.
+    """Texts of a survey page in one language.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class SurveyPage(Document):
 
     @property
     def grace(self) -> timedelta:
-        """How long after the close reports are taken that were drawn before."""
+        """Return how long after the close reports are taken that were drawn before."""
         return timedelta(hours=self.grace_hours)
 
     def to_json(self) -> str:
@@ -220,7 +220,7 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
     Raises
     ------
     FileFormatError
-        If it is no survey document.
+        If it is not a survey document.
     MismatchError
         If it is another collection's, or its questions or labels are not those of the schema.
     InvalidParameterError
@@ -270,7 +270,7 @@ def draft_page(
     Raises
     ------
     InvalidParameterError
-        If a language is none of those, or nobody is planned.
+        If a language is not one of those, or nobody is planned.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def unfinished(page: SurveyPage) -> str:
 
 
 def listed(attribute: Any) -> bool:
-    """Whether an attribute's categories have labels on the page: not open text, and not the words of a dictionary."""
+    """Return whether an attribute's categories have labels on the page: not open text, not words of a dictionary."""
     return bool(attribute.question_kind.listed)
 
 
@@ -325,7 +325,7 @@ def moment(stated: str | None, what: str) -> datetime | None:
     Raises
     ------
     InvalidParameterError
-        If it is no time, or does not say in which zone.
+        If it is not a time, or does not say in which zone.
     """
     if stated is None:
         return None

@@ -97,7 +97,7 @@ class Survey:
 
     @property
     def counted(self) -> bool:
-        """Whether a sum is kept; otherwise, only reports."""
+        """Return whether a sum is kept; otherwise, only reports."""
         return self.collection.mechanism.state_size <= MAX_COUNTERS
 
     def no_counts(self) -> bytes:
@@ -122,7 +122,7 @@ class Survey:
         return Batch(total.astype("<i8").tobytes(), content)
 
     def valid(self, rows: Rows) -> bool:
-        """Whether a client can have produced every one of these reports."""
+        """Return whether a client can have produced every one of these reports."""
         mechanism = self.collection.mechanism
         reports = from_wire(mechanism, rows)
         try:
@@ -169,7 +169,7 @@ def link_path(slug: str, survey: Survey) -> str:
 
 @dataclass(frozen=True)
 class Surveys:
-    """What owners do to surveys, on one store, by the command line, its socket or the dashboard.
+    """Acts of owners on surveys, on one store, by the command line, its socket or the dashboard.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class Surveys:
         Raises
         ------
         InvalidParameterError
-            If the name is no slug, or the survey cannot be asked by a page.
+            If the name is not a slug, or the survey cannot be asked by a page.
         StoreError
             If the survey has been opened already.
         """
@@ -279,7 +279,7 @@ class Surveys:
         return self._move(row, ("draft", "paused"), "open")
 
     def _closed_too_early(self, row: CollectionRow, page: SurveyPage) -> bool:
-        """Whether the clock closed a survey, nobody else, and the time for it has not come."""
+        """Return whether the clock closed a survey, nobody else, and the time for it has not come."""
         closes = moment(page.closes_at, "closes_at")
         if closes is None or self.clock() >= closes:
             return False

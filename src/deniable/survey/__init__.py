@@ -1,1 +1,1 @@
-"""What is asked: attributes, schemas, encoding, dictionaries, collections."""
+"""Questionnaires: attributes, schemas, encoding, dictionaries, collections."""

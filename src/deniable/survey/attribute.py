@@ -23,7 +23,7 @@ from deniable.survey.question_kind import Ask as Ask
 from deniable.survey.texts import MOST_TEXTS, TextCodes
 
 SEPARATOR = ";"
-"""What divides the answers in one cell of such a question, where the schema says nothing else."""
+"""Separator of the answers in one cell, where the schema says nothing else."""
 
 VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "title")
 """Keys that documents of format version 1 do not have."""
@@ -200,7 +200,7 @@ class Attribute:
 
     @property
     def question_kind(self) -> QuestionKind:
-        """What is particular to questions of its kind: what other modules ask, instead of comparing `kind`."""
+        """Return what is particular to questions of its kind: what other modules ask, instead of comparing `kind`."""
         return KINDS[self.kind]
 
     @classmethod
@@ -249,7 +249,7 @@ class Attribute:
 
     @cached_property
     def text_codes(self) -> TextCodes | None:
-        """What long columns of texts are looked up in first; None where a text alone does not tell, or for many."""
+        """Return the table that long columns of texts are looked up in; None where a text alone does not tell."""
         if not self.question_kind.text_tells(self) or self.k > MOST_TEXTS:
             return None
         exact = dict(self.lookup[0])
@@ -263,7 +263,7 @@ class Attribute:
         Raises
         ------
         UnknownCategoryError
-            If one is no label of the attribute, naming it.
+            If one is not a label of the attribute, naming it.
         """
         exact, wanted = self.lookup[0], list(labels)
         for label in wanted:
@@ -297,7 +297,7 @@ class Attribute:
 
     @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
-        """What every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.
+        """Return what every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.
 
         Of a numeric attribute the grid's points, of an ordered one its `scores`, or the categories themselves if all
         are numbers. None where there are no such numbers.
@@ -332,7 +332,7 @@ class Attribute:
 
     @property
     def dated(self) -> bool:
-        """Whether the cut points are dates."""
+        """Return whether the cut points are dates."""
         return self.edges is not None and isinstance(self.edges[0], str)
 
 

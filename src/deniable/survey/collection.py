@@ -32,7 +32,7 @@ FORMAT = "deniable collection"
 
 @dataclass(frozen=True)
 class LearnedFrom:
-    """What a collection's mechanism was learned from: the phase before it.
+    """Phase that a collection's mechanism was learned from.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class CollectionShape(Document):
 
 @dataclass(frozen=True)
 class Collection:
-    """What is asked, how it is randomised, and which round this is.
+    """Collection: what is asked, how it is randomised, and which round this is.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Collection:
 
     @property
     def _content(self) -> dict[str, Any]:
-        """What the id is made of."""
+        """Return what the id is made of."""
         before = {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
         return {
             "title": self.title,
@@ -264,7 +264,7 @@ class Collection:
 
     @property
     def dealt(self) -> bool:
-        """Whether every contributor needs a share from a dealer."""
+        """Return whether every contributor needs a share from a dealer."""
         return self.mechanism.dealt
 
     def check_shares(self, given: bool) -> None:
@@ -400,7 +400,7 @@ def _first_edition(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _states(stated: Any, derived: Any) -> bool:
-    """Whether a file states the derived guarantee: the same keys, rows, statuses and numbers, in whatever words.
+    """Return whether a file states the derived guarantee: the same keys, rows, statuses and numbers, in whatever words.
 
     Numbers agree to nine digits: sums of floats differ in the last ones between machines.
     """

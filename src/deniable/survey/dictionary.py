@@ -31,7 +31,7 @@ class Dictionary:
     Raises
     ------
     InvalidParameterError
-        If there are fewer than two words, a word is no Unicode text, or one occurs twice: the message names both rows.
+        If there are fewer than two words, a word is not Unicode text, or one occurs twice: the message names both rows.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
     InvalidParameterError
         If the key has a wrong type or length.
     InvalidInputError
-        If an item is no Unicode text, naming its row (1-based).
+        If an item is not Unicode text, naming its row (1-based).
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _texts(words: Iterable[str]) -> Sequence[str]:
 
 
 def is_text(word: object) -> bool:
-    """Whether something is a Unicode text: no lone half of a surrogate pair."""
+    """Return whether something is a Unicode text: no lone half of a surrogate pair."""
     if not isinstance(word, str):
         return False
     try:

@@ -57,11 +57,11 @@ NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 UNKNOWN, MISSING, NOT_FINITE, OUTSIDE = -1, -2, -3, -4
-"""What stands in place of a code where an answer has none."""
+"""Code of an answer that has none."""
 
 
 class Rounding(NamedTuple):
-    """How the n answers of a column are rounded at random.
+    """Random rounding of the n answers of a column.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes:
     InvalidInputError
         For a missing answer, a number that is not finite, or a type without a text form; naming attribute and row.
     UnknownCategoryError
-        For an answer that is no category.
+        For an answer that is not a category.
     """
     many = len(column) >= LEAST_ROWS
     table = attribute.text_codes if many and pa.types.is_string(column.type) else None
@@ -287,12 +287,12 @@ def canonical_decimal(text: str) -> str | None:
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Whether a column type is read as numbers."""
+    """Return whether a column type is read as numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_list_type(kind: pa.DataType) -> bool:
-    """Whether a column type is of lists."""
+    """Return whether a column type is of lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
@@ -347,7 +347,7 @@ def _dated_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar, as in 2026-05-01."""
+    """Return whether a text is a day of the calendar, as in 2026-05-01."""
     try:
         return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -369,7 +369,7 @@ def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
 
 
 def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return answers as float64 (NaN where one is no number), and which are infinite or NaN themselves."""
+    """Return answers as float64 (NaN where one is not a number), and which are infinite or NaN themselves."""
     if pa.types.is_string(answers.type):
         spelled = pc.match_substring_regex(answers, NUMBER).fill_null(False)
         values = pc.if_else(spelled, answers, None).cast(pa.float64())

@@ -49,7 +49,7 @@ class Number(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Number | None:
-        """Return the number that a decimal text says, with an exponent or without; None if it is none, or too long.
+        """Return the number that a decimal text says, with an exponent or without; None if it is not one, or too long.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Number(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Where an answer lies: the code of the point at or below it, and the threshold T of the coin."""
+    """Place of an answer: the code of the point at or below it, and the threshold T of the coin."""
 
     code: int
     threshold: int

@@ -1,4 +1,4 @@
-"""What a contributor should know before reporting: what is asked, and what is guaranteed, in plain words.
+"""Inspection of a collection by a contributor: what is asked, and what is guaranteed, in plain words.
 
 Everything is derived from the collection's schema and mechanism. A title is whatever somebody typed: it is quoted, and
 comes after the guarantee.

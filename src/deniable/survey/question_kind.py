@@ -21,7 +21,7 @@ Ask = Literal["shares", "mean"]
 
 
 class Draft(NamedTuple):
-    """What drafting found for one column of answers.
+    """Draft from one column of answers.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class QuestionKind(ABC):
     """As documents write it, and as its file is called."""
 
     usual: ClassVar[bool] = False
-    """Whether a document that names no kind means this one."""
+    """True if a document that names no kind means this one."""
 
     mark: ClassVar[str] = ""
     """The key of an attribute that tells this kind, so that documents do not write the kind; "" if there is none."""
@@ -69,31 +69,31 @@ class QuestionKind(ABC):
     # ---------------------------------------------------------------- estimates
 
     usual_ask: ClassVar[Ask] = "shares"
-    """What is read of the answers where the schema does not say."""
+    """Statistic that is read where the schema does not say."""
 
     averaged: ClassVar[bool] = False
-    """Whether a mean may be asked for."""
+    """True if a mean may be asked for."""
 
     quartiles_shown: ClassVar[bool] = False
-    """Whether mean and quartiles are shown where nobody asks: its shares, one by one, are mostly noise."""
+    """True if mean and quartiles are shown where nobody asks: its shares, one by one, are mostly noise."""
 
     several: ClassVar[bool] = False
-    """Whether any number of its labels may be given, each of them a two-valued column of the record."""
+    """True if any number of its labels may be given, each of them a two-valued column of the record."""
 
     rounded: ClassVar[bool] = False
-    """Whether answers are rounded at random, which takes one random word for each."""
+    """True if answers are rounded at random, which takes one random word for each."""
 
     coded: ClassVar[bool] = True
-    """Whether answers have codes; otherwise they are texts that nobody listed, and mechanisms take those."""
+    """True if answers have codes; otherwise they are texts that nobody listed, and mechanisms take those."""
 
     listed: ClassVar[bool] = True
-    """Whether its labels are few enough to be written out: into page documents, translations and oracles."""
+    """True if its labels are few enough to be written out: into page documents, translations and oracles."""
 
     # ---------------------------------------------------------------- the schema
 
     @property
     def called(self) -> str:
-        """What an attribute of this kind is, in messages."""
+        """Return what an attribute of this kind is, in messages."""
         return f"of kind {self.name!r}"
 
     @abstractmethod
@@ -134,7 +134,7 @@ class QuestionKind(ABC):
     # ---------------------------------------------------------------- answers
 
     number_limit: ClassVar[str] = ""
-    """How long a number may be, in words that follow "finite numbers"."""
+    """Longest number, in words that follow "finite numbers"."""
 
     @abstractmethod
     def encode(
@@ -152,7 +152,7 @@ class QuestionKind(ABC):
         InvalidInputError
             If an answer cannot be read; naming attribute and row, never the answer.
         UnknownCategoryError
-            If an answer is none of those possible.
+            If an answer is not one of those possible.
         """
 
     def lookup(self, attribute: Attribute) -> tuple[dict[str, int], dict[str, int]]:
@@ -164,7 +164,7 @@ class QuestionKind(ABC):
         return attribute.edges is None
 
     def unknown(self, attribute: Attribute, where: str) -> str:
-        """Return what is said of an answer that is none of those possible."""
+        """Return what is said of an answer that is not one of those possible."""
         return unknown_of_list(attribute, where)
 
     def decode(self, attribute: Attribute, codes: Int64s) -> pa.Array:

@@ -85,7 +85,7 @@ class Schema:
 
     @property
     def is_text(self) -> bool:
-        """Whether answers are open text, without categories."""
+        """Return whether answers are open text, without categories."""
         return not all(attribute.question_kind.coded for attribute in self.attributes)
 
     @cached_property
@@ -127,7 +127,7 @@ class Schema:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether an attribute is rounded at random, so that encoding needs randomness."""
+        """Return whether an attribute is rounded at random, so that encoding needs randomness."""
         return any(attribute.question_kind.rounded for attribute in self.attributes)
 
     @property
@@ -145,7 +145,7 @@ class Schema:
         Parameters
         ----------
         answers : pyarrow Table or RecordBatch, data frame, or dict of columns
-            One row per contributor. Columns that are no attribute are ignored.
+            One row per contributor. Columns that are not attribute are ignored.
         rng : Randomness, optional
             Needed if an attribute is numeric: rounds at random, see `Readings.codes` for the order of its words.
         first_row : int
@@ -159,7 +159,7 @@ class Schema:
         Raises
         ------
         UnknownCategoryError
-            If an answer is no category and its attribute has no `other`; naming attribute and record, never the answer.
+            If an answer is not a category and its attribute has no `other`; names attribute and record, not the answer.
         InvalidInputError
             If a column is absent, or an answer is missing, not finite or outside its range, naming it.
         InvalidParameterError

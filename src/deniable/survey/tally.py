@@ -1,4 +1,4 @@
-"""What drafting needs to know about one column of answers; its size does not grow with the rows."""
+"""Statistics of one column of answers for drafting; its size does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW_WORDS = 0.05
 NOTHING = frozenset(
     ("na", "n/a", "n.a.", "nan", "null", "none", "nil", "-", "--", "?", ".", "#n/a", "missing", "unknown", "no answer")
 )
-"""What people write into a cell of numbers where there is none, in lower case."""
+"""Marks of a missing number in a cell, in lower case."""
 
 REAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
 """A number as files write it."""
@@ -42,7 +42,7 @@ _THOUSANDS = re.compile(r"-?[0-9]{1,3},[0-9]{3}", re.ASCII)
 
 @dataclass
 class Cells:
-    """Cells that are no numbers: how many, and the first rows, which count from 1."""
+    """Cells that are not numbers: how many, and the first rows, which count from 1."""
 
     count: int = 0
     rows: list[int] = field(default_factory=list)
@@ -94,7 +94,7 @@ class ColumnTally:
                 cells.rows += (np.flatnonzero(indices == code)[: NAMED_ROWS + 1] + first_row).tolist()
 
     def _look(self, text: str, count: int) -> Cells | None:
-        """Count an answer; return the cells to which it belongs if it is no number."""
+        """Count an answer; return the cells to which it belongs if it is not a number."""
         self.present += count
         self._remember(text, count)
         if REAL.fullmatch(text):
@@ -138,27 +138,27 @@ class ColumnTally:
 
     @property
     def numeric(self) -> bool:
-        """Whether every answer is a number."""
+        """Return whether every answer is a number."""
         return not self.words.count and not self.marks
 
     @property
     def mostly_numeric(self) -> bool:
-        """Whether answers are numbers but for marks of a missing answer, and for a few words."""
+        """Return whether answers are numbers but for marks of a missing answer, and for a few words."""
         words, marks = self.words.count, sum(cells.count for cells in self.marks.values())
         return self.low < self.high and words <= FEW_WORDS * self.present and self.present - words > marks
 
     def left_out(self, reason: str) -> tuple[None, list[str]]:
-        """Return that the column is no part of the draft, and why."""
+        """Return that the column is not part of the draft, and why."""
         return None, [f"column {self.name!r} is left out: {reason}"]
 
     @property
     def has_decimal_commas(self) -> bool:
-        """Whether most of its many answers are numbers like "1,5"; not where all may be thousands, like "1,500"."""
+        """Return whether most of its many answers are numbers like "1,5"; not if all may be thousands ("1,500")."""
         return self.has_commas and not all(_THOUSANDS.fullmatch(text) for text in self.counts if "," in text)
 
     @property
     def has_commas(self) -> bool:
-        """Whether most of its many answers are digits with a comma among them."""
+        """Return whether most of its many answers are digits with a comma among them."""
         written = sum(_COMMA.fullmatch(text) is not None for text in self.counts)
         return not self.lists and 2 * written > len(self.counts) > FEW_VALUES
 
@@ -235,7 +235,7 @@ def _rows(rows: list[int]) -> str:
 
 
 def unused(label: str, categories: Iterable[str]) -> str:
-    """Return a label that is none of the categories.
+    """Return a label that is not one of the categories.
 
     Examples
     --------

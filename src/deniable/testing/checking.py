@@ -45,7 +45,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Checked:
-    """What `check_mechanism` found: no law is broken.
+    """Result of `check_mechanism`: no law is broken.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ _LAWS: dict[type, tuple[_Law, ...]] = {
     LinearOracle: (_Law(laws.covariance_is_the_channels, EXACT_CELLS),),
     PureOracle: (_Law(laws.supports_follow_the_channel, EXACT_CELLS),),
 }
-"""What each base promises: a mechanism is held to the laws of every base it stands on."""
+"""Laws of each base: a mechanism is held to the laws of every base it stands on."""
 
 
 def check_mechanism(

@@ -1,1 +1,1 @@
-"""How reports, shares and answers lie in files."""
+"""Formats of files with reports, shares and answers."""

@@ -40,7 +40,7 @@ PATIENCE = 10.0
 
 
 DELIMITERS = (",", ";", "\t", "|")
-"""What is tried between the cells of a file."""
+"""Delimiters that are tried."""
 
 MOST_COLUMNS = 1 << 14
 """Columns of a file, as many as a spreadsheet has: a parser needs kilobytes for each."""
@@ -279,7 +279,7 @@ class _Parser:
 
 
 class _Lent:
-    """What pyarrow holds of ours; it has no other references, so when it is gone, pyarrow holds nothing."""
+    """Object of ours that pyarrow holds; it has no other references, so when it is gone, pyarrow holds nothing."""
 
     closed = False
 
@@ -295,7 +295,7 @@ class _Lent:
         return self._invalid
 
     def close(self) -> None:
-        """Leave the stream open: who opened it closes it."""
+        """Leave the stream open: the opener closes it."""
 
 
 class _Block(bytearray):

@@ -46,7 +46,7 @@ class JsonLinesReader:
     Raises
     ------
     FileFormatError
-        If there is no such file, or a line is no body.
+        If there is no such file, or a line is not a body.
     MismatchError
         If a line is of another collection.
     DuplicateReportsError

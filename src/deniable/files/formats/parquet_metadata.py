@@ -1,4 +1,4 @@
-"""What a Parquet file of ours states about its rows: its format and version, its collection, and what else names it.
+"""Metadata of our Parquet files: their format and version, its collection, and what else names it.
 
 It stands as JSON among the metadata of Parquet.
 """
@@ -15,7 +15,7 @@ from deniable.errors import FileFormatError, MismatchError
 from deniable.survey.collection import Collection, short_id
 
 KEY = b"deniable"
-"""Of the statement, among the metadata."""
+"""Key of our statement among the metadata."""
 
 VERSION = 1
 

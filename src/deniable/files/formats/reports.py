@@ -41,7 +41,7 @@ BATCH_ROWS = 1 << 17
 
 @dataclass(frozen=True)
 class WrittenReports:
-    """What `write_reports` wrote.
+    """Result of `write_reports`.
 
     Parameters
     ----------

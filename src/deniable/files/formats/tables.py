@@ -33,7 +33,7 @@ _FOREIGN = {
 
 
 class AnswerFile(Protocol):
-    """What a kind of file offers to `AnswerReader`."""
+    """Reader of a kind of file for `AnswerReader`."""
 
     columns: tuple[str, ...]
     total: int
@@ -83,7 +83,7 @@ class AnswerReader:
 
     @property
     def done(self) -> int:
-        """How much has been read, in `unit`; of CSV, the parser may be 32 MiB ahead of the records."""
+        """Return how much has been read, in `unit`; of CSV, the parser may be 32 MiB ahead of the records."""
         return self._file.position()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -231,7 +231,7 @@ class ParquetFile:
 
 
 def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open a Parquet file to be streamed, some columns as dictionaries; FileFormatError if it is no such file."""
+    """Open a Parquet file to be streamed, some columns as dictionaries; FileFormatError if it is not such a file."""
     with parquet_errors(path):
         # Without a buffer the reader loads whole row groups, and with pre_buffer the whole file.
         return pq.ParquetFile(

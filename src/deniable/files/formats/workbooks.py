@@ -32,7 +32,7 @@ MOST_STYLES = 1 << 21
 class Workbook:
     """The first sheet of a workbook, its first line the column names, read once from front to back.
 
-    A line without any entry is no record. Of a formula the value counts that the spreadsheet stored with it. Whole
+    A line without any entry is not a record. Of a formula the value counts that the spreadsheet stored with it. Whole
     numbers are written without a point, dates as 2026-05-01, truth values as true and false.
 
     Parameters

@@ -2,7 +2,7 @@
 
 Every output appears whole or not at all. `randomize_file` leaves nothing when it is interrupted, because reports that
 nobody saw spent nothing; `aggregate_files` keeps what it has finished, because counting is not private and repeating it
-is a waste. A `Checkpoint` is what it leaves behind, and where the next run goes on.
+is a waste. A `Checkpoint` is what it leaves behind, and where the next run continues.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def aggregate_files(
     """Collector: sum report files into one aggregate.
 
     Interrupted, the sum of the finished files stays in a hidden file beside the output, and the next run with the same
-    files goes on from there; on success it is removed.
+    files continues from there; on success it is removed.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ LOCK = ".lock"
 """Ending of the name of a ledger's lock."""
 
 EARLIER_FILE_NAME = ".deniable-ledger.json"
-"""What earlier versions left beside reports: with it, a contributor's answer can be found by trying."""
+"""File that earlier versions left beside reports: with it, a contributor's answer can be found by trying."""
 
 RECOGNISED_FROM = 1000
 """Answers of at least this many contributors are recognised by a keyed digest, fewer by the path of their file only."""
@@ -45,7 +45,7 @@ Entries = tuple["Entry", ...]
 
 
 class Entry(Document):
-    """What happened to the answers or the shares of contributors first..last.
+    """Entry about the answers or the shares of contributors first..last.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ OnTotal = Callable[[Spending], None]
 
 @dataclass(frozen=True)
 class RandomizeResult:
-    """What `randomize_file` did.
+    """Result of `randomize_file`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How an audit reads reports: as labels, or, where a report is long, as what it says about two values at a time.
+"""Readings of reports for an audit: as labels, or, where a report is long, as what it says about two values at a time.
 
 An event of an audit is a set of labels. Reports of one integer are their own labels. Bits, hashes, subsets and noisy
 vectors have far too many outputs to count; but of all that such a report says, only its support of x and of x' tells

@@ -46,7 +46,7 @@ Progress = Callable[[int, int], None]
 
 
 class Client(Protocol):
-    """What is audited: anything that turns answers into reports, one row each."""
+    """Subject of an audit: anything that turns answers into reports, one row each."""
 
     def randomize(self, inputs: Any, rng: Any) -> Any:
         """Turn n true answers into n independent reports."""
@@ -54,7 +54,7 @@ class Client(Protocol):
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """What `audit` found.
+    """Result of `audit`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class AuditResult(Result):
 
     @property
     def exceeds_claim(self) -> bool:
-        """Whether the claim is refuted. False refutes and confirms nothing."""
+        """Return whether the claim is refuted. False refutes and confirms nothing."""
         return self.epsilon_lower > self.claimed_epsilon
 
     @property

@@ -1,4 +1,4 @@
-"""How often the best guess about one answer of one contributor is right, with their report and without it.
+"""Rate at which the best guess about one answer of one contributor is right, with their report and without it.
 
 The adversary knows how answers are distributed: uniformly, and the answers to different questions independently. Then
 the best guess takes a value that the report makes likeliest. This is the Bayes vulnerability of the channel (Smith,
@@ -22,7 +22,7 @@ from deniable.records.record import RecordMechanism, is_records
 
 @dataclass(frozen=True)
 class BestGuess:
-    """How often the best guess about one answer is right.
+    """Rate at which the best guess about one answer is right.
 
     Parameters
     ----------

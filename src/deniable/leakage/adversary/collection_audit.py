@@ -42,7 +42,7 @@ class AuditSummary(Result):
 
     @property
     def refuted(self) -> bool:
-        """Whether any claim is refuted."""
+        """Return whether any claim is refuted."""
         return any(result.exceeds_claim for _, result in self.found)
 
     @property
@@ -148,7 +148,7 @@ class PartClient(ABC):
 
 @final
 class AttributeClient(PartClient):
-    """What a record mechanism reports of one attribute."""
+    """Reports of a record mechanism about one attribute."""
 
     def __init__(self, mechanism: RecordMechanism[Any], attribute: int) -> None:
         super().__init__(mechanism, mechanism.oracles[attribute])
@@ -169,7 +169,7 @@ class AttributeClient(PartClient):
 
 @final
 class ChoiceClient(PartClient):
-    """What `PairSample` reports of one pair, or of one attribute that is drawn alone; an input is the choice's code."""
+    """Reports of `PairSample` about one pair, or one attribute that is drawn alone; an input is the choice's code."""
 
     def __init__(self, mechanism: PairSample, choice: int) -> None:
         super().__init__(mechanism, mechanism.parts[choice].oracle)

@@ -30,7 +30,7 @@ _Prior: TypeAlias = Floats | TreePrior
 
 @dataclass(frozen=True, eq=False)
 class CalibrationPrior(Result):
-    """What totals are relative to.
+    """Adversary that totals are relative to.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Budgets(Result):
     names : tuple of str
         The attributes that vary, in its order.
     prior : CalibrationPrior
-        What totals are relative to.
+        Adversary that totals are relative to.
     worst_case : bool
         Whether totals are the largest over all mechanisms with these epsilons.
     notes, warnings : tuple of str
@@ -145,12 +145,12 @@ class Budgets(Result):
 
     @property
     def additive(self) -> bool:
-        """Whether the budgets come from the additive figure, which bounds nothing."""
+        """Return whether the budgets come from the additive figure, which bounds nothing."""
         return self.calibration.criterion == "additive"
 
     @property
     def warning(self) -> str | None:
-        """Why the budgets are no guarantee; None if they are one."""
+        """Return why the budgets are not guarantee; None if they are one."""
         if self.calibration.is_guarantee:
             return None
         if not self.additive:
@@ -166,7 +166,7 @@ class Budgets(Result):
 
     @property
     def above(self) -> list[bool]:
-        """Whether an attribute's exact total exceeds its cap; False where exact totals are not known."""
+        """Return whether an attribute's exact total exceeds its cap; False where exact totals are not known."""
         exact = self.calibration.caps if self.calibration.exact is None else self.calibration.exact.tolist()
         return [total > cap * (1 + 1e-9) for total, cap in zip(exact, self.calibration.caps, strict=True)]
 
@@ -217,7 +217,7 @@ def calibrate_records(
     mechanism : callable (k, epsilon) -> mechanism, or None
         How attributes are released. None: by any mechanisms with these epsilons.
     criterion : {"exact", "blocks", "prior-free", "additive"} or None
-        As for `calibrate`; "additive" is no guarantee and says so. None: the first of "exact", "blocks" and
+        As for `calibrate`; "additive" is not a guarantee and says so. None: the first of "exact", "blocks" and
         "prior-free" that is in reach; a note says why it is not the first.
     along_tree : bool
         Replace the joint distribution, where it is too large, by the likeliest tree: an assumption.
@@ -302,7 +302,7 @@ _UNNAMED: tuple[tuple[Criterion, str], ...] = (
         "(prior-free)",
     ),
 )
-"""What is tried where no criterion is named, and what is said of it."""
+"""Criteria that are tried where none is named, and the notes about them."""
 
 
 class _AnyMechanism:

@@ -75,7 +75,7 @@ class Calibration(Result):
     mechanism : str
         Name of the mechanism, or "any mechanism".
     caveat : str
-        What the figures are relative to, or the warning that they are no bounds.
+        What the figures are relative to, or the warning that they are not bounds.
     delta : float
         Delta of each release; the totals have theirs.
     figure_deltas : float64[d] or None
@@ -97,7 +97,7 @@ class Calibration(Result):
 
     @property
     def is_guarantee(self) -> bool:
-        """Whether the caps are proved to hold for the stated prior.
+        """Return whether the caps are proved to hold for the stated prior.
 
         Never so for the additive criterion, nor for a tree that stands in for data it was fitted to.
         """
@@ -149,7 +149,7 @@ def calibrate(
         Cap on the total leakage about every attribute, nats.
     criterion : {"exact", "blocks", "prior-free", "additive"}
         "exact": exact totals. "blocks": direct leakage plus the joint CPL of all others, or of each block; branches
-        under a tree prior. "prior-free": the sum of all epsilons. "additive": the figure (6), which is no bound.
+        under a tree prior. "prior-free": the sum of all epsilons. "additive": the figure (6), which is not a bound.
     mechanism : callable (k, epsilon) -> mechanism, or None
         How attributes are released. None: any mechanism with these epsilons (Algorithm 2), not with "exact".
     blocks : partition of the attributes, or mapping from each attribute to a partition of the others; optional
@@ -255,7 +255,7 @@ def largest_below(
 ) -> float:
     """Return the largest x in [low, limit] with figure(x) <= cap, from below, rounded down to nine digits.
 
-    `figure` rises; figure(low) <= cap is known beforehand and not evaluated. The search begins at `high`.
+    `figure` rises; figure(low) <= cap is known in advance and not evaluated. The search begins at `high`.
     """
     tried: dict[float, float] = {low: -cap}
 

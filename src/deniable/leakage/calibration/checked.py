@@ -32,7 +32,7 @@ class CheckedTotal(Result):
 
     @property
     def within(self) -> bool | None:
-        """Whether the cap holds; None if only a bound above the cap is known."""
+        """Return whether the cap holds; None if only a bound above the cap is known."""
         if self.total.epsilon <= self.cap * (1 + 1e-9):
             return True
         return False if self.total.status == "exact" else None
@@ -40,7 +40,7 @@ class CheckedTotal(Result):
 
 @dataclass(frozen=True, eq=False)
 class CheckedBudgets(Result):
-    """What budgets come to for an adversary with another prior; what `check_budgets` returns.
+    """Totals of budgets for an adversary with another prior; what `check_budgets` returns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a calibration holds below the cap: exact totals, block bounds, the prior-free sum, or the additive figure.
+"""Criteria of a calibration: exact totals, block bounds, the prior-free sum, or the additive figure.
 
 A criterion turns a vector of epsilons, one per attribute, into one figure per attribute. All rise with every epsilon
 for mechanisms that more noise turns into themselves with a smaller epsilon, as GRR and the unary encodings.

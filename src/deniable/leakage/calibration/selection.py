@@ -51,7 +51,7 @@ class Selection:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no choice below the cap is worth more."""
+        """Return whether no choice below the cap is worth more."""
         return self.worth >= self.at_most * (1 - _SLACK)
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""What an adversary knows: joint distributions, from records or estimates, and what one release says through them."""
+"""Priors of an adversary: joint distributions, from records or estimates, and what one release says through them."""

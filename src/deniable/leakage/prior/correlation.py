@@ -44,7 +44,7 @@ MAX_DOMAIN = 8
 _HASH_BLOCK = 1 << 12
 
 Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
-"""How an attribute is released: a mechanism, a row-stochastic channel (k, outputs), or a number.
+"""Release of an attribute: a mechanism, a row-stochastic channel (k, outputs), or a number.
 
 A number is the epsilon of a mechanism of which nothing else is known.
 """
@@ -179,7 +179,7 @@ def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -
     epsilon : float
         Budget of the release of X_j, nats, >= 0.
     delta : float
-        Its delta over *events* (sets of outputs), in [0, 1]. A bound that only holds output by output is no delta.
+        Its delta over *events* (sets of outputs), in [0, 1]. A bound that only holds output by output is not a delta.
 
     Examples
     --------

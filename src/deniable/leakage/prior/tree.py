@@ -44,7 +44,7 @@ class TreePrior:
     Raises
     ------
     InvalidInputError
-        If the edges are no tree, a table is no distribution, tables disagree, or a category has probability zero.
+        If the edges are not tree, a table is not a distribution, tables disagree, or a category has probability zero.
 
     Examples
     --------
@@ -208,6 +208,6 @@ def chow_liu_edges(counts: PairCounts) -> tuple[Edge, ...]:
     shared = np.zeros((len(counts.starts) - 1,) * 2)
     for i, j in combinations(range(len(shared)), 2):
         shared[i, j] = counts.mutual_information(i, j)
-    # Of costs, none of them 0, which to scipy is no edge.
+    # Of costs, none of them 0, which to scipy is not an edge.
     costs = np.triu(1 + shared.max() - shared, 1)
     return tuple(sorted((int(i), int(j)) for i, j in zip(*csgraph.minimum_spanning_tree(costs).nonzero(), strict=True)))

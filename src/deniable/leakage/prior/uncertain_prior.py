@@ -104,7 +104,7 @@ def range_from_counts(
     draws : int
         Number of joints, >= 20.
     pseudo_count : float
-        Records added to every cell beforehand (1/2: Jeffreys); keep its sum over the cells well below n.
+        Records added to every cell in advance (1/2: Jeffreys); keep its sum over the cells well below n.
 
     Raises
     ------

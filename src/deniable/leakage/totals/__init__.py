@@ -1,1 +1,1 @@
-"""What everything released together says: exact totals, bounds, trees."""
+"""Leakage of everything released together: exact totals, bounds, trees."""

@@ -1,4 +1,4 @@
-"""What one report of a record mechanism says about each attribute, for an adversary with a stated prior.
+"""Leakage of one report of a record mechanism about each attribute, for an adversary with a stated prior.
 
 A record's report need not be one independent release per attribute. SPL's is, and `record_leakage` treats it as such.
 SMP reveals one attribute and which; RS+FD and RS+RFD reveal one of them among fakes of the others, and not which. The

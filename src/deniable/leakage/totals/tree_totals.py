@@ -125,7 +125,7 @@ def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int
 
 @dataclass(frozen=True, eq=False)
 class _Message:
-    """What a part of the tree says about one attribute with k values.
+    """Leakage of a part of the tree about one attribute with k values.
 
     pairs[x, x'] is the largest ln L[x]/L[x'] over its outputs; `rays`, columns of shape (k, m), span all its
     likelihood vectors, or None if they are too many.

@@ -173,7 +173,7 @@ class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 
     @cached_property
     def uncounted(self) -> slice | None:  # type: ignore[override]  # data of the base, here of the family
-        """Of the Spread family, which counts reports: those of the hash function that is never drawn; else None."""
+        """Codes of the hash function that the Spread family never draws; None for other families."""
         return self.hashes.uncounted
 
     @cached_property

@@ -161,7 +161,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         Raises
         ------
         InvalidInputError
-            If an entry is no text or contains a NUL, naming its row.
+            If an entry is not text or contains a NUL, naming its row.
         """
         encoded = self.encode(inputs)
         group = uniform_below(rng, self.groups, len(encoded)).astype(np.uint8)
@@ -177,7 +177,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         Raises
         ------
         InvalidInputError
-            If an entry is no text or contains a NUL, naming its row (1-based).
+            If an entry is not text or contains a NUL, naming its row (1-based).
         """
         if isinstance(texts, (str, bytes)):
             raise InvalidInputError(f"strings must be a sequence of texts, got one {type(texts).__name__}")

@@ -41,7 +41,7 @@ MAX_PARTITION_CELLS = 1 << 10
 
 @dataclass(frozen=True)
 class SketchOption:
-    """What one family offers.
+    """Offer of one family.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class SketchOption:
 
 @dataclass(frozen=True)
 class SketchChoice:
-    """What `ocms_choice` returns.
+    """Result of `ocms_choice`.
 
     Parameters
     ----------

@@ -218,7 +218,7 @@ class BoundError(Result):
 
 @dataclass(frozen=True)
 class BoundPrice(Result):
-    """What a bound on all frequencies gains while it holds, and costs if it does not; made by `bound_price`.
+    """Price of a bound on all frequencies: its gain while it holds, and its cost if it does not; made by `bound_price`.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class BoundPrice(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What there is to know, in words."""
+        """Return what there is to know, in words."""
         held, *others = self.errors
         first = (
             f"made for frequencies up to {_percent(self.max_frequency)}: {self.family} with m={self.m}, largest "

@@ -1,4 +1,4 @@
-"""How far one estimated frequency may be from the truth, with a stated probability of failure.
+"""Bounds on the error of one estimated frequency, with a stated probability of failure.
 
 Three half-widths of an interval around f^(x), for the frequency among these very contributors:
 

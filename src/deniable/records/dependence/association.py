@@ -1,4 +1,4 @@
-"""How strongly two attributes depend on each other, from noisy pair tables, with the noise stated.
+"""Strength of the dependence of two attributes, from noisy pair tables, with the noise stated.
 
 *Cramer's V*. phi^2 = sum D(a, b)^2/(w_a w_b) with D = T^ - r c' the residual from independence, r and c the margins of
 T^, and w the projected margin, at least its own standard error (a value rarer than that has no scale of its own).

@@ -254,7 +254,7 @@ class Phases:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader must know: who took part where, and whether a phase got reports after it was learned from."""
+        """Return notes for a reader: who took part where, and whether a phase got reports after it was learned from."""
         given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
         found = [
             f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "

@@ -94,7 +94,7 @@ def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate")
 
     With p_i, q_i the implemented probabilities of the round's oracle of the attribute. The weights depend neither on
     counts nor on what was learned; so if every part is unbiased, the combination is, and has intervals. Of grouped
-    rounds they depend on the number of groups, which must then have been fixed beforehand.
+    rounds they depend on the number of groups, which must then have been fixed in advance.
 
     Parameters
     ----------

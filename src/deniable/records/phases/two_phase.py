@@ -89,7 +89,7 @@ def combine(
     weights : {"counts", "inverse-variance"} or sequence of float
         How the parts are weighted.
     learned : bool
-        Whether parameters of one part were learned from another. False if all of them were given beforehand.
+        Whether parameters of one part were learned from another. False if all of them were given in advance.
 
     Returns
     -------

@@ -5,7 +5,7 @@ Phase one is `SPL` on some of the contributors. From its marginals the collector
 Every contributor of phase two draws a pivot attribute, reports it through GRR with the whole budget, and reports of
 every other one a copy of *that report*: the same code with probability P[target, pivot], else a uniform other code.
 
-Errata: see `copy_probabilities`. 3.3.1 is no amplification: between records that differ anywhere the ratio is
+Errata: see `copy_probabilities`. 3.3.1 is not an amplification: between records that differ anywhere the ratio is
 e^epsilon, whatever P is. Between records that differ in one attribute it may be smaller; that is shown as the
 per-attribute figure, and not spent.
 """

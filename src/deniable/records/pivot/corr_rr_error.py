@@ -1,4 +1,4 @@
-"""What the error of Corr-RR will be: Theorem 5 for any number of attributes.
+"""Error of Corr-RR: Theorem 5 for any number of attributes.
 
 With g = f - 1/k and the gains a = (kP - 1)/(k - 1), the papers' estimator of a value's frequency has
 

@@ -1,4 +1,4 @@
-"""How a pivot is drawn, and the codes of the other attributes that are made from its report alone.
+"""Draws of a pivot, and of the codes of the other attributes that are made from its report alone.
 
 Whatever is made from the pivots' reports by a public law is post-processing: it costs no privacy. Here any law is
 drawn, row by row from tables; copies over equal domains, one threshold per pair of attributes, have loops of their own.

@@ -112,7 +112,7 @@ def equality_patterns(d: int, k: int) -> NDArray[np.int64] | None:
 
 @dataclass(frozen=True, eq=False)
 class PivotLaw(ABC):
-    """How pivots and targets are drawn, and with which exact probabilities.
+    """Draws of pivots and targets, with their exact probabilities.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class PivotLaw(ABC):
 
     @abstractmethod
     def _float_law(self, place: int, target: int) -> Floats:
-        """Return `cells` of all rows and codes as probabilities, for a target that is no pivot."""
+        """Return `cells` of all rows and codes as probabilities, for a target that is not a pivot."""
 
     @abstractmethod
     def _simulate_targets(
@@ -397,7 +397,7 @@ class TableLaw(PivotLaw):
                 for j, drew, privatised in sampled_reports(self.oracles, codes[part], drawn, rng):
                     block[drew, j] = privatised
             else:
-                # All go through GRR; what is no pivot is overwritten before anybody sees it.
+                # All go through GRR; what is not a pivot is overwritten before anybody sees it.
                 block[:] = layout.randomize(codes[part], rng)
                 drawn = sample_attributes(rng, len(block), len(self.pivots))
             for rows, words in blocks(rng, len(block), d):

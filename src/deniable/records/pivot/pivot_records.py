@@ -43,7 +43,7 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
     @property
     @abstractmethod
     def law(self) -> PivotLaw:
-        """How pivots and targets are drawn, with their exact probabilities."""
+        """Draws of pivots and targets, with their exact probabilities."""
 
     @property
     def oracles(self) -> tuple[GRR, ...]:

@@ -326,7 +326,7 @@ def benchmark_mechanisms(
     priors = observed(records, sizes)
     n = len(priors.codes)
     reference = leakage_matrix(priors, [epsilon] * len(priors.kept_domains))
-    if reference.max() < 1e-12:  # rounding errors are no leakage
+    if reference.max() < 1e-12:  # rounding errors are not leakage
         raise InvalidInputError("records must have dependent attributes: Algorithm 2's total CPL is 0")
     scores = []
     for name, make in mechanisms.items():

@@ -121,7 +121,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @cached_property
     def response(self) -> SUE:
-        """How a cell is reported: symmetric unary encoding over m values."""
+        """Return how a cell is reported: symmetric unary encoding over m values."""
         return SUE(self.m, self.epsilon)
 
     # ---------------------------------------------------------------- contributor

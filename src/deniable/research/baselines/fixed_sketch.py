@@ -1,4 +1,4 @@
-"""What Apple's two sketches share: hash functions fixed in advance, and therefore an estimator whose bias stays.
+"""Common parts of Apple's two sketches: hash functions fixed in advance, and therefore an estimator whose bias stays.
 
 Differential Privacy Team, Apple, *Learning with privacy at scale* (2017): every contributor uses one of a fixed list of
 3-wise independent functions. How often two values collide over that list is then a number, not a probability, and the

@@ -1,4 +1,4 @@
-"""What dealers do: deal, hand-out."""
+"""Commands for dealers: deal, hand-out."""
 
 from __future__ import annotations
 

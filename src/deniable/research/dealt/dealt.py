@@ -43,10 +43,10 @@ from deniable.research.dealt.shares import Columns, DealtTypes, Shares
 MAX_CONTRIBUTORS = 1 << 32
 
 ROW_APART = "needs a dealer: the whole plan, for a number of contributors, has its row apart; leave out mechanisms"
-"""Why a plan does not compare by name what it has a row of, for cards."""
+"""Reason why a plan does not compare by name what it has a row of, for cards."""
 
 NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole plan, has the smaller error"
-"""Why a plan does not compare it, for cards."""
+"""Reason why a plan does not compare it, for cards."""
 
 
 class TypedShares(ABC):
@@ -81,7 +81,7 @@ class DealtMechanism(Mechanism[Reports]):
     @property
     @abstractmethod
     def share_fields(self) -> tuple[ReportField, ...]:
-        """How shares are stored: name, dtype and width of each of `Shares.columns`, in order."""
+        """Storage of shares: name, dtype and width of each of `Shares.columns`, in order."""
 
     def _check_deal(self, least: int = 2, most: int | None = MAX_CONTRIBUTORS) -> None:
         """Check n and the deal's name, and keep n as an int."""
@@ -121,7 +121,7 @@ class DealtMechanism(Mechanism[Reports]):
         Raises
         ------
         InvalidParameterError
-            If n is not a number that the deal is meant for, or rng is no source of random words.
+            If n is not a number that the deal is meant for, or rng is not a source of random words.
         """
         if self.deals_fewer:
             n = checked_integer("n", n, 1, self.n)
@@ -163,7 +163,7 @@ class DealtMechanism(Mechanism[Reports]):
         MismatchError
             If the shares belong to another deal.
         InvalidParameterError
-            If rng is no source of random words.
+            If rng is not a source of random words.
         """
         codes = checked_records(inputs, self.domain) if self.records else checked_codes(inputs, self.domain[0])
         self._check_shares(shares, len(codes))
@@ -208,7 +208,7 @@ class DealtMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _check_types(self, columns: Columns) -> None:
-        """Raise InvalidInputError if a share is none of this mechanism, naming its row, or is certainly duplicated."""
+        """Raise InvalidInputError if a share belongs to another mechanism, naming its row, or is duplicated."""
 
     # ---------------------------------------------------------------- collector
 
@@ -233,7 +233,7 @@ class DealtMechanism(Mechanism[Reports]):
 
 
 def types_dealt(mechanism: object) -> DealtTypes | None:
-    """Return the types that a mechanism's dealer deals, None where shares are no types or nobody deals."""
+    """Return the types that a mechanism's dealer deals, None where shares are not types or nobody deals."""
     return mechanism._dealt_types() if isinstance(mechanism, TypedShares) else None
 
 
@@ -311,14 +311,14 @@ class DealtOracle(DealtMechanism[Reports]):
             aggregate.n,
             variance,
             partial(self.frequency_bounds, aggregate),
-            # How more than two dealt counts hang together is not determined here.
+            # How more than two dealt counts are correlated is not determined here.
             joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
             scarce=few(variance, self.support_step / aggregate.n),
         )
 
     @property
     def support_step(self) -> float:
-        """How much one more support adds to n' times an estimated frequency, 1/(p - q)."""
+        """Return how much one more support adds to n' times an estimated frequency, 1/(p - q)."""
         p, q = self.support_probabilities
         return 1 / float(p - q)
 

@@ -1,4 +1,4 @@
-"""Estimates of dealt coins: the variance is quadratic in the frequency, and reports are no independent sum."""
+"""Estimates of dealt coins: the variance is quadratic in the frequency, and reports are not independent sum."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tangent_estimate(
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional
-        How the noise hangs together, where that is known.
+        How the noise is correlated, where that is known.
     scarce : bool
         Whether few mistaken reports are expected (`deniable.research.dealt.interval.few`).
     """

@@ -1,7 +1,8 @@
 """Intervals of dealt mechanisms, from the distribution of the number of reports that support a value.
 
-Dealt reports are dependent, so their number of supports is no sum of independent ones (`core.support_counts`). But its
-distribution is known, given how many people hold the value, and if these were drawn from a population. The interval is
+Dealt reports are dependent, so their number of supports is not a sum of independent ones
+(`core.support_counts`). But its distribution is known, given how many people hold the value, and if these were drawn
+from a population. The interval is
 of all numbers of holders, or of all frequencies in the population, under which neither tail is rarer than stated.
 """
 

@@ -1,4 +1,4 @@
-"""What a dealer would buy: rows of a plan that need one more party to be trusted. Shown apart, never recommended."""
+"""Gain from a dealer: rows of a plan that need one more party to be trusted. Shown apart, never recommended."""
 
 from __future__ import annotations
 

@@ -199,4 +199,4 @@ ENTRY = FamilyEntry(
     largest_domain=1 << MAX_BITS,
     remark="up to 2^64 values; the collector compares every report with every value that is asked for",
 )
-"""How a count-mean sketch is built on this family."""
+"""Entry that builds a count-mean sketch on this family."""

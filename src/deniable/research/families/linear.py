@@ -115,7 +115,7 @@ def _difference(a: Polynomial, b: Polynomial, p: int) -> Polynomial:
 
 
 def _coprime(a: Sequence[int], b: Sequence[int], p: int) -> bool:
-    """Whether the greatest common divisor of two polynomials is a constant."""
+    """Return whether the greatest common divisor of two polynomials is a constant."""
     first, second = _stripped(a), _stripped(b)
     while second:
         inverse = pow(second[-1], -1, p)
@@ -167,7 +167,7 @@ class LinearFamily(TransformedFamily):
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds or m is no prime power.
+        If a parameter is out of bounds or m is not a prime power.
 
     Examples
     --------
@@ -328,4 +328,4 @@ ENTRY = FamilyEntry(
     cells=prime_powers,
     remark="any prime power of cells, and one transform decodes all values",
 )
-"""How a count-mean sketch is built on this family."""
+"""Entry that builds a count-mean sketch on this family."""

@@ -190,4 +190,4 @@ ENTRY = FamilyEntry(
     cells_up_to_65536,
     remark="any number of cells, and one transform decodes all values",
 )
-"""How a count-mean sketch is built on this family."""
+"""Entry that builds a count-mean sketch on this family."""

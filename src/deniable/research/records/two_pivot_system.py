@@ -1,4 +1,4 @@
-"""What pair counts under two pivots say about pairs of attributes, and the way back.
+"""Equations from pair counts under two pivots to pairs of attributes, and the way back.
 
 Given the pivots' reports all codes are independent, so the expected table of reported pairs (j, l) is linear in the
 true tables of the pivots, and the tables of all pairs together solve a linear system, as many equations as unknowns:

@@ -1,4 +1,4 @@
-"""Where a collector keeps what it has: one database, SQLite in a file beside it or PostgreSQL."""
+"""Stores of a collector: one database, SQLite in a file beside it or PostgreSQL."""
 
 from __future__ import annotations
 

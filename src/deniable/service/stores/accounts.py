@@ -15,7 +15,7 @@ AUDIT_DAYS = 400
 """Days for which an entry of the audit is kept: a yearly review finds all of the year."""
 
 COMMAND_LINE = "command line"
-"""Who acts in the audit when somebody on the machine does."""
+"""Name in the audit for someone who acts on the machine."""
 
 TOGETHER = timedelta(hours=1)
 """Within this time the same act by the same account can be counted in one entry."""
@@ -94,7 +94,7 @@ class Accounts(ABC):
         return [_account(*row) for row in found]
 
     def analyst(self, name: str) -> tuple[str, str] | None:
-        """Return an account's role and password hash, None if there is none of this name."""
+        """Return an account's role and password hash, None if there is not one of this name."""
         with self._reading() as run:
             found = run("SELECT role, password FROM analysts WHERE name = ?", name)
         return (found[0][0], found[0][1]) if found else None

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from deniable.errors import StoreError
 
 ROLE = "collector"
-"""What this database is of: a dealer's is never opened as a collector's."""
+"""Owner of this database: a dealer's is never opened as a collector's."""
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -88,10 +88,10 @@ AFTER_RESTORE = (
     "DELETE FROM sessions WHERE kind <> 'token'",
     "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 )
-"""What is done to a backup of any version that takes a database's place; the second one takes `RESTORED` and when."""
+"""Statements for a backup of any version that takes a database's place; the second one takes `RESTORED` and when."""
 
 VERSION = len(STEPS)
-"""Of the tables that this release reads and writes."""
+"""Version of the tables that this release reads and writes."""
 
 
 def restored(name: str) -> tuple[str, str]:
@@ -100,7 +100,7 @@ def restored(name: str) -> tuple[str, str]:
 
 
 TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(statement for step in STEPS for statement in step)))
-"""Of all versions."""
+"""Columns of all versions."""
 
 _ALWAYS = ("batches", "collections", "inbox", "meta", "receipts")
 

@@ -63,12 +63,12 @@ _NETWORK = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""What libpq does about a server that is gone; what the address of the database says about these wins."""
+"""Options of libpq for a server that is gone; the address of the database overrides them."""
 
 _CLOSE_SECONDS = 0.5
 
 _STRONGEST = "remote_apply"
-"""Of the settings of synchronous_commit; "on" is enough, and what is weaker is raised to it."""
+"""Accepted settings of synchronous_commit; "on" is enough, and weaker ones are raised to it."""
 
 
 class _Connection(psycopg.Connection[Any]):

@@ -16,7 +16,7 @@ WHOLE_DAY: Step = "day"
 
 
 class Release(NamedTuple):
-    """What was released last: on which day, how many batches, and how many reports are in them.
+    """Last release: on which day, how many batches, and how many reports are in them.
 
     Before the first release the day is empty and both numbers are 0.
     """

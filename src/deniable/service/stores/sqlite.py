@@ -31,7 +31,7 @@ _PIECES = (
     "WITH RECURSIVE places (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM places WHERE i + 1 < ?3),"
     " pieces (i, piece) AS (SELECT i, substr(?1, 1 + ?2 * i, ?2) FROM places)"
 )
-"""What `_pieces` returns, ?1 to ?3, as rows again."""
+"""Result of `_pieces`, ?1 to ?3, as rows again."""
 
 _SOME = (
     "SELECT group_concat(hex(report), ''), count(*), max(place) FROM"

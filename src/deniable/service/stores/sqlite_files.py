@@ -64,7 +64,7 @@ def restore(source: Path, path: Path) -> Path | None:
     StoreInUseError
         If a collector runs on the database, or another program writes it.
     StoreError
-        If the backup is no whole database of a collector, or of a newer release.
+        If the backup is not a whole database of a collector, or of a newer release.
     OutputError
         If the disk has no room for both.
     """

@@ -43,7 +43,7 @@ AT_A_TIME = 1 << 17
 """Bytes of reports that are taken out of an inbox at a time."""
 
 _PROBES, _PROBE_BYTES = 8, 2000
-"""What `Store.ready` writes: four pages of SQLite, two of PostgreSQL, which moves longer rows elsewhere."""
+"""Bytes that `Store.ready` writes: four pages of SQLite, two of PostgreSQL, which moves longer rows elsewhere."""
 
 _NO_COLLECTION = -1
 
@@ -58,7 +58,7 @@ class Posted(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What becomes of an inbox: the sum with it (little-endian int64), and its reports as a file, if they are kept."""
+    """Outcome of an inbox: the sum with it (little-endian int64), and its reports as a file, if they are kept."""
 
     counts: bytes
     content: bytes | None
@@ -128,14 +128,14 @@ class Store(Accounts):
     bytes_type: ClassVar[str]
     clustered: ClassVar[str]
     file: Path | None = None
-    """Where the database is, if it is one file."""
+    """Path of the database, if it is one file."""
     _reads_key: ClassVar[str] = ""
-    """What a select adds to keep a collection from being closed before the transaction ends."""
+    """Clause of a select that keeps a collection from being closed before the transaction ends."""
     _changes: ClassVar[str] = ""
-    """What a select adds to keep everybody else from the row."""
+    """Clause of a select that keeps everybody else from the row."""
 
     _traces = 0
-    """How often what was deleted is still to be let go of."""
+    """Number of times that deleted data must still be let go of."""
 
     @cached_property
     def _stirred(self) -> dict[str, tuple[int, int]]:
@@ -373,7 +373,7 @@ class Store(Accounts):
         return outcome
 
     def counted(self, collection: str, name: bytes) -> bool:
-        """Whether a report of this id was taken."""
+        """Return whether a report of this id was taken."""
         with self._reading() as run:
             return bool(run(f"SELECT 1 FROM receipts WHERE collection = {_NUMBER} AND nullifier = ?", collection, name))
 

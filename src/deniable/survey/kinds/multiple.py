@@ -35,7 +35,7 @@ MAX_BOXES = 20
 """Most boxes of a draft: every box is a question of its own to a report."""
 
 SEPARATORS = (";", "|", ",")
-"""What may divide several answers in one cell, tried in this order."""
+"""Separators of several answers in one cell, tried in this order."""
 
 
 @final

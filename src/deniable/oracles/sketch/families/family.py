@@ -1,4 +1,4 @@
-"""What a hash family offers to the count-mean sketch: its law, its three actors' parts, and its state.
+"""Base of hash families for the count-mean sketch: its law, its three actors' parts, and its state.
 
 A family is a frozen dataclass built from the domain size k and the number of cells m. It draws public hash functions
 h: {0, ..., k-1} -> {0, ..., m-1}; the sketch puts the cell h(x) through GRR over m values, which no family knows about.
@@ -90,7 +90,7 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def uncounted(self) -> slice | None:
-        """Where the state counts reports, each one code: the codes that no report is; None where it is another."""
+        """Return the codes that no report has, if the state counts reports that are one code each; else None."""
 
     @property
     @abstractmethod
@@ -100,7 +100,7 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def report_fields(self) -> tuple[ReportField, ...]:
-        """How a batch of reports is stored: names and dtypes as `join` returns them."""
+        """Storage of a batch of reports: names and dtypes as `join` returns them."""
 
     @property
     @abstractmethod
@@ -202,7 +202,7 @@ class ColumnFamily(HashFamily):
     @property
     @abstractmethod
     def parameter_columns(self) -> tuple[Column, ...]:
-        """What describes a hash function, in the order of the reports' fields."""
+        """Return what describes a hash function, in the order of the reports' fields."""
 
     @property
     def member_count(self) -> int:

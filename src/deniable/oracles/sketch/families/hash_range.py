@@ -1,4 +1,4 @@
-"""How many cells a count-mean sketch should have: the choice of m."""
+"""Number of cells of a count-mean sketch: the choice of m."""
 
 from __future__ import annotations
 

@@ -401,4 +401,4 @@ ENTRY = FamilyEntry(
     any_integer,
     remark="the collector compares every report with every value that is asked for",
 )
-"""How a count-mean sketch is built on this family."""
+"""Entry that builds a count-mean sketch on this family."""

@@ -71,7 +71,7 @@ FAMILIES: Mapping[str, str] = {
     "linear": "deniable.research.families.linear:ENTRY",
     "binary": "deniable.research.families.binary_field:ENTRY",
 }
-"""Where the entry of every family is, by its name: none is imported before it is asked for."""
+"""Place of each family's entry, by its name: none is imported before it is asked for."""
 
 
 @functools.cache

@@ -175,7 +175,7 @@ class SpreadFamily(HashFamily):
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds or m is no power of two.
+        If a parameter is out of bounds or m is not a power of two.
 
     Examples
     --------
@@ -418,4 +418,4 @@ ENTRY = FamilyEntry(
     cells=powers_of_two,
     remark="one integer per report, and one transform decodes all values",
 )
-"""How a count-mean sketch is built on this family."""
+"""Entry that builds a count-mean sketch on this family."""

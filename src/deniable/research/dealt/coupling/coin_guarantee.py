@@ -1,4 +1,4 @@
-"""What dealt signs guarantee, one row per adversary, each with its view, from the implemented coins of JRR and its kin.
+"""Guarantee of dealt signs, one row per adversary, each with its view, from the implemented coins of JRR and its kin.
 
 The paper states one number, for an adversary who looks at one report and at what m colluders reveal. A collector has
 all reports. Each row says what is seen; docs/theory/jrr.md and docs/theory/coupling.md have the proofs. Of two answers,
@@ -6,7 +6,7 @@ one is the truth of the report and the other one of its k - 1 equally likely lie
 
 A collector sees one contributor's own truth coin beside all other reports. These are exchangeable, so their number of
 ones says all that they say. With everybody else's data known it is the number of their lies, which is the law with base
-rate one: whatever the data, a report is turned into "truth" or "lie" by who knows them.
+rate one: whatever the data, a report is turned into "truth" or "lie" by anyone who knows them.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def revealed_lies(k: int, coin: Coin, mu: Fraction) -> float:
 
 
 def lie_tells_more(k: int, coin: Coin, mu: Fraction) -> bool:
-    """Whether of `revealed_shares` the worst report is one that is surely a lie rather than surely the truth."""
+    """Return whether of `revealed_shares` the worst report is one that is surely a lie rather than surely the truth."""
     least, most = coin.q - mu * coin.s, coin.q + mu * coin.s
     return most >= 1 or (least > 0 and most * least > (k - 1) ** 2 * (1 - least) * (1 - most))
 

@@ -47,7 +47,7 @@ class Coin:
 
     @property
     def s(self) -> Fraction:
-        """How much likelier than q a lie is with R = -1, and less likely with R = +1."""
+        """Return how much likelier than q a lie is with R = -1, and less likely with R = +1."""
         return Fraction(self.minus - self.plus, 2 * SCALE)
 
     @property
@@ -68,7 +68,7 @@ def coin(p: EpsilonLike, rho: EpsilonLike) -> Coin:
     Every closed form of the guarantee is ln((1 - x)/x) with x increasing in both lie probabilities (proof in the page
     on JRR), so rounding them up keeps the implemented numbers within the declared ones. The sum is kept even so that
     the unpaired contributor's threshold is the exact mean: the estimator needs one q. The end of the range, 1 - 1/p,
-    is no decimal in general: a rho within 1e-12 of it, relatively, means the end.
+    is not a decimal in general: a rho within 1e-12 of it, relatively, means the end.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class CoupledMechanism(DealtOracle[Reports]):
     @property
     @abstractmethod
     def _ordered(self) -> bool:
-        """Whether who holds a value supports it at least as likely as who does not, whatever the share."""
+        """Return whether a holder of a value supports it at least as likely as anyone else, whatever the share."""
 
     def _support_law(self, reporters: int, among: int) -> SupportLaw:  # noqa: ARG002
         p, q = map(float, self.support_probabilities)
@@ -68,7 +68,7 @@ class CoupledMechanism(DealtOracle[Reports]):
     # ---------------------------------------------------------------- guarantee
 
     def epsilon_against(self, colluders: int) -> float:
-        """Return the bound of who sees my report and the shares of m colluders, ignoring other reports, in nats."""
+        """Return the bound against one who sees a report and the shares of m colluders, but no other report, in nats."""
         return self._revealed(peer_posterior(self.n, colluders))
 
     @abstractmethod
@@ -139,7 +139,7 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
     @property
     @abstractmethod
     def _pull(self) -> float:
-        """How much the truth coin moves the support of a value that is not held; by one if it is."""
+        """Return how much the truth coin moves the support of a value that is not held; by one if it is."""
 
     def _dealt_types(self) -> DealtTypes:
         # Two signs, and the type of the one who is left over.
@@ -186,7 +186,7 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
         return revealed_shares(self.cells, self.coin, mu)
 
     def implemented_ratio(self) -> Fraction | float:
-        """Largest likelihood ratio of who knows the share, exact; no view's exceeds it. Infinite at the end of rho."""
+        """Largest likelihood ratio for anyone who knows the share, exact; no view exceeds it. Infinite at rho's end."""
         return worst_ratio(self.cells, self.coin.lie_plus, self.coin.lie_minus)
 
 

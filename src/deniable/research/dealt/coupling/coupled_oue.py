@@ -118,8 +118,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
-            no collector who uses all reports: read `privacy()`.
+            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
+            reports. It bounds no collector who uses all reports: read `privacy()`.
         colluders : int
             m, at most n - 1; fewer than n/2 if all pairs are coupled.
         weight : float

@@ -5,7 +5,8 @@ Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estima
 draws C and tells the truth if C + R > 0 (Theorem 5). Each report alone is randomised response; of two paired
 contributors, if one lies the other rather does not, and the errors cancel where most answers are the same.
 
-What it costs is in `privacy()`: the published epsilon holds for who looks at one report and ignores all others. Proofs,
+What it costs is in `privacy()`: the published epsilon holds against an adversary who looks at one report and ignores
+all others. Proofs,
 errata and numbers: docs/theory/jrr.md. Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
 """
 
@@ -93,7 +94,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one bit",
         page="theory/jrr.md",
-        note="its nominal epsilon holds only against who reads one report and ignores all others",
+        note="its nominal epsilon holds only against someone who reads one report and ignores all others",
     )
 
     def __post_init__(self) -> None:
@@ -117,7 +118,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for who sees one report and the signs and lies of `colluders` others, and ignores all other reports.
+            Bound for an adversary who sees one report and the signs and lies of `colluders` others, and ignores all
+            other reports.
             It bounds no collector who uses all reports: read `privacy()`.
         colluders : int
             M, at most n - 1.

@@ -76,7 +76,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     colluders: int | None = None
     deal_id: str = ""
     epsilon: float = field(init=False, repr=False, compare=False)
-    """What holds whoever colludes: the response's; infinite at the end of the range of rho."""
+    """Bound under any collusion, that of the response; infinite at the end of the range of rho."""
 
     name = "JRRLocalHashing"
     constructor = "optimal"
@@ -121,7 +121,7 @@ class JRRLocalHashing(SignedCoins[Any]):
 
     @cached_property
     def response(self) -> KaryJRR:
-        """What cells go through."""
+        """Return what cells go through."""
         return KaryJRR(self.m, self.p, self.rho, self.n, self.colluders, self.deal_id)
 
     # ---------------------------------------------------------------- contributor and collector

@@ -51,7 +51,7 @@ _P = Polynomial([0.0, 1.0])
 
 @dataclass(frozen=True)
 class KaryTask:
-    """What to optimise: domain size, contributors, holders of the value of interest, and the constraints.
+    """Problem to optimise: domain size, contributors, holders of the value of interest, and the constraints.
 
     `known` is the probability mu that the peer is a colluder, `reveal` what colluders reveal: their shares, or only
     whether they reported the truth. `epsilon_aux` caps what a colluding dealer learns (infinite: no cap).
@@ -100,7 +100,7 @@ class KaryTask:
 
     @property
     def coupling(self) -> float:
-        """What s^2 takes off the variance of the count."""
+        """Return what s^2 takes off the variance of the count."""
         absent = (self.n - self.count) / (self.k - 1)
         return self.density * ((self.count - absent) ** 2 - self.count - absent / (self.k - 1))
 
@@ -186,7 +186,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     colluders: int | None = None
     deal_id: str = ""
     epsilon: float = field(init=False, repr=False, compare=False)
-    """What holds whoever colludes: the bound of who knows the share; infinite at the end of the range of rho."""
+    """Bound under any collusion, for anyone who knows the share; infinite at the end of the range of rho."""
 
     name = "KaryJRR"
     constructor = "optimal"
@@ -197,7 +197,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one code",
         page="theory/coupling.md",
-        note="its nominal epsilon holds only against who reads one report and ignores all others",
+        note="its nominal epsilon holds only against someone who reads one report and ignores all others",
     )
 
     def __post_init__(self) -> None:
@@ -226,7 +226,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
+            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
+            reports. It bounds
             no collector who uses all reports: read `privacy()`.
         colluders : int
             M, at most n - 1.

@@ -1,4 +1,4 @@
-"""How p and rho of JRR are chosen: the published search, and the exact optimum that replaces it.
+"""Choice of p and rho of JRR: the published search, and the exact optimum that replaces it.
 
 Under a bound on what m colluders' revelations add, p (1 + mu a) <= pi(epsilon) with a = -rho, the variance is least at
 an end of the feasible range: plain randomised response, or the extreme correlation. mu is the posterior probability

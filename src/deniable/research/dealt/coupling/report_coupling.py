@@ -108,7 +108,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
+            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
+            reports. It bounds
             no collector who uses all reports: read `privacy()`.
         colluders : int
             m, at most n - 1.
@@ -135,7 +136,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """What U says of one's threshold, and no more of it: 0 or 1 to be reported, 2 for the truth."""
+        """Return what U says of one's threshold, and no more of it: 0 or 1 to be reported, 2 for the truth."""
         return (ReportField("types", "uint8"),)
 
     def _deal(self, n: int, rng: Randomness) -> Columns:

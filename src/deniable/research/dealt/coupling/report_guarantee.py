@@ -1,4 +1,4 @@
-"""What report coupling guarantees, in binary randomised response and inside unary encoding, one row per adversary."""
+"""Guarantee of report coupling, in binary randomised response and inside unary encoding, one row per adversary."""
 
 from __future__ import annotations
 

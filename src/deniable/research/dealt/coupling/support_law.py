@@ -74,7 +74,7 @@ class PairedSupports(SupportLaw):
 
     @cached_property
     def pairs(self) -> list[tuple[int, float]]:
-        """How many pairs report as a whole, with probabilities; who drops out does not depend on the pairs."""
+        """Return how many pairs report as a whole, with probabilities; who drops out does not depend on the pairs."""
         half, reporters = self.n // 2, self.reporters
         # Who has no peer reports as likely as anybody.
         alone = reporters / self.n if self.n % 2 else 0.0

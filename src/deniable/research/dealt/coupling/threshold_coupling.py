@@ -56,7 +56,7 @@ def pair_sums(pair: Sequence[float], pairs: int) -> Window:
 
 @dataclass(frozen=True)
 class PairView:
-    """What the observer sees under two answers of one contributor, all n contributors reporting.
+    """View of the observer under two answers of one contributor, all n contributors reporting.
 
     Parameters
     ----------

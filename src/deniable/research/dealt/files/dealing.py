@@ -1,4 +1,4 @@
-"""What a dealer does with files: deal into a directory, hand out from it."""
+"""Files of a dealer: deal into a directory, hand out from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from deniable.survey.collection import Collection
 
 @dataclass(frozen=True)
 class DealResult:
-    """What `deal_file` did.
+    """Result of `deal_file`.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     Raises
     ------
     InvalidParameterError
-        If the numbers are no range of contributors, or a share is not there: it was handed out, or never dealt.
+        If the numbers are not range of contributors, or a share is not there: it was handed out, or never dealt.
     AlreadyRandomizedError
         If a share was used.
     OutputError

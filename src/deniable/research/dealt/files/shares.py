@@ -118,7 +118,7 @@ class ShareReader:
 
     @property
     def directory(self) -> Path:
-        """Where the ledger of these shares is kept."""
+        """Return where the ledger of these shares is kept."""
         return self.path if self.path.is_dir() else self.path.absolute().parent
 
     def _checked(self, path: Path) -> int:

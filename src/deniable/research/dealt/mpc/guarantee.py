@@ -1,4 +1,4 @@
-"""What a dealt mechanism guarantees once several helpers stand in for the dealer."""
+"""Guarantee of a dealt mechanism once several helpers stand in for the dealer."""
 
 from __future__ import annotations
 

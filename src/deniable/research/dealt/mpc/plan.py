@@ -1,4 +1,4 @@
-"""What the helpers are to deal: public numbers, the same for each of them."""
+"""Plan of what the helpers deal: public numbers, the same for each of them."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     Raises
     ------
     DealingError
-        If there are too few pieces, one is no number of the field or of no helper's point, or there are more than
+        If there are too few pieces, one is not a number of the field or of no helper's point, or there are more than
         enough and they contradict each other.
 
     Examples

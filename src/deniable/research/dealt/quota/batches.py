@@ -1,6 +1,6 @@
 """Quota batches (QuotaBatches): late joiners, dealt batch after batch within one collection.
 
-One deal for everybody must know their number beforehand, and shares that nobody collects cost accuracy. Here the dealer
+One deal for everybody must know their number in advance, and shares that nobody collects cost accuracy. Here the dealer
 deals batches of a fixed size; contributors join them in the order in which they come, and only the last batch is
 incomplete. Every batch is a quota deal of its own, so the guarantee is that of `QuotaRR`, whatever the size. The price
 is accuracy: the smaller the batch, the more its forced answers vary beside their number. Of a batch so small that the

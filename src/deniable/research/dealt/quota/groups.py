@@ -58,7 +58,7 @@ class QuotaGroups(DealtMechanism[Reports]):
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """The group, which the report repeats, so it is no secret for long, and the type, as of the group's QuotaRR."""
+        """The group, which the report repeats, so it is soon public, and the type, as of the group's QuotaRR."""
         types = code_dtype(max(self.group_sizes) + 1)
         return ReportField("group", code_dtype(len(self.group_sizes)).name), ReportField("types", types.name)
 

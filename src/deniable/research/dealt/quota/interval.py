@@ -93,7 +93,7 @@ class QuotaSupports(SupportLaw):
 
     @property
     def cut_off(self) -> bool:  # type: ignore[override]
-        """Whether there is one deal only: sums of several are smoother."""
+        """Return whether there is one deal only: sums of several are smoother."""
         return sum(times for _, _, times in self.deals) == 1
 
     def at_most(self, count: int, holders: int) -> float:

@@ -46,7 +46,7 @@ class QuotaOracle(DealtOracle[Reports]):
     @property
     @abstractmethod
     def _odds_alone(self) -> tuple[float, float]:
-        """Two numbers in the ratio of the likelihoods of two answers, to who reads one report alone."""
+        """Two numbers in the ratio of the likelihoods of two answers, to an adversary who reads one report alone."""
 
     @property
     def support_probabilities(self) -> tuple[float, float]:

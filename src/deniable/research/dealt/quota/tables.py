@@ -84,7 +84,7 @@ class QuotaWeights:
 
     @cached_property
     def guide(self) -> NDArray[np.int64]:
-        """How many cuts lie below every word with the same leading bits: the search starts there."""
+        """Return how many cuts lie below every word with the same leading bits: the search starts there."""
         edges = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - _GUIDE_BITS)
         return np.searchsorted(self.cuts, edges, side="left").astype(np.int64)
 
