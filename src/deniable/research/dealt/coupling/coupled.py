@@ -68,7 +68,7 @@ class CoupledMechanism(DealtOracle[Reports]):
     # ---------------------------------------------------------------- guarantee
 
     def epsilon_against(self, colluders: int) -> float:
-        """Return the bound against one who sees a report and the shares of m colluders, but no other report, in nats."""
+        """Return the bound against one who sees a report and m colluders' shares, but no other report, in nats."""
         return self._revealed(peer_posterior(self.n, colluders))
 
     @abstractmethod
