@@ -108,7 +108,7 @@ def _filling_cost(k: int, omega: int, share: int, share_bits: int) -> float:
 def sorting_network(size: int) -> NDArray[np.int64]:
     """Return the comparators (i, j), i < j, of Batcher's odd-even merge sort of `size` places, int64[comparators, 2].
 
-    Batcher, *Sorting networks and their applications* (1968); for sizes that are not power of two, the comparators of
+    Batcher, *Sorting networks and their applications* (1968); for sizes that are not a power of two, the comparators of
     the next power whose places exist.
     """
     pairs = []

@@ -150,7 +150,7 @@ class OUE(OneStage):
     name = "OUE"
     card = Card(
         group="one attribute",
-        when="larger domains where reports of k bits are no problem: error independent of k",
+        when="larger domains where reports of k bits are acceptable: error independent of k",
         recommended=True,
         wire="k bits",
     )
