@@ -3,11 +3,12 @@
 import { base64 } from "../src/bytes.js";
 import { must } from "../src/exact.js";
 import type { Answer } from "../src/kind.js";
+import { type Invitation, invitation, known } from "../src/invitation.js";
 import { encode } from "../src/schema.js";
 import { deliver, type Progress } from "../src/send.js";
-import { found, keep, type Kept, kept, ledger, note } from "../src/store.js";
+import { found, keep, type Kept, kept, ledger, nextPerson, note } from "../src/store.js";
 import { check, type Survey } from "../src/survey.js";
-import { complete, matches, type PageDocument, pageHash, terms } from "../src/terms.js";
+import { matches, type PageDocument, pageHash, split, terms } from "../src/terms.js";
 import { SecureWords } from "../src/words.js";
 
 /** Where a survey is, and what its link says of it. */
@@ -16,7 +17,7 @@ export interface Place {
   readonly api: string;
   /** Id of the collection. */
   readonly collection: string;
-  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents. */
+  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
   readonly link: string;
 }
 
@@ -31,6 +32,8 @@ export interface Loaded {
   readonly url: string;
   /** "open" while people may answer. */
   readonly state: string;
+  /** The invitation of the link; none where everybody may answer. */
+  readonly invited?: Invitation;
 }
 
 /**
@@ -39,7 +42,7 @@ export interface Loaded {
 export async function load(place: Place): Promise<Loaded> {
   must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
   must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
-  complete(place.link);
+  const { digits, token } = split(place.link);
   const url = `${place.api}/collections/${place.collection}`;
   const read = async (path: string): Promise<string> => {
     const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
@@ -49,15 +52,17 @@ export async function load(place: Place): Promise<Loaded> {
   const [document, text, said] = await Promise.all([read(""), read("/page"), read("/state")]);
   const survey = await check(document, place.collection);
   const page = await pageHash(text);
-  await matches(survey.id, page, place.link);
+  await matches(survey.id, page, digits);
   const texts = terms(text, survey);
+  must((texts.access === "invited") === !!token, "A survey for invited people needs an invitation in its link, and any other has none.", "cut");
+  const invited = token ? await invitation(survey.id, token) : undefined;
   const attributes = await Promise.all(survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)));
   const state = String((JSON.parse(said) as { state?: unknown }).state);
-  return { survey: { ...survey, attributes }, texts, page, url, state };
+  return { survey: { ...survey, attributes }, texts, page, url, state, ...(invited && { invited }) };
 }
 
 /** Randomise answers into the bytes that are sent; it throws an `AnswerError` that names the question. */
-export function randomised({ survey, page }: Pick<Loaded, "survey" | "page">, answers: readonly Answer[], person: number): Kept {
+export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "page" | "invited">, answers: readonly Answer[], person: number): Kept {
   const random = new SecureWords();
   try {
     const codes = encode(survey.attributes, answers, random);
@@ -65,9 +70,9 @@ export function randomised({ survey, page }: Pick<Loaded, "survey" | "page">, an
     codes.fill(0n);
     const { id, title, epsilon } = survey;
     // Open access: a name that nobody else has, and that nothing else carries.
-    const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+    const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
     const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-    return { collection: id, person, title, epsilon, body, page, state: "drawn" };
+    return { collection: id, person, title, epsilon, body, page, state: "drawn", ...(invited && { invitation: invited.mark }) };
   } finally {
     random.wipe();
   }
@@ -78,12 +83,15 @@ export function randomised({ survey, page }: Pick<Loaded, "survey" | "page">, an
  * the answers are not read. Drop the answers afterwards: only the report is kept.
  */
 export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<Kept> {
-  const first = await kept(loaded.survey.id);
+  const { survey, invited, url } = loaded;
+  const first = await kept(survey.id, invited?.mark);
   if (first) return first;
   must(loaded.state === "open", "This survey is not open.", "refused");
   const before = (await ledger()).some((one) => loaded.survey.learnedFrom.includes(one.collection));
   must(!before, "An earlier part of this survey was answered on this device.", "refused");
-  return keep(randomised(loaded, answers, 1));
+  // What was counted for an invitation, on another device perhaps, must not be drawn again.
+  must(!invited || (await known(url, invited)) === "new", "This invitation was used before, or is not valid.", "refused");
+  return keep(randomised(loaded, answers, await nextPerson(survey.id)));
 }
 
 /**

@@ -28,3 +28,6 @@ export function joined(parts: readonly Uint8Array[], width?: number): Uint8Array
 /** Bytes as text that may stand in JSON and in addresses. */
 export const base64 = (bytes: Uint8Array): string =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+
+export const fromBase64 = (text: string): Uint8Array =>
+  Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));

@@ -2,17 +2,19 @@
 
 import { AnswerError } from "./answers.js";
 import { Asking } from "./asking.js";
+import { base64 } from "./bytes.js";
 import { badge, button, h, mark, type Sign } from "./element.js";
 import { must, Refusal } from "./exact.js";
+import { type Invitation, invitation, known } from "./invitation.js";
 import { showLedger } from "./ledger.js";
 import { contact, how, ornament, promise, what } from "./protection.js";
 import { Question } from "./questions.js";
 import { encode } from "./schema.js";
 import { deliver, hurry } from "./send.js";
 import { contents } from "./sent.js";
-import { found, keep, type Kept, kept, leave, ledger, note } from "./store.js";
+import { found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
 import { check, type Survey } from "./survey.js";
-import { complete, LINK, matches, type PageDocument, pageHash, terms } from "./terms.js";
+import { LINK, matches, type PageDocument, pageHash, split, terms } from "./terms.js";
 import type { Key } from "./text.js";
 import { preferred, Voice } from "./voice.js";
 import { SecureWords } from "./words.js";
@@ -23,7 +25,7 @@ export interface Place {
   readonly api: string;
   /** Id of the collection. */
   readonly collection: string;
-  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents. */
+  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
   readonly link: string;
 }
 
@@ -44,7 +46,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     root.classList.add("deniable");
     must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
     must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
-    complete(place.link);
+    const { digits, token } = split(place.link);
     const url = `${place.api}/collections/${place.collection}`;
     const read = async (path: string): Promise<string> => {
       const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
@@ -54,13 +56,15 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
     const survey = await check(document, place.collection);
     const hash = await pageHash(page);
-    await matches(survey.id, hash, place.link);
+    await matches(survey.id, hash, digits);
     const said = terms(page, survey);
+    must((said.access === "invited") === !!token, "A survey for invited people needs an invitation in its link, and any other has none.", "cut");
+    const invited = token ? await invitation(survey.id, token) : undefined;
     const attributes = await Promise.all(
       survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)),
     );
     const open = (JSON.parse(state) as { state?: unknown }).state;
-    await show(root, url, { ...survey, attributes }, said, hash, String(open));
+    await show(root, url, { ...survey, attributes }, said, hash, String(open), invited);
   } catch (error) {
     refuse(root, error);
   }
@@ -111,6 +115,7 @@ async function show(
   texts: PageDocument,
   hash: string,
   opened: string,
+  invited?: Invitation,
 ): Promise<void> {
   const tags = Object.keys(texts.languages);
   const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
@@ -171,7 +176,8 @@ async function show(
   }
 
   async function begin(): Promise<void> {
-    const first = await kept(survey.id);
+    // Two people who were invited may share a device, each with a link.
+    const first = await kept(survey.id, invited?.mark);
     const entries = await ledger();
     frame();
     const closes = texts.closes_at;
@@ -182,7 +188,14 @@ async function show(
       return end("closed", "over", "closed", ...ended, still(), asked());
     }
     if (opened !== "open") return end("notOpen", "over", "notOpen", still(), asked());
-    ask(1, (step()?.at ?? 0) > 0);
+    if (invited) {
+      // A cleared browser, or another one, must not draw again what was counted.
+      const used = await known(url, invited);
+      if (used === "counted") return end("used", "over", "used", text("usedOnce"), asked());
+      if (used === "uninvited") return end("uninvited", "alert", "uninvited", text("withdrawn", () => ({ contact: contact(texts) })));
+      must(used, "The server did not say whether this invitation was used.", "unreachable");
+    }
+    ask(await nextPerson(survey.id), (step()?.at ?? 0) > 0);
   }
 
   const still = (): HTMLElement => voice.say(h("p"), () => `${voice.fill("still")}.`);
@@ -256,6 +269,7 @@ async function show(
       voice.say(h("p"), () => asking.language.intro),
       h("ul", { class: "facts" }, ...facts),
       promise(asking),
+      ...(invited ? [text("onePerson", undefined, "small"), text("inviter", undefined, "small")] : []),
       ...(texts.consent_first ? [consent.box] : []),
       voice.say(h("button", { type: "submit", class: "go" }), "start"),
       text("stop", undefined, "small"),
@@ -373,9 +387,9 @@ async function show(
       drop();
       const { id, title, epsilon } = survey;
       // Open access: a name that nobody else has, and that nothing else carries.
-      const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+      const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
       const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-      const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn" } as const;
+      const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn", ...(invited && { invitation: invited.mark }) } as const;
       await showKept(await keep(drawn));
     }
 
@@ -425,7 +439,7 @@ async function show(
     };
     if (!(await here(response))) return showLeft(response);
     if (response.state === "counted") {
-      return end("already", "done", "already", text("onceOnly"), shared(), ...nextPerson(response), acts(act("leave", () => leaveNow(response), "go")));
+      return end("already", "done", "already", text("onceOnly"), shared(), ...otherPerson(response), acts(act("leave", () => leaveNow(response), "go")));
     }
     if (response.state === "stopped") return told(response);
     await send(response);
@@ -468,7 +482,7 @@ async function show(
     const sent = body ? await shower({ ...response, body }) : [];
     if (gone.has(response)) return;
     const thanks = voice.say(h("p"), () => asking.language.thanks);
-    end("counted", "done", "counted", thanks, ...sent, shared(), ...nextPerson(response), acts(act("leave", () => leaveNow(response), "go")));
+    end("counted", "done", "counted", thanks, ...sent, shared(), ...otherPerson(response), acts(act("leave", () => leaveNow(response), "go")));
   }
 
   /** A button that shows what was sent and hides it again; it is hidden whenever the page is. */
@@ -532,11 +546,11 @@ async function show(
   }
 
   function showLeft(response: Kept): void {
-    end("left", "over", "left", text("mark"), text("close"), ...nextPerson(response));
+    end("left", "over", "left", text("mark"), text("close"), ...otherPerson(response));
   }
 
   /** Lets another person answer on this device, where the survey says that people may. */
-  function nextPerson({ person }: Kept): HTMLElement[] {
+  function otherPerson({ person }: Kept): HTMLElement[] {
     if (!texts.second_person || opened !== "open") return [];
     const note = h("div");
     const second = act("second", () => note.replaceChildren(voice.say(h("p", { role: "alert" }), "secondNote"), act("secondStart", () => ask(person + 1))));
@@ -551,9 +565,6 @@ async function show(
   });
   await begin();
 }
-
-const base64 = (bytes: Uint8Array): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
 /** Mount every element that says which survey it is for: `data-collection`, and in `data-api` where that is collected. */
 export function mountAll(): void {

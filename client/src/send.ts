@@ -43,11 +43,11 @@ const post = (url: string, body: string): Promise<Response> =>
     referrerPolicy: "no-referrer",
   });
 
-/** Whether a collector has counted a nullifier; undefined where it does not say. */
-export async function counted(collection: string, id: string): Promise<boolean | undefined> {
+/** What a collector knows of a nullifier: counted, not counted, or not invited; undefined where it does not say. */
+export async function receipt(collection: string, id: string): Promise<"counted" | "new" | "uninvited" | undefined> {
   try {
     const { status } = await post(`${collection}/receipts`, JSON.stringify({ id }));
-    return status === 204 ? true : status === 404 ? false : undefined;
+    return ({ 204: "counted", 404: "new", 403: "uninvited" } as const)[status as 204];
   } catch {
     return undefined;
   }
@@ -71,10 +71,10 @@ export async function deliver(collection: string, response: Kept, wanted: () => 
       if (!answer.ok && answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
         // It may have been counted by a try whose answer was lost.
         const { reports } = JSON.parse(response.body) as { reports: [{ id: string }] };
-        const known = await counted(collection, reports[0].id);
-        if (known) return { ...response, state: "counted" };
+        const known = await receipt(collection, reports[0].id);
+        if (known === "counted") return { ...response, state: "counted" };
         // Where nobody says, both are asked again.
-        if (known === false) return { ...response, state: "stopped", problem: problemName(said.type) };
+        if (known) return { ...response, state: "stopped", problem: problemName(said.type) };
       }
       // An hour at most: a timer of a month would end at once.
       least = Math.min(1000 * Number(answer.headers.get("Retry-After")) || 0, 36e5);

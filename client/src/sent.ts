@@ -1,6 +1,7 @@
 // What was sent: the report in words, how often each answer would have made the same of it, and its bytes.
 
 import type { Asking } from "./asking.js";
+import { fromBase64 } from "./bytes.js";
 import { LISTED } from "./controls.js";
 import { bar, h, level } from "./element.js";
 import { type Fraction, must } from "./exact.js";
@@ -18,7 +19,7 @@ const share = ([a, b]: Fraction, [c, d]: Fraction): number => (a && c ? 1 / (Num
 export async function contents(asking: Asking, { body }: Kept): Promise<HTMLElement> {
   const { voice, survey } = asking;
   const [sent] = (JSON.parse(body) as { reports: { id: string; report: string }[] }).reports;
-  const report = Uint8Array.from(atob(sent!.report.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
+  const report = fromBase64(sent!.report);
   must(report.length === survey.mechanism.width);
   const hex = [...report].map((one) => one.toString(16).padStart(2, "0")).join(" ");
   return h(

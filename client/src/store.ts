@@ -16,6 +16,8 @@ export interface Kept {
   /** Hash of the survey document that was shown; empty when the person has left. */
   readonly page: string;
   readonly state: "drawn" | "counted" | "stopped" | "left";
+  /** What this device knows the invitation by that it was drawn for; none in open access, or when the person has left. */
+  readonly invitation?: string;
   /** Why it was stopped: the problem's name. */
   readonly problem?: string;
 }
@@ -50,9 +52,12 @@ async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectSt
 export const found = ({ collection, person }: Kept): Promise<Kept | undefined> =>
   transaction("readonly", (store) => store.get([collection, person]) as IDBRequest<Kept | undefined>);
 
-/** The response of the last person who answered a collection on this device. */
-export const kept = async (collection: string): Promise<Kept | undefined> =>
-  (await ledger()).filter((one) => one.collection === collection).pop();
+/** What this device has of a collection: of the last person in open access, else of an invitation by its mark. */
+export const kept = async (collection: string, mark?: string): Promise<Kept | undefined> =>
+  (await ledger()).filter((one) => one.collection === collection && (!mark || one.invitation === mark)).pop();
+
+/** The number of the next person who answers a collection on this device. */
+export const nextPerson = async (collection: string): Promise<number> => ((await kept(collection))?.person ?? 0) + 1;
 
 export const ledger = (): Promise<Kept[]> => transaction("readonly", (store) => store.getAll() as IDBRequest<Kept[]>);
 
@@ -100,12 +105,13 @@ export const exported = (entries: readonly Kept[]): string =>
 export function imported(text: string): Kept[] {
   const data = JSON.parse(text) as { format?: unknown; format_version?: unknown; responses?: Kept[] };
   must(data.format === FORMAT && data.format_version === 1 && Array.isArray(data.responses), "");
-  return data.responses.map(({ collection, person = 1, title, epsilon, body, page, state }) => {
+  return data.responses.map(({ collection, person = 1, title, epsilon, body, page, state, invitation }) => {
     must(/^[0-9a-f]{64}$/.test(collection) && person >= 1 && person % 1 === 0 && parseDecimal(epsilon), "");
     must([title, body, page].every((one) => typeof one === "string"), "");
     const unsent = state === "drawn" || state === "stopped";
     must(unsent ? JSON.parse(body).collection === collection : state === "counted" || state === "left", "");
-    return { collection, person, title, epsilon, body: unsent ? body : "", page, state };
+    must(invitation === undefined || /^[0-9a-f]{16}$/.test(invitation), "");
+    return { collection, person, title, epsilon, body: unsent ? body : "", page, state, ...(invitation && { invitation }) };
   });
 }
 

@@ -19,6 +19,7 @@ export interface Language {
 
 export interface PageDocument {
   readonly languages: Record<string, Language>;
+  readonly access: string;
   readonly retention: string;
   readonly min_batch: number;
   readonly contact: string;
@@ -39,11 +40,15 @@ const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2
 /** The hash of a survey document: SHA-256 of its canonical text, so that white space and the order of keys do not matter. */
 export const pageHash = (text: string): Promise<string> => sha256(canonical(parse(text)));
 
-/** The digits of a link. */
-export const LINK = /^[0-9a-f]{32}$/;
+/** The end of a link: digits, and an invitation's token of 16 bytes. */
+export const LINK = /^([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{21}[AQgw]))?$/;
 
-/** Refuse what cannot be the end of a link. */
-export const complete = (link: string): void => must(LINK.test(link), "The link to this survey is not complete: it must end in # and 32 digits.", "cut");
+/** The digits and the token of the end of a link; a refusal of what cannot be one. */
+export function split(link: string): { readonly digits: string; readonly token?: string } {
+  const found = LINK.exec(link);
+  must(found, "The link to this survey is not complete: it must end in # and 32 digits, with an invitation's 23 characters after them.", "cut");
+  return { digits: found[1]!, ...(found[2] && { token: found[2] }) };
+}
 
 /**
  * The digits that a survey's link ends in: one hash over the whole id of the collection and the whole hash of the survey
@@ -84,9 +89,13 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
     }
     words.end();
   }
-  must(!keys.has("access") || keys.text("access") === "open");
+  const access = keys.has("access") ? keys.text("access") : "open";
+  must(access === "open" || access === "invited");
   must(!keys.has("retention") || ["aggregate", "reports"].includes(keys.text("retention")));
-  for (const key of ["second_person", "consent_first"]) must(!keys.has(key) || typeof keys.take(key) === "boolean");
+  for (const key of ["second_person", "consent_first"]) {
+    const chosen = keys.has(key) && keys.take(key);
+    must(typeof chosen === "boolean" && !(chosen && key === "second_person" && access === "invited"));
+  }
   must(!keys.has("min_batch") || keys.integer("min_batch") >= 20);
   const hours = keys.has("grace_hours") ? numberOf(keys.take("grace_hours")) : 0;
   must(hours >= 0 && hours <= 24 * 366);
@@ -101,5 +110,5 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
   keys.text("contact");
   keys.end();
   // What may be left out is what the library takes then.
-  return { retention: "aggregate", min_batch: 100, ...(JSON.parse(text) as Omit<PageDocument, "retention" | "min_batch">) };
+  return { access, retention: "aggregate", min_batch: 100, ...(JSON.parse(text) as Omit<PageDocument, "access" | "retention" | "min_batch">) };
 }

@@ -36,6 +36,9 @@ class Action(StrEnum):
     delete = "delete"
     status = "status"
     list = "list"
+    invite = "invite"
+    remind = "remind"
+    revoke = "revoke"
     export = "export"
     backup = "backup"
     restore = "restore"
@@ -48,7 +51,10 @@ def survey(
         Action,
         typer.Argument(
             metavar="ACTION",
-            help=("Action: new, open, pause, close, status, list, export, delete, backup, restore or migrate."),
+            help=(
+                "Action: new, open, invite, remind, revoke, pause, close, status, list, export, delete, backup, "
+                "restore or migrate."
+            ),
         ),
     ],
     name: Annotated[
@@ -78,7 +84,8 @@ def survey(
         ),
     ] = (False),
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="For export, backup and migrate: file or folder to write.")
+        Path | None,
+        typer.Option("--output", "-o", help="For invite, remind, export, backup and migrate: file or folder to write."),
     ] = None,
     keep: Annotated[
         int | None, typer.Option("--keep", help="For backup: number of backups to keep in the folder --output.", min=1)
@@ -90,12 +97,31 @@ def survey(
     yes: Annotated[
         bool, typer.Option("--yes", help="For delete: skip the question that asks for the name again.")
     ] = False,
+    count: Annotated[
+        int | None, typer.Option("--count", help="For invite: number of people to make links for.", min=1)
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option("--rounds", help="For invite: rounds to split these people into at random.", min=1)
+    ] = 1,
+    tag: Annotated[
+        str, typer.Option("--tag", help="For invite: name of a channel of at least 100 people, to count it apart.")
+    ] = "",
+    url: Annotated[
+        str | None,
+        typer.Option("--url", envvar="DENIABLE_PUBLIC_URL", help="For invite: public address that links begin with."),
+    ] = None,
+    links: Annotated[
+        Path | None, typer.Option("--links", help="For invite (a later round), remind and revoke: file of links.")
+    ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", help="For invite: also write a page of QR codes to print.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, pause, close, status, list, export, delete, backup, restore,
-    migrate. If a collector is serving the database, the commands go through it; restore and
+    For collectors: new, open, invite, remind, revoke, pause, close, status, list, export, delete,
+    backup, restore, migrate. If a collector is serving the database, the commands go through it; restore and
     migrate need it stopped.
 
     While a survey is open, status and export show the last release, as the dashboard does. Delete
@@ -116,6 +142,8 @@ def survey(
         return
     if action is Action.new:
         result = _new(database, request, survey_file, page_file, contributors, language)
+    elif action in (Action.invite, Action.remind, Action.revoke):
+        result = _invited(action, database, slug, output, url, links, count, rounds, tag, sheet)
     elif action in (Action.export, Action.backup):
         target = Path(_required(output, "--output", "where to write"))
         result = _written(database, request, target, reports, keep)
@@ -143,6 +171,32 @@ def _named(action: Action, name: str | None) -> str:
     if action in (Action.list, Action.backup, Action.restore, Action.migrate):
         return ""
     return str(_required(name, "SLUG", "the survey's name"))
+
+
+def _invited(
+    action: Action,
+    database: str,
+    slug: str,
+    output: Path | None,
+    url: str | None,
+    links: Path | None,
+    count: int | None,
+    rounds: int,
+    tag: str,
+    sheet: Path | None,
+) -> dict[str, Any]:
+    from deniable.cli import _invitations
+
+    if action is Action.invite:
+        target = Path(_required(output, "--output", "the file of links, which are written once"))
+        address = str(_required(url, "--url", "the public address that links begin with"))
+        return _invitations.invite(
+            database, slug, target, address, count=count, rounds=rounds, tag=tag, links=links, sheet_file=sheet
+        )
+    known = Path(_required(links, "--links", "the file that survey invite wrote"))
+    if action is Action.revoke:
+        return _invitations.revoke(database, slug, known)
+    return _invitations.remind(database, slug, known, Path(_required(output, "--output", "the file of reminders")))
 
 
 def _confirm(slug: str, yes: bool) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, StoreError, StoreInUseError, unknown_name
+from deniable.service import invitations
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
@@ -66,6 +67,8 @@ def _about(values: Answer) -> str:
     """Return what the audit says of a request besides its command and its survey."""
     said = [values.get("role"), *(values.get("surveys") or ()), values.get("label")]
     said += [key for key in ("now", "reports", "token") if values.get(key)]
+    # How many links, never which.
+    said += [f"{len(values[key])} links" for key in ("invited", "names") if key in values]
     if "output" in values:
         said.append(Path(values["output"]).name)
     text = ", ".join(part for part in said if part)
@@ -91,12 +94,16 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "delete": lambda surveys, values: surveys.delete(**values),
     "status": lambda surveys, values: surveys.status(**values),
     "list": lambda surveys, _: {"surveys": surveys.list()},
+    "terms": lambda surveys, values: invitations.terms(surveys, **values),
+    "invite": lambda surveys, values: invitations.enter(surveys, **values),
+    "revoke": lambda surveys, values: invitations.withdraw(surveys, **values),
+    "remind": lambda surveys, values: invitations.remind(surveys, **values),
     "export": _export,
     "backup": _backup,
     **ACCOUNT_COMMANDS,
 }
 
-_READS = ("status", "list", "list-analysts", "audit")
+_READS = ("status", "terms", "list", "list-analysts", "audit")
 """Commands that the audit does not keep."""
 
 

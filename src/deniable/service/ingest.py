@@ -28,7 +28,7 @@ from deniable.files.wire import Body, Rows
 from deniable.service.metrics import Metrics
 from deniable.service.outages import Outages
 from deniable.service.problems import Problem
-from deniable.service.stores.store import Posted, State, Store
+from deniable.service.stores.store import NEW, UNINVITED, Posted, State, Store
 from deniable.service.surveys import Clock, Survey
 
 MAX_QUEUE = 20_000
@@ -80,6 +80,7 @@ class _Item:
     future: asyncio.Future[Outcome]
     answer: Outcome | Problem | None = field(default=None)
     repeated: bool = False
+    alone: bool = True
 
     def resolve(self) -> None:
         if self.future.done():
@@ -175,7 +176,8 @@ class Ingest:
             busy, closed, not-open or store.
         """
         loop = asyncio.get_running_loop()
-        items = [_Item(survey, part, loop, loop.create_future()) for part in _parts(body)]
+        parts = _parts(body)
+        items = [_Item(survey, part, loop, loop.create_future(), alone=body.n == 1) for part in parts]
         queue, most = (self._singles, MAX_QUEUE) if body.n == 1 else (self._batches, MAX_BATCHES)
         with self._wake:
             room = queue.reports + body.n <= most and queue.bytes + body.rows.size <= MAX_QUEUE_BYTES
@@ -289,7 +291,7 @@ class Ingest:
             valid[collection] = kept = valid_rows(group[0].survey, [item.body.rows for item in group])
             if kept.any():
                 rows = np.concatenate([item.body.rows for item in group])
-                posted[collection] = Posted(ids[kept], rows[kept])
+                posted[collection] = Posted(ids[kept], rows[kept], group[0].survey.page.access == "invited")
             if not kept.all():
                 self._look_for_repeated(collection, group, kept)
         began = time.perf_counter()
@@ -298,7 +300,7 @@ class Ingest:
             sizes = {collection: len(one.ids) for collection, one in posted.items()}
             self._metrics.commit(time.perf_counter() - began, sizes)
         for collection, group in groups.items():
-            found = taken.get(collection, np.zeros(0, dtype=np.bool_))
+            found = taken.get(collection, np.zeros(0, dtype=np.int8))
             self._answer(group, valid[collection], found)
 
     def _look_for_repeated(self, collection: str, group: list[_Item], kept: NDArray[np.bool_]) -> None:
@@ -309,23 +311,24 @@ class Ingest:
                 item.repeated = self._store.counted(collection, item.body.ids.tobytes())
             start += item.body.n
 
-    def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | State) -> None:
+    def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.int8] | State) -> None:
         collection = group[0].survey.collection.id
-        new = np.zeros(len(valid), dtype=np.bool_)
+        fate = np.zeros(len(valid), dtype=np.int8)
         refused = taken if isinstance(taken, str) else None
-        if not isinstance(taken, str) and len(taken) == len(valid) and taken.all():
+        if not isinstance(taken, str) and len(taken) == len(valid) and (taken == NEW).all():
             # As nearly always: all are valid and new.
             for item in group:
                 item.answer = Outcome(item.body.n, 0, 0)
             self._metrics.reports("counted", len(valid), collection)
             return
         if not isinstance(taken, str):
-            new[valid] = taken
+            fate[valid] = taken
         start = 0
         for item in group:
             mine = slice(start, start + item.body.n)
             start += item.body.n
-            kept, counted = int(valid[mine].sum()), int(new[mine].sum())
+            kept, counted = int(valid[mine].sum()), int((fate[mine] == NEW).sum())
+            uninvited = int((fate[mine] == UNINVITED).sum())
             if item.repeated:
                 item.answer = Outcome(0, 1, 0)
                 self._metrics.reports("already", 1, collection)
@@ -334,9 +337,16 @@ class Ingest:
                 # Since the request was looked at; of what is only paused, devices shall come again.
                 item.answer = Problem("closed" if refused == "closed" else "not-open")
                 continue
-            item.answer = Outcome(counted, kept - counted, item.body.n - kept)
+            if uninvited and item.alone:
+                # Who refuses it counts it.
+                item.answer = Problem("not-invited")
+                continue
+            already = kept - counted - uninvited
+            item.answer = Outcome(counted, already, item.body.n - kept + uninvited)
             self._metrics.reports("counted", counted, collection)
-            self._metrics.reports("already", kept - counted, collection)
+            self._metrics.reports("already", already, collection)
+            if uninvited:
+                self.reject(collection, "not-invited", uninvited)
             if item.body.n > kept:
                 self.reject(collection, "invalid-report", item.body.n - kept)
 

@@ -48,7 +48,14 @@ def description() -> dict[str, Any]:
                         "Whether a report of an id was counted.",
                         {"204": {"description": "It was."}},
                         [
-                            *("not-counted", "unknown-collection", "malformed", "too-large", "unsupported"),
+                            *(
+                                "not-counted",
+                                "not-invited",
+                                "unknown-collection",
+                                "malformed",
+                                "too-large",
+                                "unsupported",
+                            ),
                             *("slow", "too-many", "store"),
                         ],
                     ),
@@ -67,7 +74,17 @@ def description() -> dict[str, Any]:
                         },
                         [
                             *("unknown-collection", "wrong-collection", "malformed", "too-large", "unsupported"),
-                            *("invalid-report", "not-open", "closed", "slow", "token", "too-many", "busy", "store"),
+                            *(
+                                "invalid-report",
+                                "not-invited",
+                                "not-open",
+                                "closed",
+                                "slow",
+                                "token",
+                                "too-many",
+                                "busy",
+                            ),
+                            "store",
                         ],
                     ),
                     "requestBody": {

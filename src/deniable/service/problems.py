@@ -18,6 +18,7 @@ MEDIA_TYPE = "application/problem+json"
 PROBLEMS: Mapping[str, tuple[int, str]] = {
     "malformed": (400, "The request is not understood."),
     "not-allowed": (403, "This is not allowed."),
+    "not-invited": (403, "This survey is for invited people, and this link is not among theirs."),
     "unknown-collection": (404, "There is no such collection here."),
     "not-counted": (404, "No report of this id was counted."),
     "not-found": (404, "There is nothing at this address."),

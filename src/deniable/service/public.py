@@ -312,7 +312,8 @@ class _Reports:
         authorization, sender = headers.get("authorization"), False
         if authorization:
             sender = await self._senders.may_send(authorization, held.row.slug, self._access.guesser(scope, headers))
-        else:
+        elif held.survey.page.access != "invited":
+            # Invited people may sit in one room, behind one address; their links are the limit.
             self._access.check(scope, headers)
         state = held.state(self._collector.clock)
         if state == "closed":
@@ -546,9 +547,12 @@ class _Receipts:
 
     async def _found(self, scope: Scope, headers: Headers, receive: Receive) -> Response:
         collection = scope["path_params"]["id"]
-        if self._collector.held(collection) is None:
+        held = self._collector.held(collection)
+        if held is None:
             raise Problem("unknown-collection")
-        self._access.check(scope, headers)
+        invited = held.survey.page.access == "invited"
+        if not invited:
+            self._access.check(scope, headers)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
             raise Problem("unsupported", f"an id is taken as {JSON_TYPE}")
         content = await read_body(headers, receive, _MAX_RECEIPT)
@@ -556,7 +560,10 @@ class _Receipts:
             name = from_base64url([Receipt.model_validate_json(content).id], ID_BYTES, "id").tobytes()
         except (ValidationError, InvalidReportError):
             raise Problem("malformed", 'the body must be {"id": <22 characters of base64url>}') from None
-        if not await self._lookups.found(partial(self._collector.store.counted, collection, name)):
+        store = self._collector.store
+        if not await self._lookups.found(partial(store.counted, collection, name)):
+            if invited and not await self._lookups.found(partial(store.invited, collection, name)):
+                raise Problem("not-invited")
             raise Problem("not-counted")
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
 

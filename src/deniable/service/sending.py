@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,20 @@ from deniable.files import ReportReader, randomize_file
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
 from deniable.files.jobs.randomizing import OnTotal, entries_about, file_digest, last_change, read_digest
 from deniable.files.jobs.spending import Spending
-from deniable.files.wire import BINARY_TYPE, ID_BYTES, MAX_BODY, MAX_REPORTS, Body, Rows, report_width, to_wire
+from deniable.files.wire import (
+    BINARY_TYPE,
+    ID_BYTES,
+    JSON_TYPE,
+    MAX_BODY,
+    MAX_REPORTS,
+    Body,
+    Rows,
+    from_base64url,
+    report_width,
+    to_base64url,
+    to_wire,
+)
+from deniable.service.invitations import nullifier
 from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection, short_id
 
@@ -42,8 +55,9 @@ MAX_SINGLES = 50
 """Reports of a file that are sent without a token: a household, not a panel."""
 
 _FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
+_NOT_COUNTED = 404
 _AGAIN = frozenset({408, 425, 429})
-_LINK_DIGITS = re.compile("[0-9a-f]{32}")
+_LINK = re.compile(r"([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{22}))?")
 
 Progress = Callable[[int, int | None], None]
 
@@ -151,6 +165,9 @@ def send_file(
         else:
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
+            remote.check_unused()
+            if remote.name is not None and read_digest(collection, answers, answers_ledger().key()).n != 1:
+                raise _for_one(answers)
             kept.parent.mkdir(mode=0o700, exist_ok=True)
             found = randomize_file(
                 collection,
@@ -163,6 +180,8 @@ def send_file(
             )
             spending, drawn = found.spending, True
     reader = ReportReader(kept, collection)
+    if remote.name is not None and reader.n != 1:
+        raise _for_one(answers)
     if token is None and reader.n > MAX_SINGLES:
         raise UploadError(
             f"a file of {reader.n:,} reports needs a token (--token-file): at most {MAX_SINGLES} are sent without; "
@@ -170,13 +189,21 @@ def send_file(
         )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
-    for body in bodies(reader, MAX_REPORTS if token else 1):
+    for one in bodies(reader, MAX_REPORTS if token else 1):
+        name = remote.name
+        body = one if name is None else replace(one, ids=np.frombuffer(name, np.uint8).reshape(1, ID_BYTES))
         counts += remote.post(body)
         sent += body.n
         if progress is not None:
             progress(sent, reader.n)
     counted, already, invalid = map(int, counts)
     return Sent(reader.n, counted, already, invalid, kept, drawn, spending)
+
+
+def _for_one(answers: Path) -> UploadError:
+    return UploadError(
+        f"the link is for one person, and {answers} holds more or nobody: nothing was sent; give a file of one person"
+    )
 
 
 def bodies(reader: ReportReader, most: int = MAX_REPORTS) -> Iterator[Body]:
@@ -237,12 +264,21 @@ class Remote:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
-        if parts.fragment and not _LINK_DIGITS.fullmatch(parts.fragment):
-            raise InvalidParameterError(f"a survey's link must end in # and 32 digits, got #{parts.fragment}")
+        found = _LINK.fullmatch(parts.fragment)
+        if parts.fragment and not found:
+            # What an invitation's link ends in is a secret.
+            raise InvalidParameterError(
+                "a survey's link must end in # and 32 digits; an invitation's has a dot and 22 characters after them"
+            )
+        digits, token_text = found.groups() if found else ("", None)
         base = parts.path.partition("/s/")[0].rstrip("/")
         self._api = f"{parts.scheme}://{parts.netloc}{base}/api/v1/collections/{collection.id}"
         self._sleep = sleep
-        self._collection, self._link = collection, parts.fragment
+        self._collection, self._link = collection, digits
+        self.name: bytes | None = None
+        """The id that an invitation's report must have; None without an invitation."""
+        if token_text:
+            self.name = nullifier(collection.id, from_base64url([token_text], ID_BYTES, "the link's token").tobytes())
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise InvalidParameterError(f"url must begin with https:// where a token is sent, got {url!r}")
         self._token = token
@@ -263,6 +299,21 @@ class Remote:
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
             raise UploadError(f"the survey takes no answers now, it is {state}: nothing was drawn")
+
+    def check_unused(self) -> None:
+        """Raise UploadError if an invitation was used before, or is none: otherwise nothing must be drawn."""
+        if self.name is None:
+            return
+        content = json.dumps({"id": to_base64url(self.name)}).encode()
+        request = urllib.request.Request(self._api + "/receipts", content, {"Content-Type": JSON_TYPE})
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT):
+                raise UploadError("this link was used before, and counts once: nothing was drawn")
+        except urllib.error.HTTPError as error:
+            if error.code != _NOT_COUNTED:
+                raise UploadError(f"the collector refused: {_problem(error)} Nothing was drawn") from None
+        except OSError as error:
+            raise UploadError(f"the collector did not answer ({error}): nothing was drawn; try again later") from None
 
     def post(self, body: Body) -> tuple[int, int, int]:
         """Send reports until they are counted; return how many are new, were there, and are invalid."""

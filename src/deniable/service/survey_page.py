@@ -107,8 +107,8 @@ class SurveyPage(Document):
         Id of the collection.
     languages : dict of str to Words
         By language tag (BCP 47); the first is shown where none fits the reader's.
-    access : {"open"}
-        Who may answer: everybody who has the link.
+    access : {"open", "invited"}
+        Who may answer: everybody who has the link, or everybody who has an invitation that was not used.
     retention : {"aggregate", "reports"}
         What is kept: the sum alone, or the reports in shuffled batches as well.
     min_batch : int
@@ -131,7 +131,7 @@ class SurveyPage(Document):
 
     collection: str
     languages: Annotated[dict[str, Words], Field(min_length=1)]
-    access: Literal["open"] = "open"
+    access: Literal["open", "invited"] = "open"
     retention: Literal["aggregate", "reports"] = "aggregate"
     min_batch: int = Field(default=100, ge=LEAST_BATCH)
     opens_at: str | None = None
@@ -247,6 +247,11 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
                     f"{source}: {tag}: interface: {key} must only have {', '.join(sorted(filled)) or 'nothing'} in "
                     f"braces, got {unknown[0]}: nothing fills it in"
                 )
+    if page.access == "invited" and page.second_person:
+        raise InvalidParameterError(
+            f"{source}: second_person must be false where access is 'invited', got second_person=true; invite the "
+            "other person with a link of their own"
+        )
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
         raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got {page.closes_at}")

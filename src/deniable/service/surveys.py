@@ -23,6 +23,7 @@ from deniable.errors import InvalidParameterError, InvalidReportError, not_avail
 from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
+from deniable.service.invitations import response_of
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
 from deniable.service.survey_page import (
@@ -339,7 +340,16 @@ class Surveys:
             "closes_at": page.closes_at,
             "accepts_until": accepts_until(row, page),
             "rejections": self.store.rejections(row.id),
+            **self._invited(row, page),
         }
+
+    def _invited(self, row: CollectionRow, page: SurveyPage) -> dict[str, Any]:
+        """Return what is said of invitations, nothing where everybody may answer."""
+        if page.access != "invited":
+            return {}
+        found = response_of(self.store, row.id, page.min_batch, closed=row.state == "closed")
+        tags = {tag: f"{used} of {invited}" for tag, (invited, used) in found.tags.items()}
+        return {"invitations": found.sentence} | ({"channels": tags} if tags else {})
 
     def list(self) -> list[dict[str, Any]]:
         """Return every survey in a line: name, collection, state, and the reports that analysts see."""

@@ -79,6 +79,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE audit_of_before",
         "CREATE INDEX audit_by_time ON audit (at)",
     ),
+    (
+        # Invitations of a collection: what a link's holder sends as the id, the channel, and the group for reminders.
+        "CREATE TABLE invitations (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL, tag TEXT NOT NULL,"
+        " part BIGINT NOT NULL, PRIMARY KEY (collection, nullifier)){clustered}",
+    ),
 )
 
 RESTORED = "restored"

@@ -41,7 +41,16 @@ _SOME = (
 )
 """Takes some reports out in one row: a row each would take a hundred times their bytes."""
 
-_OF_SURVEYS = ("collections", "dictionaries", "receipts", "inbox", "batches", "releases", "rejections")
+_OF_SURVEYS = (
+    "collections",
+    "dictionaries",
+    "receipts",
+    "invitations",
+    "inbox",
+    "batches",
+    "releases",
+    "rejections",
+)
 """Tables with rows of a survey."""
 
 _CONNECT_SECONDS = 3
@@ -232,6 +241,14 @@ class PostgresStore(Store):
             return np.ones(len(names), dtype=np.bool_)
         new = {bytes(name) for (name,) in found}
         return np.fromiter((name in new for name in names), dtype=np.bool_, count=len(names))
+
+    def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
+        names = [name.tobytes() for name in ids]
+        found = run(
+            "SELECT nullifier FROM invitations WHERE collection = ? AND nullifier = ANY(?::bytea[])", collection, names
+        )
+        known = {bytes(name) for (name,) in found}
+        return np.fromiter((name in known for name in names), dtype=np.bool_, count=len(names))
 
     def _put(self, run: Run, collection: int, rows: Rows) -> None:
         reports = [row.tobytes() for row in rows]

@@ -141,6 +141,14 @@ class SqliteStore(Store):
         self._insert(run, "receipts", collection, ids[new])
         return new
 
+    def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
+        ((known,),) = run(
+            f"{_PIECES} SELECT group_concat(i) FROM pieces CROSS JOIN invitations"
+            " ON collection = ?4 AND nullifier = piece",
+            *(*_pieces(ids), collection),
+        )
+        return np.isin(np.arange(len(ids)), [int(i) for i in str(known or "").split(",") if i])
+
     def _put(self, run: Run, collection: int, rows: Rows) -> None:
         self._insert(run, "inbox", collection, rows)
 

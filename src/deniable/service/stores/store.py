@@ -8,7 +8,8 @@ another, and the third reads. What this file promises:
 * An inbox is emptied as a whole, in one transaction with the sum that its reports go into.
 * Reports that wait for others are taken out and put back in another order, so that neither their places nor their
   transactions say which ids came with them.
-* Whether a survey takes reports is looked at inside the transaction that takes them.
+* Whether a survey takes reports is looked at inside the transaction that takes them, and so is whether an id was
+  invited, where a survey is for invited people.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
-from deniable.service.stores.accounts import COMMAND_LINE, Accounts, Run
+from deniable.service.stores.accounts import COMMAND_LINE, Run
+from deniable.service.stores.invited import Invitations
 from deniable.service.stores.migrations import RESTORED, ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
@@ -50,11 +52,19 @@ _NO_COLLECTION = -1
 _SETTLES = 2
 
 
+ALREADY, NEW, UNINVITED = 0, 1, -1
+"""What became of a report: its id counted before, it counts now, or its id was not invited."""
+
+
 class Posted(NamedTuple):
-    """Reports of one collection, valid, in the order in which they came: uint8[n, 16] and uint8[n, width]."""
+    """Reports of one collection, valid, in the order in which they came: uint8[n, 16] and uint8[n, width].
+
+    With `invited`, only ids that were invited count.
+    """
 
     ids: Rows
     rows: Rows
+    invited: bool = False
 
 
 class Batch(NamedTuple):
@@ -122,7 +132,7 @@ Upgrade = Callable[["Store", int], None]
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
-class Store(Accounts):
+class Store(Invitations):
     """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
 
     bytes_type: ClassVar[str]
@@ -329,7 +339,7 @@ class Store(Accounts):
             found = run(f"SELECT state, number, slug FROM collections WHERE id = ?{self._changes}", collection)
             if not found or found[0][0] not in ("draft", "closed"):
                 return False
-            for table in ("receipts", "inbox"):
+            for table in ("receipts", "inbox", "invitations"):
                 run(f"DELETE FROM {table} WHERE collection = ?", found[0][1])
             for table in ("batches", "releases", "rejections", "dictionaries"):
                 run(f"DELETE FROM {table} WHERE collection = ?", collection)
@@ -341,15 +351,15 @@ class Store(Accounts):
 
     # ---------------------------------------------------------------- reports
 
-    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.bool_] | State]:
+    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.int8] | State]:
         """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
 
         Returns
         -------
-        dict of str to bool[n] or State
-            Which reports of a collection are new; its state, if that takes none.
+        dict of str to int8[n] or State
+            For every report `NEW`, `ALREADY` or `UNINVITED`; the collection's state, if that takes none.
         """
-        outcome: dict[str, NDArray[np.bool_] | State] = {}
+        outcome: dict[str, NDArray[np.int8] | State] = {}
         with self._taking() as run:
             for collection in sorted(posted):
                 found = run(f"SELECT state, number FROM collections WHERE id = ?{self._reads_key}", collection)
@@ -357,19 +367,23 @@ class Store(Accounts):
                 if state not in ("open", "closing"):
                     outcome[collection] = state
                     continue
-                number, (ids, rows) = found[0][1], posted[collection]
+                number, (ids, rows, invited) = found[0][1], posted[collection]
                 # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
                 items = np.ascontiguousarray(ids).view(f"V{ID_BYTES}")[:, 0]
                 order = np.argsort(items, kind="stable")
                 first = np.ones(len(order), dtype=np.bool_)
                 first[1:] = items[order][1:] != items[order][:-1]
                 distinct = order[first]
-                new = np.zeros(len(ids), dtype=np.bool_)
-                new[distinct] = self._record(run, number, ids[distinct])
-                taken = rows[new]
+                fate = np.full(len(ids), ALREADY, dtype=np.int8)
+                if invited:
+                    known = self._invited(run, number, ids[distinct])
+                    fate[order[~known[np.cumsum(first) - 1]]] = UNINVITED
+                    distinct = distinct[known]
+                fate[distinct] = self._record(run, number, ids[distinct])
+                taken = rows[fate == NEW]
                 # In the order of the receipts, or of arrival, the rank of a row would say whose it is.
                 self._put(run, number, taken[permutation(SecureRandomness(), len(taken))])
-                outcome[collection] = new
+                outcome[collection] = fate
         return outcome
 
     def counted(self, collection: str, name: bytes) -> bool:
@@ -495,10 +509,11 @@ class Store(Accounts):
         return bytes(content)
 
     def forget_receipts(self, day: str) -> None:
-        """Drop the receipts of collections that were closed before a day."""
+        """Drop the receipts and invitations of collections that were closed before a day."""
         with self._working() as run:
             for (number,) in run("SELECT number FROM collections WHERE closed_day < ?", day):
-                run("DELETE FROM receipts WHERE collection = ?", number)
+                for table in ("receipts", "invitations"):
+                    run(f"DELETE FROM {table} WHERE collection = ?", number)
 
     # ---------------------------------------------------------------- what is counted only
 

@@ -1,0 +1,94 @@
+"""Invitations on the command line: the inviter's files are written here, and a collector is told hashes only."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+from deniable.cli._app import check_output, note, writing
+from deniable.core.outputs import atomic_path, write_text
+from deniable.errors import InvalidParameterError
+from deniable.service.control import ask
+from deniable.service.invitations import (
+    Link,
+    draw_links,
+    invitations,
+    links_csv,
+    nullifier,
+    read_links,
+    select_rows,
+    sheet,
+)
+
+
+def invite(
+    database: str,
+    slug: str,
+    output: Path,
+    url: str,
+    *,
+    count: int | None,
+    rounds: int,
+    tag: str,
+    links: Path | None,
+    sheet_file: Path | None,
+) -> dict[str, Any]:
+    """Draw links or take those of a file, enter the hashes of this round's, and write them all, once."""
+    if (count is None) == (links is None):
+        raise InvalidParameterError("either --count or --links must be given: how many people, or the file with theirs")
+    for target in filter(None, (output, sheet_file)):
+        check_output(target, [links] if links else [], keep="links are written once")
+    asked = ask(database, {"command": "terms", "slug": slug})
+    position, collection = asked["position"], asked["collection"]
+    found = draw_links(count, rounds, tag) if count is not None else _rest(links, position)
+    if links is None:
+        found = [Link(one.number, one.position + position - 1, one.tag, one.token) for one in found]
+    now = [one for one in found if one.position == position]
+    text = links_csv(found, position, url, asked["path"])
+    entered = [
+        (b64encode(one.nullifier).decode(), one.tag, one.part)
+        for one in invitations(collection, now, asked["min_batch"])
+    ]
+    # The file is there before anybody is invited, or nobody is: a link that is lost would be a person less.
+    with writing(output), atomic_path(output, private=True) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+        result = ask(database, {"command": "invite", "slug": slug, "invited": entered})
+    if sheet_file is not None:
+        with writing(sheet_file):
+            write_text(sheet_file, sheet(now, position, url, asked["path"], asked["title"]), private=True)
+    note(f"{output} holds the only copy of these links: the collector has their hashes")
+    note("people who know whose link is whose can find out who answered, and never get a true answer")
+    if later := len(found) - len(now):
+        note(f"{later:,} links are for later rounds: after survey next, run survey invite --links {output}")
+    return {**result, "round": position, "file": str(output)}
+
+
+def _rest(links: Path | None, position: int) -> list[Link]:
+    assert links is not None
+    found = [one for one in read_links(links) if one.position == position]
+    if not found:
+        raise InvalidParameterError(f"links must hold links of round {position}, got none in {links}")
+    return found
+
+
+def remind(database: str, slug: str, links: Path, output: Path) -> dict[str, Any]:
+    """Write the rows of an inviter's file whose groups are behind, with all columns that it has."""
+    check_output(output, [links])
+    asked = ask(database, {"command": "terms", "slug": slug})
+    behind = set(ask(database, {"command": "remind", "slug": slug})["behind"])
+    kept = [name in behind for name in _names(asked["collection"], read_links(links))]
+    with writing(output):
+        write_text(output, select_rows(links, kept), private=True)
+    note("of every group that is listed here, fewer than half have answered; it is not said who")
+    return {"slug": slug, "reminded": sum(kept), "file": str(output)}
+
+
+def revoke(database: str, slug: str, links: Path) -> dict[str, Any]:
+    """Make the links of a file void that were not used."""
+    asked = ask(database, {"command": "terms", "slug": slug})
+    return ask(database, {"command": "revoke", "slug": slug, "names": _names(asked["collection"], read_links(links))})
+
+
+def _names(collection: str, links: list[Link]) -> list[str]:
+    return [b64encode(nullifier(collection, one.token)).decode() for one in links]

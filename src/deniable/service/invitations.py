@@ -1,0 +1,353 @@
+"""Invitations: links for one report each, made where people are known and kept where they are not.
+
+An inviter draws a token for every person, and writes the links into a file that nobody else has. The collector gets the
+first 16 bytes of SHA-256("deniable nullifier" || collection || token) of each, which is also the id that its report
+comes with. So the collector has no token and does not know whose an id is; the inviter has no report. Both together
+know whose report came with an id, if the collector keeps what it is built to forget: a report that is randomised still.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import io
+import secrets
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from deniable.core.documents import read_document
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import FileFormatError, InvalidParameterError, InvalidReportError
+from deniable.files.jobs.shuffling import permutation
+from deniable.files.wire import ID_BYTES, from_base64url, to_base64url
+from deniable.service.stores.invited import LEAST_TAGGED, Invitation, Used
+
+if TYPE_CHECKING:
+    from deniable.service.stores.store import Store
+    from deniable.service.surveys import Surveys
+
+MOST_LINKS = 1_000_000
+"""Links that are made at a time."""
+
+MOST_ROUNDS = 12
+
+_COLUMNS = ("number", "round", "tag", "token", "link")
+_TAG = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link for one person.
+
+    Parameters
+    ----------
+    number : int
+        Its row, from 1.
+    position : int
+        The round that it is for, from 1.
+    tag : str
+        Its channel; empty if it has none.
+    token : bytes
+        The 16 secret bytes that its fragment ends in.
+    """
+
+    number: int
+    position: int
+    tag: str
+    token: bytes
+
+
+def nullifier(collection: str, token: bytes) -> bytes:
+    """Return the id that the holder of a token sends a report with: it depends on nothing that was answered.
+
+    Parameters
+    ----------
+    collection : str
+        Id of the collection, 64 hexadecimal digits.
+    token : bytes
+        16 bytes.
+
+    Examples
+    --------
+    >>> nullifier("00" * 32, bytes(16)).hex()
+    'f6c6eb45f5bb54fd3afab2c9bcc94c48'
+    """
+    return hashlib.sha256(b"deniable nullifier" + bytes.fromhex(collection) + token).digest()[:ID_BYTES]
+
+
+def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
+    """Inviter: draw a token for every person, and which round each is asked in.
+
+    Rounds are equally large, up to one person, and who is in which is drawn by the secure generator, before anybody has
+    answered.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are too few or too many, or the tag is not a name.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> links = draw_links(5, rounds=2)
+    >>> sorted(Counter(link.position for link in links).values()), len({link.token for link in links})
+    ([2, 3], 5)
+    """
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise InvalidParameterError(f"rounds must be from 1 to {MOST_ROUNDS}, got rounds={rounds}; plan fewer rounds")
+    if not rounds <= count <= MOST_LINKS:
+        raise InvalidParameterError(
+            f"count must be from {rounds} to {MOST_LINKS:,}, got count={count}; invite in several steps"
+        )
+    if len(tag) > 64 or not set(tag) <= _TAG:
+        raise InvalidParameterError(
+            f"tag must be at most 64 letters, digits, - or _, got tag={tag[:64]!r}; choose a short name for the channel"
+        )
+    if tag and count // rounds < LEAST_TAGGED:
+        raise InvalidParameterError(
+            f"count must be at least {LEAST_TAGGED} for each round of a channel, got count={count}; leave the tag out"
+        )
+    order = permutation(SecureRandomness(), count)
+    tokens = secrets.token_bytes(ID_BYTES * count)
+    return [
+        Link(i + 1, int(order[i]) % rounds + 1, tag, tokens[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(count)
+    ]
+
+
+def invitations(collection: str, links: Sequence[Link], least: int) -> list[Invitation]:
+    """Return what a collector keeps of the links of one round.
+
+    They are in groups of `least` or more, drawn at random: those of a group are reminded together. Fewer links than
+    that have no group, and are never reminded.
+    """
+    groups = len(links) // least
+    order = permutation(SecureRandomness(), len(links))
+    parts = [int(place) % groups + 1 if groups else 0 for place in order]
+    return [
+        Invitation(nullifier(collection, link.token), link.tag, part) for link, part in zip(links, parts, strict=True)
+    ]
+
+
+def address(url: str, path: str, token: bytes) -> str:
+    """Return the whole link of a person.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the address of the collector is none.
+
+    Examples
+    --------
+    >>> address("https://survey.example.org/", "/s/smoking#0123", bytes(16))
+    'https://survey.example.org/s/smoking#0123.AAAAAAAAAAAAAAAAAAAAAA'
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise InvalidParameterError(
+            f"url must be the collector's public address, such as https://survey.example.org, got url={url!r}; "
+            "give it without a survey's path"
+        )
+    return f"{url.rstrip('/')}{path}.{to_base64url(token)}"
+
+
+# -------------------------------------------------------------------- the inviter's files
+
+
+def links_csv(links: Iterable[Link], position: int, url: str, path: str) -> str:
+    """Return the inviter's file: links of the round that is open, and tokens of later ones, whose links come later."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for one in links:
+        link = address(url, path, one.token) if one.position == position else ""
+        writer.writerow((one.number, one.position, one.tag, to_base64url(one.token), link))
+    return text.getvalue()
+
+
+def read_links(path: Path) -> list[Link]:
+    """Return the links of an inviter's file; columns that were added to it are left alone.
+
+    Raises
+    ------
+    FileFormatError
+        If a column is missing, or a row holds something else. No token is in the message.
+    """
+    rows = csv.DictReader(io.StringIO(read_document(path)))
+    needed = _COLUMNS[:-1]
+    if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
+        raise FileFormatError(f"{path} must have the columns {', '.join(needed)}, got none named {missing[0]!r}")
+    found = []
+    for place, row in enumerate(rows, 2):
+        try:
+            token = from_base64url([row["token"]], ID_BYTES, "token").tobytes()
+            found.append(Link(int(row["number"]), int(row["round"]), row["tag"], token))
+        except (InvalidReportError, TypeError, ValueError):
+            raise FileFormatError(
+                f"{path}, row {place}: number, round and token must be as survey invite wrote them; restore the row"
+            ) from None
+    return found
+
+
+def select_rows(path: Path, kept: Iterable[bool]) -> str:
+    """Return some rows of an inviter's file, with all columns that it has, also those that were added to it."""
+    lines = list(csv.reader(io.StringIO(read_document(path))))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(lines[0])
+    writer.writerows(line for line, keep in zip((line for line in lines[1:] if line), kept, strict=True) if keep)
+    return text.getvalue()
+
+
+_SHEET = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Invitations: {title}</title>
+<style>
+body {{ font: 11pt/1.4 sans-serif; margin: 0; }}
+ul {{ display: grid; grid-template-columns: repeat(2, 1fr); gap: 6mm; list-style: none; margin: 0; padding: 10mm; }}
+li {{ border: 1px dashed #666; padding: 5mm; break-inside: avoid; overflow-wrap: anywhere; }}
+svg {{ display: block; width: 38mm; height: 38mm; }}
+code {{ font-size: 8pt; }}
+</style>
+</head>
+<body>
+<ul>
+{cards}
+</ul>
+</body>
+</html>
+"""
+
+
+def sheet(links: Iterable[Link], position: int, url: str, path: str, title: str) -> str:
+    """Return a page to print and cut: a QR code and the link for every person of the round that is open."""
+    import segno  # who invites by mail needs no drawing
+
+    cards = []
+    for one in links:
+        if one.position == position:
+            link = address(url, path, one.token)
+            drawn = segno.make_qr(link, error="m").svg_inline(scale=4, light="#fff")
+            cards.append(
+                f"<li><strong>{html.escape(title)}</strong><br>No. {one.number}. This link is for one person and "
+                f"counts once.{drawn}<code>{html.escape(link)}</code></li>"
+            )
+    return _SHEET.format(title=html.escape(title), cards="\n".join(cards))
+
+
+# -------------------------------------------------------------------- what a collector does
+
+
+def terms(surveys: Surveys, slug: str) -> dict[str, Any]:
+    """Return what an inviter needs to know of a survey's present round.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is open to everybody.
+    """
+    row = surveys.row(slug)
+    survey = surveys.load(row.id)
+    if survey.page.access != "invited":
+        raise InvalidParameterError(
+            f"access must be 'invited' in the page of {slug!r} to invite people, got access={survey.page.access!r}; "
+            "set it in page.json and give that to survey new again"
+        )
+    return {
+        "collection": row.id,
+        "position": row.position,
+        "path": f"/s/{slug}#{survey.link_digits}",
+        "min_batch": survey.page.min_batch,
+        "title": survey.collection.title or slug,
+    }
+
+
+def enter(surveys: Surveys, slug: str, invited: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
+    """Enter invitations, given as the id in base64, the channel and the group; all of them or none.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the survey is open to everybody, is not open, or one of them is there already.
+    """
+    collection = str(terms(surveys, slug)["collection"])
+    surveys.store.invite(collection, [Invitation(b64decode(name), tag, part) for name, tag, part in invited])
+    return {"slug": slug, "invited": len(invited)}
+
+
+def withdraw(surveys: Surveys, slug: str, names: Sequence[str]) -> dict[str, Any]:
+    """Make invitations void that were not used; how many that are is not said, for it could be about one person."""
+    surveys.store.withdraw(str(terms(surveys, slug)["collection"]), map(b64decode, names))
+    return {"slug": slug, "withdrawn": len(names)}
+
+
+def remind(surveys: Surveys, slug: str) -> dict[str, Any]:
+    """Return the ids of all invitations in groups of which fewer than half were used: a bit for a whole group."""
+    asked = terms(surveys, slug)
+    behind = surveys.store.behind(str(asked["collection"]), int(asked["min_batch"]))
+    return {"slug": slug, "behind": [b64encode(name).decode() for name in behind]}
+
+
+@dataclass(frozen=True)
+class Response:
+    """How many invitations were used.
+
+    Parameters
+    ----------
+    invited, used : int
+        Of all channels together.
+    tags : dict of str to (int, int)
+        The same for every channel that has a name.
+    step : int
+        What `used` is rounded down to a multiple of; 1 once a survey is closed.
+    """
+
+    invited: int
+    used: int
+    tags: dict[str, tuple[int, int]]
+    step: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words.
+
+        Examples
+        --------
+        >>> Response(500, 200, {}, 100).sentence
+        '200 of 500 invitations used (40%), counted in steps of 100'
+        """
+        share = f" ({100 * self.used / self.invited:.0f}%)" if self.invited else ""
+        steps = "" if self.step == 1 else f", counted in steps of {self.step}"
+        return f"{self.used:,} of {self.invited:,} invitations used{share}{steps}"
+
+
+def response(used: Iterable[Used], least: int, *, closed: bool) -> Response:
+    """Return how many invitations were used, so that two looks are equal or differ by `least` people or more.
+
+    Examples
+    --------
+    >>> groups = [Used("mail", 1, 150, 70), Used("mail", 2, 150, 71), Used("", 0, 7, 3)]
+    >>> response(groups, 50, closed=False).used, response(groups, 50, closed=False).tags
+    (100, {'mail': (300, 100)})
+    >>> response(groups, 50, closed=True).used
+    144
+    """
+    step = 1 if closed else least
+    invited, answered = Counter[str](), Counter[str]()
+    for one in used:
+        invited[one.tag] += one.invited
+        answered[one.tag] += one.used
+    tags = {tag: (invited[tag], answered[tag] // step * step) for tag in sorted(invited) if tag}
+    return Response(invited.total(), answered.total() // step * step, tags, step)
+
+
+def response_of(store: Store, collection: str, least: int, *, closed: bool) -> Response:
+    """Return `response` of a collection."""
+    return response(store.used(collection), least, closed=closed)

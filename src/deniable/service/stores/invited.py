@@ -1,0 +1,134 @@
+"""Invitations: which ids may be counted where a survey is for invited people, and how many were.
+
+A row is the hash that a link's holder sends as the id of a report, the channel by which the link went out, and the
+group that is reminded together. It has no person and no time. Whether it was used is known from the receipts alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.files.wire import Rows
+from deniable.service.stores.accounts import Accounts, Run
+
+LEAST_TAGGED = 100
+"""Invitations that a channel has at least: of fewer, a count would be about few people."""
+
+
+class Invitation(NamedTuple):
+    """An invitation as a collector keeps it: the id that its holder sends, its channel, and its group (0: none)."""
+
+    nullifier: bytes
+    tag: str
+    part: int
+
+
+class Used(NamedTuple):
+    """How many invitations a group of a channel has, and how many of them were used."""
+
+    tag: str
+    part: int
+    invited: int
+    used: int
+
+
+class Invitations(Accounts):
+    """The part of a store that is about invitations."""
+
+    _changes: ClassVar[str]
+
+    @abstractmethod
+    def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
+        """Return which of some distinct ids were invited."""
+
+    def invite(self, collection: str, invitations: Iterable[Invitation]) -> None:
+        """Enter invitations of a collection that is open or paused, all of them or none.
+
+        Groups are numbered on from those that there are.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the collection is in another state, an invitation is there already, or a channel would have fewer than
+            `LEAST_TAGGED`.
+        """
+        new = sorted(set(invitations))
+        with self._working() as run:
+            ((number, state),) = run(f"SELECT number, state FROM collections WHERE id = ?{self._changes}", collection)
+            if state not in ("open", "paused"):
+                raise InvalidParameterError(
+                    f"the survey must be open or paused to invite people, got state={state!r}; open it first"
+                )
+            ((last,),) = run("SELECT coalesce(max(part), 0) FROM invitations WHERE collection = ?", number)
+            for one in new:
+                if not run(
+                    "INSERT INTO invitations VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1",
+                    *(number, one.nullifier, one.tag, one.part and last + one.part),
+                ):
+                    raise InvalidParameterError(
+                        "links must be new to this survey, got one that is invited already; nobody was invited"
+                    )
+            for tag, found in run(
+                "SELECT tag, count(*) FROM invitations WHERE collection = ? AND tag <> '' GROUP BY tag", number
+            ):
+                if found < LEAST_TAGGED:
+                    raise InvalidParameterError(
+                        f"tag must name a channel of at least {LEAST_TAGGED} invitations, got {found} for tag={tag!r}; "
+                        "invite more people at a time, or leave the tag out"
+                    )
+
+    def withdraw(self, collection: str, names: Iterable[bytes]) -> None:
+        """Make invitations void; what was counted stays counted."""
+        with self._working() as run:
+            # Reports that are being taken are waited for: what counts has its invitation.
+            ((number,),) = run(f"SELECT number FROM collections WHERE id = ?{self._changes}", collection)
+            for name in sorted(set(names)):
+                run(
+                    "DELETE FROM invitations WHERE collection = ? AND nullifier = ? AND NOT EXISTS"
+                    " (SELECT 1 FROM receipts r WHERE r.collection = ? AND r.nullifier = ?)",
+                    *(number, name, number, name),
+                )
+
+    def invited(self, collection: str, name: bytes) -> bool:
+        """Whether an id was invited."""
+        with self._reading() as run:
+            return bool(
+                run(
+                    "SELECT 1 FROM invitations i JOIN collections c ON c.number = i.collection"
+                    " WHERE c.id = ? AND i.nullifier = ?",
+                    *(collection, name),
+                )
+            )
+
+    def behind(self, collection: str, least: int) -> list[bytes]:
+        """Return the invitations of groups of at least `least` of which fewer than half were used."""
+        late = {
+            one.part
+            for one in self.used(collection)
+            if one.part and one.invited >= least and 2 * one.used < one.invited
+        }
+        with self._reading() as run:
+            found = run(
+                "SELECT i.nullifier, i.part FROM invitations i JOIN collections c ON c.number = i.collection"
+                " WHERE c.id = ? ORDER BY i.nullifier",
+                collection,
+            )
+        return [bytes(name) for name, part in found if part in late]
+
+    def used(self, collection: str) -> list[Used]:
+        """Return how many invitations were used, exactly; what is shown of it is decided elsewhere."""
+        with self._reading() as run:
+            found = run(
+                "SELECT i.tag, i.part, count(*), count(r.nullifier) FROM invitations i"
+                " JOIN collections c ON c.number = i.collection LEFT JOIN receipts r"
+                " ON r.collection = i.collection AND r.nullifier = i.nullifier"
+                " WHERE c.id = ? GROUP BY i.tag, i.part ORDER BY i.tag, i.part",
+                collection,
+            )
+        return [Used(*row) for row in found]
