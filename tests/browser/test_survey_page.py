@@ -49,7 +49,7 @@ EXPECTED = re.compile(
 
 STATES = {
     *("welcome", "question", "review", "sending", "offline", "busy", "rejected", "counted", "already"),
-    *("left", "gone", "closed", "notOpen", "earlier", "refused"),
+    *("left", "gone", "closed", "notOpen", "earlier", "refused", "used", "uninvited"),
 }
 """What `data-state` may be."""
 

@@ -84,9 +84,18 @@ NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
         changed("CREATE TRIGGER t AFTER INSERT ON receipts BEGIN INSERT INTO audit VALUES (1, 2, 3, 4); END"),
         "it has a trigger, which no collector makes",
     ),
-    "of no version": (changed("UPDATE meta SET value = 'x' WHERE key = 'version'"), "version 1 to 4, it says 'x'"),
-    "of version -1": (changed("UPDATE meta SET value = '-1' WHERE key = 'version'"), "version 1 to 4, it says '-1'"),
-    "of version 0": (changed("UPDATE meta SET value = '0' WHERE key = 'version'"), "version 1 to 4, it says '0'"),
+    "of no version": (
+        changed("UPDATE meta SET value = 'x' WHERE key = 'version'"),
+        f"version 1 to {VERSION}, it says 'x'",
+    ),
+    "of version -1": (
+        changed("UPDATE meta SET value = '-1' WHERE key = 'version'"),
+        f"version 1 to {VERSION}, it says '-1'",
+    ),
+    "of version 0": (
+        changed("UPDATE meta SET value = '0' WHERE key = 'version'"),
+        f"version 1 to {VERSION}, it says '0'",
+    ),
     "of an earlier version than it says": (
         changed("UPDATE meta SET value = '3' WHERE key = 'version'"),
         "must have the tables of version 3, its analysts is another",
@@ -243,7 +252,7 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
         "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which none makes",
         "CREATE SCHEMA elsewhere": "it has CREATE SCHEMA elsewhere;, which none makes",
         "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it has REFERENCES, which none makes",
-        "UPDATE meta SET value = '-1' WHERE key = 'version'": "tables of version 1 to 4, it says '-1'",
+        "UPDATE meta SET value = '-1' WHERE key = 'version'": f"tables of version 1 to {VERSION}, it says '-1'",
     }
     target = postgres_server.database()
     for i, (statement, said) in enumerate(changes.items()):

@@ -300,7 +300,7 @@ class Ingest:
             sizes = {collection: len(one.ids) for collection, one in posted.items()}
             self._metrics.commit(time.perf_counter() - began, sizes)
         for collection, group in groups.items():
-            found = taken.get(collection, np.zeros(0, dtype=np.int8))
+            found = taken.get(collection, np.zeros(0, dtype=np.int64))
             self._answer(group, valid[collection], found)
 
     def _look_for_repeated(self, collection: str, group: list[_Item], kept: NDArray[np.bool_]) -> None:
@@ -311,9 +311,9 @@ class Ingest:
                 item.repeated = self._store.counted(collection, item.body.ids.tobytes())
             start += item.body.n
 
-    def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.int8] | State) -> None:
+    def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.int64] | State) -> None:
         collection = group[0].survey.collection.id
-        fate = np.zeros(len(valid), dtype=np.int8)
+        fate = np.zeros(len(valid), dtype=np.int64)
         refused = taken if isinstance(taken, str) else None
         if not isinstance(taken, str) and len(taken) == len(valid) and (taken == NEW).all():
             # As nearly always: all are valid and new.

@@ -351,15 +351,15 @@ class Store(Invitations):
 
     # ---------------------------------------------------------------- reports
 
-    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.int8] | State]:
+    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.int64] | State]:
         """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
 
         Returns
         -------
-        dict of str to int8[n] or State
+        dict of str to int64[n] or State
             For every report `NEW`, `ALREADY` or `UNINVITED`; the collection's state, if that takes none.
         """
-        outcome: dict[str, NDArray[np.int8] | State] = {}
+        outcome: dict[str, NDArray[np.int64] | State] = {}
         with self._taking() as run:
             for collection in sorted(posted):
                 found = run(f"SELECT state, number FROM collections WHERE id = ?{self._reads_key}", collection)
@@ -374,7 +374,7 @@ class Store(Invitations):
                 first = np.ones(len(order), dtype=np.bool_)
                 first[1:] = items[order][1:] != items[order][:-1]
                 distinct = order[first]
-                fate = np.full(len(ids), ALREADY, dtype=np.int8)
+                fate = np.full(len(ids), ALREADY, dtype=np.int64)
                 if invited:
                     known = self._invited(run, number, ids[distinct])
                     fate[order[~known[np.cumsum(first) - 1]]] = UNINVITED

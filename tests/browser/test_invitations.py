@@ -1,0 +1,102 @@
+"""Invited people in a browser: one link, one report, and what is said before the first question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deniable.files.wire import from_base64url, to_base64url
+from deniable.service.invitations import draw_links, invitations, nullifier
+from deniable.service.server import Running
+from tests.browser.test_collector import accessible
+from tests.browser.test_survey_page import Visit, answer, state, stored, visit as visit
+from tests.service.asking import ASKED, collecting, open_survey, sqlite
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Running]:
+    with collecting(sqlite(tmp_path)) as running:
+        open_survey(running.collector.surveys, access="invited")
+        running.collector.refresh()
+        yield running
+
+
+def links_of(here: Running, count: int) -> list[str]:
+    links = draw_links(count)
+    here.collector.store.invite(ASKED.id, invitations(ASKED.id, links, 20))
+    held = here.collector.held(ASKED.id)
+    assert held is not None
+    base = f"{here.public}/s/smoking#{held.survey.link_digits}"
+    return [base, *(f"{base}.{to_base64url(link.token)}" for link in links)]
+
+
+def goto(page: Page, link: str) -> None:
+    # A page whose address changes after the # alone is not loaded again.
+    page.goto("about:blank")
+    page.goto(link)
+
+
+def test_an_invited_person_answers_once_and_is_told_first_who_can_know_what(visit: Visit, here: Running) -> None:
+    bare, link, other = links_of(here, 2)
+    with visit() as context:
+        page = context.new_page()
+        page.goto(link)
+        state(page, "welcome")
+        told = page.inner_text("section.welcome")
+        assert "This link is for one person and counts once." in told
+        assert "Together with the server, they could find your report." in told
+        assert "The promise above holds even then" in told
+        accessible(page)
+        answer(page)
+        state(page, "counted")
+        goto(page, link)
+        state(page, "already")
+        # Another person who was invited, on the same device: a report of their own.
+        goto(page, other)
+        answer(page)
+        state(page, "counted")
+        assert [one["person"] for one in stored(page)] == [1, 2]
+        assert here.collector.store.waiting(ASKED.id) == 2
+        token = link.rpartition(".")[2]
+        assert token not in str(stored(page))
+        # What goes on: an address without an invitation is refused before anything is asked.
+        goto(page, bare)
+        state(page, "refused")
+        assert page.inner_text("h1") == "Your link is not complete"
+
+
+def test_a_used_or_withdrawn_link_asks_nothing(visit: Visit, here: Running) -> None:
+    bare, link, other = links_of(here, 2)
+    with visit() as context:
+        page = context.new_page()
+        page.goto(link)
+        answer(page)
+        state(page, "counted")
+    # A cleared browser, or another one, would draw a second report of the same answer.
+    with visit() as context:
+        page = context.new_page()
+        page.goto(link)
+        state(page, "used")
+        assert page.locator("form").count() == 0
+        assert "This link was used before" in page.inner_text("h1")
+        accessible(page)
+        goto(page, f"{bare}.{'A' * 22}")
+        state(page, "uninvited")
+        assert page.locator("form").count() == 0
+        assert "us@example.org" in page.inner_text("section.end")
+        token = from_base64url([other.rpartition(".")[2]], 16, "token").tobytes()
+        goto(page, other)
+        state(page, "welcome")
+        here.collector.store.withdraw(ASKED.id, [nullifier(ASKED.id, token)])
+        # Withdrawn while somebody answers: the report is refused, and kept.
+        answer(page)
+        state(page, "rejected")
+        assert "not-invited" in page.inner_text("section.end")
+        assert stored(page)[-1]["state"] == "stopped"
+    assert here.collector.store.waiting(ASKED.id) == 1
