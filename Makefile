@@ -11,6 +11,7 @@
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
+# make crash-invited  the same with 10,000 invitations, 30 kills and 10 stops: no link counts twice, none is lost; results/crash-invited.json
 # make e2e      6,366 women answer through the public port, 500 of them in browsers, at two budgets; results/e2e.json
 # make drill    backup, restore, upgrade and rollback with real processes, both databases; results/drill.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
@@ -44,7 +45,7 @@ RUN := $(VENV)/bin
 # Byte code is kept, or each of the tests' workers compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
+.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -90,6 +91,9 @@ crash-files: $(VENV)/.installed-dev
 
 crash: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.crash_collector -o results/crash.json
+
+crash-invited: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.crash_collector --invited 10000 --kills 30 --stops 10 -o results/crash-invited.json
 
 e2e: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.end_to_end -o results/e2e.json

@@ -1,6 +1,7 @@
 """kill -9 and database stops at random moments under load: nothing acknowledged is lost, nothing counted twice.
 
-``make crash`` runs all of it (`python -m tests.crash_collector`), the tests a few kills. Senders with one report each
+``make crash`` runs all of it (`python -m tests.crash_collector`), ``make crash-invited`` the same with 10,000 links for
+invited people, some of them used on two devices with different reports, and the tests a few kills. Senders with one report each
 keep what they send, as JSON Lines, and try again whenever they get no answer, the same bytes; one in ten reports is
 sent once more on purpose. A survey is drained all the while. Every sender goes on until it is answered, so in the end
 the export must be what `deniable aggregate` makes of the acknowledged reports.
@@ -9,6 +10,7 @@ the export must be what `deniable aggregate` makes of the acknowledged reports.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import random
@@ -18,8 +20,9 @@ import sys
 import tempfile
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +30,16 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import write_text
 from deniable.files import aggregate_files
-from deniable.files.wire import Body
+from deniable.files.wire import Body, to_base64url
 from deniable.service.control import ask
+from deniable.service.invitations import Link, draw_links, invitations, nullifier
 from tests.service import postgres
 from tests.service.asking import ASKED, Caller, bodies, page
 
 SENDERS = 8
 START_SECONDS = 60.0
+LONGEST_SECONDS = 3600.0
+"""Seconds in which a sender must have sent for all its links."""
 _CODE = """
 import sys
 from pathlib import Path
@@ -66,6 +72,9 @@ class Outcome:
         Reports in the export; acknowledged ones that are not; reports that count more than once.
     equal : bool
         Whether the export's counts are those of `deniable aggregate`.
+    invited, strangers, tokens : int
+        Invitations; requests with an id that nobody was invited by, which must all be refused; and tokens that the
+        database or its files hold, which must be none. All 0 in open access.
     """
 
     store: str
@@ -80,11 +89,14 @@ class Outcome:
     lost: int
     twice: int
     equal: bool
+    invited: int = 0
+    strangers: int = 0
+    tokens: int = 0
 
     @property
     def held(self) -> bool:
         """Whether nothing was lost or counted twice."""
-        return not self.lost and not self.twice and self.equal
+        return not self.lost and not self.twice and self.equal and not self.tokens
 
 
 class Collector:
@@ -130,15 +142,22 @@ def _bodies(which: int, reports: int) -> Iterator[Body]:
         yield from bodies(200, which * 1_000_000 + start, seed=which + start)
 
 
+def _invited_bodies(links: list[Link], seed: int) -> Iterator[Body]:
+    """Yield a sender's bodies for its links."""
+    for link, one in zip(links, bodies(len(links), seed=seed), strict=True):
+        name = np.frombuffer(nullifier(ASKED.id, link.token), np.uint8).reshape(1, 16)
+        yield Body(ASKED.id, name, one.rows)
+
+
 class _Sender(threading.Thread):
     """Sends its reports one by one, each until it is acknowledged."""
 
-    def __init__(self, which: int, reports: int, collectors: list[Collector], seed: int) -> None:
+    def __init__(self, made: Iterator[Body], collectors: list[Collector], seed: int, *, invited: bool = False) -> None:
         super().__init__(daemon=True)
-        self._bodies = _bodies(which, reports)
+        self._bodies, self._invited = made, invited
         self._collectors, self._random = collectors, random.Random(seed)
         self.acknowledged: list[bytes] = []
-        self.unanswered = self.duplicates = 0
+        self.unanswered = self.duplicates = self.strangers = 0
         self.hurry = threading.Event()
         self.failure: Exception | None = None
 
@@ -151,11 +170,16 @@ class _Sender(threading.Thread):
                 self.acknowledged.append(one.to_json())
                 if self._random.random() < 0.1:
                     self.duplicates += 1
-                    self._until_answered(one)
+                    # A second device with the same link has drawn another report: the first one counts.
+                    self._until_answered(Body(one.collection, one.ids, (one.rows + 1) % 3) if self._invited else one)
+                if self._invited and self._random.random() < 0.05:
+                    self.strangers += 1
+                    name = np.frombuffer(self._random.randbytes(16), np.uint8).reshape(1, 16)
+                    self._until_answered(Body(one.collection, name, one.rows), (403,))
         except Exception as error:
             self.failure = error
 
-    def _until_answered(self, one: Body) -> None:
+    def _until_answered(self, one: Body, wanted: tuple[int, ...] = (200, 201)) -> None:
         while True:
             public = self._random.choice(self._collectors).public
             try:
@@ -167,7 +191,7 @@ class _Sender(threading.Thread):
                 if type(error).__module__ != "http.client":
                     raise
                 status = 0
-            if status in (200, 201):
+            if status in wanted:
                 return
             if status not in (0, 503):
                 raise AssertionError(f"status {status}")
@@ -186,15 +210,26 @@ def crash(
     stops: int = 0,
     pause: float = 0.5,
     seed: int = 1,
+    invited: int = 0,
 ) -> Outcome:
     """Kill collectors and stop their database while reports come in; then compare."""
+    asked = page(access="invited" if invited else "open")
     for request in (
-        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
+        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": asked, "folder": "."},
         {"command": "open", "slug": "smoking"},
     ):
         ask(database, request)
+    links = draw_links(invited) if invited else []
+    for start in range(0, invited, 2000):
+        entered = invitations(ASKED.id, links[start : start + 2000], 20)
+        told = [(b64encode(one.nullifier).decode(), one.tag, one.part) for one in entered]
+        ask(database, {"command": "invite", "slug": "smoking", "invited": told})
     running = [Collector(database) for _ in range(collectors)]
-    senders = [_Sender(which, 100_000, running, seed + which) for which in range(SENDERS)]
+    made = [
+        _invited_bodies(links[which::SENDERS], seed + which) if invited else _bodies(which, 100_000)
+        for which in range(SENDERS)
+    ]
+    senders = [_Sender(one, running, seed + which, invited=bool(invited)) for which, one in enumerate(made)]
     for sender in senders:
         sender.start()
     chosen = random.Random(seed)
@@ -204,7 +239,7 @@ def crash(
         for event in events:
             # A moment after something was acknowledged, at random within a few commits.
             before = sum(len(sender.acknowledged) for sender in senders)
-            _until(lambda before=before: sum(len(s.acknowledged) for s in senders) > before + 20)  # type: ignore[misc]
+            _until(lambda before=before: _gone_on(senders, before))  # type: ignore[misc]
             time.sleep(chosen.uniform(0, pause))
             if event == "kill":
                 victim = chosen.choice(running)
@@ -213,7 +248,12 @@ def crash(
             elif stop is not None:
                 stop()
         before = sum(len(sender.acknowledged) for sender in senders)
-        _until(lambda: sum(len(s.acknowledged) for s in senders) > before + 50)
+        if invited:
+            # Everybody who was invited answers, after the last kill.
+            for sender in senders:
+                sender.join(LONGEST_SECONDS)
+        else:
+            _until(lambda: sum(len(s.acknowledged) for s in senders) > before + 50)
     finally:
         for sender in senders:
             sender.hurry.set()
@@ -223,15 +263,28 @@ def crash(
     failures = [sender.failure for sender in senders if sender.failure is not None]
     assert not failures, failures
     assert codes == [0] * collectors, codes
-    return _compared(store, database, folder, senders, collectors, kills, stops)
+    found = _compared(store, database, folder, senders, collectors, kills, stops)
+    return replace(found, invited=invited, tokens=_tokens_in(database, folder, links)) if invited else found
+
+
+def _gone_on(senders: list[_Sender], before: int) -> bool:
+    """Whether some were acknowledged, or all are done."""
+    acknowledged = sum(len(sender.acknowledged) for sender in senders)
+    return acknowledged > before + 20 or not any(sender.is_alive() for sender in senders)
+
+
+def _tokens_in(database: str, folder: Path, links: list[Link]) -> int:
+    """Return how many tokens stand in a backup of the database, or in its files, as bytes or as a link has them."""
+    ask(database, {"command": "backup", "output": str(folder / "copy")})
+    files = [path.read_bytes() for path in folder.iterdir() if path.is_file() and path.suffix != ".jsonl"]
+    stored = b"".join(files)
+    return sum(link.token in stored or to_base64url(link.token).encode() in stored for link in links)
 
 
 def _compared(
     store: str, database: str, folder: Path, senders: list[_Sender], collectors: int, kills: int, stops: int
 ) -> Outcome:
     ask(database, {"command": "close", "slug": "smoking", "now": True})
-    import base64
-
     content = base64.b64decode(ask(database, {"command": "export", "slug": "smoking"})["files"][""])
     (folder / "export.aggregate").write_bytes(content)
     exported = Aggregate.load(folder / "export.aggregate")
@@ -247,6 +300,7 @@ def _compared(
         acknowledged=len(lines),
         duplicates=sum(sender.duplicates for sender in senders),
         unanswered=sum(sender.unanswered for sender in senders),
+        strangers=sum(sender.strangers for sender in senders),
         counted=exported.n,
         lost=max(0, expected.n - exported.n),
         twice=max(0, exported.n - expected.n),
@@ -268,14 +322,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--invited", type=int, default=0, help="number of invitations; 0 leaves access open")
     parser.add_argument("--store", choices=["sqlite", "postgresql"], help="one of them only")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/crash.json"))
     options = parser.parse_args()
     outcomes = []
+    alone = {"kills": options.kills, "seed": options.seed, "invited": options.invited}
     if options.store != "postgresql":
         with tempfile.TemporaryDirectory() as name:
             database = f"sqlite:{name}/a.db"
-            outcomes.append(crash("sqlite", database, Path(name), kills=options.kills, pause=1.0, seed=options.seed))
+            outcomes.append(crash("sqlite", database, Path(name), pause=1.0, **alone))
     if options.store != "sqlite":
         with postgres.server() as server, tempfile.TemporaryDirectory() as name:
 
@@ -283,7 +339,7 @@ def main() -> None:
                 server.stop("immediate")
                 server.start()
 
-            both = {"kills": options.kills, "collectors": 2, "stops": options.stops, "seed": options.seed}
+            both = alone | {"collectors": 2, "stops": options.stops}
             outcomes.append(crash("postgresql", server.database(), Path(name), stop=stop, pause=1.0, **both))
     for outcome in outcomes:
         print(outcome, flush=True)

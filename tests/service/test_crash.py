@@ -17,6 +17,15 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
     assert found.duplicates > 0
 
 
+def test_a_killed_collector_counts_every_invitation_once(tmp_path: Path) -> None:
+    """Also where a link is used on two devices, and where ids come that nobody was invited by."""
+    found = crash("sqlite", f"sqlite:{tmp_path / 'a.db'}", tmp_path, kills=1, pause=0.1, invited=240)
+    assert found.held, found
+    assert (found.counted, found.acknowledged, found.tokens) == (240, 240, 0)
+    assert found.duplicates > 0
+    assert found.strangers > 0
+
+
 @pytest.mark.long
 def test_two_killed_collectors_and_a_stopped_database_lose_nothing(
     tmp_path: Path, postgres_server: postgres.Server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import typer
 from deniable.cli._app import check_output, command, note, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
-from deniable.errors import InvalidParameterError, OutputError, StoreError
+from deniable.errors import InvalidParameterError, OutputError, StoreError, unknown_name
 
 Database = Annotated[
     str,
@@ -47,8 +48,8 @@ class Action(StrEnum):
 
 @command("survey")
 def survey(
-    action: Annotated[
-        Action,
+    verb: Annotated[
+        str,
         typer.Argument(
             metavar="ACTION",
             help=(
@@ -108,7 +109,7 @@ def survey(
     ] = "",
     url: Annotated[
         str | None,
-        typer.Option("--url", envvar="DENIABLE_PUBLIC_URL", help="For invite: public address that links begin with."),
+        typer.Option("--url", help="For invite: public address that links begin with; default: $DENIABLE_PUBLIC_URL."),
     ] = None,
     links: Annotated[
         Path | None, typer.Option("--links", help="For invite (a later round), remind and revoke: file of links.")
@@ -132,6 +133,9 @@ def survey(
     """
     from deniable.service.control import ask
 
+    if verb not in list(Action):
+        raise unknown_name("action", verb, list(Action))
+    action = Action(verb)
     slug = _named(action, name)
     request: dict[str, Any] = {"command": action.value} | ({"slug": slug} if slug else {})
     if action is Action.restore:
@@ -189,7 +193,9 @@ def _invited(
 
     if action is Action.invite:
         target = Path(_required(output, "--output", "the file of links, which are written once"))
-        address = str(_required(url, "--url", "the public address that links begin with"))
+        address = str(
+            _required(url or os.environ.get("DENIABLE_PUBLIC_URL"), "--url", "the public address that links begin with")
+        )
         return _invitations.invite(
             database, slug, target, address, count=count, rounds=rounds, tag=tag, links=links, sheet_file=sheet
         )
