@@ -1,10 +1,10 @@
 """kill -9 and database stops at random moments under load: nothing acknowledged is lost, nothing counted twice.
 
-``make crash`` runs all of it (`python -m tests.crash_collector`), ``make crash-invited`` the same with 10,000 links for
-invited people, some of them used on two devices with different reports, and the tests a few kills. Senders with one report each
-keep what they send, as JSON Lines, and try again whenever they get no answer, the same bytes; one in ten reports is
-sent once more on purpose. A survey is drained all the while. Every sender goes on until it is answered, so in the end
-the export must be what `deniable aggregate` makes of the acknowledged reports.
+``make crash`` runs all of it (`python -m tests.crash_collector`); ``make crash-invited`` does the same with 10,000
+links for invited people, some of them used on two devices with different reports. The tests run a few kills. Senders
+with one report each keep what they send, as JSON Lines, and try again whenever they get no answer, the same bytes; one
+in ten reports is sent once more on purpose. A survey is drained all the while. Every sender goes on until it is
+answered, so in the end the export must be what `deniable aggregate` makes of the acknowledged reports.
 """
 
 from __future__ import annotations

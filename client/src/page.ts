@@ -188,13 +188,6 @@ async function show(
       return end("closed", "over", "closed", ...ended, still(), asked());
     }
     if (opened !== "open") return end("notOpen", "over", "notOpen", still(), asked());
-    if (invited) {
-      // A cleared browser, or another one, must not draw again what was counted.
-      const used = await known(url, invited);
-      if (used === "counted") return end("used", "over", "used", text("usedOnce"), asked());
-      if (used === "uninvited") return end("uninvited", "alert", "uninvited", text("withdrawn", () => ({ contact: contact(texts) })));
-      must(used, "The server did not say whether this invitation was used.", "unreachable");
-    }
     ask(await nextPerson(survey.id), (step()?.at ?? 0) > 0);
   }
 
@@ -276,6 +269,7 @@ async function show(
       h("div", { class: "more" }, how(asking), what(asking)),
     );
     const answers = h("dl", { class: "answers" });
+    const trouble = h("p", { class: "fault", role: "alert" });
     const review = h(
       "section",
       { class: "review" },
@@ -283,6 +277,7 @@ async function show(
       text(`press${asking.sends()}`),
       answers,
       ...(texts.consent_first ? [] : [consent.box]),
+      trouble,
     );
     const next = h("button", { type: "submit", class: "go" });
     const foot = h(
@@ -363,8 +358,26 @@ async function show(
         if (questions[at - 1]!.check()) to(whole ? last : at + 1);
       } else if (texts.consent_first || consent.check()) {
         drawing = true;
-        await send();
+        if (await unused()) await send();
       }
+    }
+
+    /**
+     * Whether an invitation may still be drawn for: a cleared browser, or another one, must not draw again what was counted.
+     * It is asked now and not at first, so that nobody can time how long a person takes to answer.
+     */
+    async function unused(): Promise<boolean> {
+      const found = invited ? await known(url, invited) : "new";
+      if (found === "new") return true;
+      drawing = false;
+      voice.forget(trouble);
+      if (!found) voice.say(trouble, "tryLater");
+      else {
+        drop();
+        if (found === "counted") end("used", "over", "used", text("usedOnce"), asked());
+        else end("uninvited", "alert", "uninvited", text("withdrawn", () => ({ contact: contact(texts) })));
+      }
+      return false;
     }
 
     /** Draw the report, keep it, and drop the answers. */

@@ -152,7 +152,7 @@ export const ENGLISH = {
   newLink: "Ask the person who sent you the link for a new one. Don’t use this one again.",
   organiser: "Details to pass on",
   cut: "Your link is not complete",
-  whole: "Open the whole link that you were sent, with everything after the #.",
+  whole: "Open the whole link that you were sent, and leave out nothing after the #.",
   old: "Please try another browser",
   cannot: "This browser cannot randomise your answers safely, so the survey does not start. *Nothing has left this device.*",
   newer: "Try a newer browser, outside private mode.",

@@ -71,7 +71,7 @@ def test_an_invited_person_answers_once_and_is_told_first_who_can_know_what(visi
         assert page.inner_text("h1") == "Your link is not complete"
 
 
-def test_a_used_or_withdrawn_link_asks_nothing(visit: Visit, here: Running) -> None:
+def test_a_used_or_withdrawn_link_draws_nothing(visit: Visit, here: Running) -> None:
     bare, link, other = links_of(here, 2)
     with visit() as context:
         page = context.new_page()
@@ -82,20 +82,31 @@ def test_a_used_or_withdrawn_link_asks_nothing(visit: Visit, here: Running) -> N
     with visit() as context:
         page = context.new_page()
         page.goto(link)
+        answer(page)
         state(page, "used")
         assert page.locator("form").count() == 0
+        assert stored(page) == []
         assert "This link was used before" in page.inner_text("h1")
         accessible(page)
         goto(page, f"{bare}.{'A' * 22}")
+        answer(page)
         state(page, "uninvited")
+        assert stored(page) == []
         assert page.locator("form").count() == 0
         assert "us@example.org" in page.inner_text("section.end")
-        token = from_base64url([other.rpartition(".")[2]], 16, "token").tobytes()
+        # Where the collector cannot be asked, nothing is drawn, and the answers stay until it can.
         goto(page, other)
         state(page, "welcome")
-        here.collector.store.withdraw(ASKED.id, [nullifier(ASKED.id, token)])
-        # Withdrawn while somebody answers: the report is refused, and kept.
+        context.set_offline(True)
         answer(page)
+        page.wait_for_selector("section.review .fault >> text=Check your connection")
+        assert stored(page) == []
+        context.set_offline(False)
+        token = from_base64url([other.rpartition(".")[2]], 16, "token").tobytes()
+        # Withdrawn between the question and the report: it is refused, and kept.
+        context.route("**/receipts", lambda route: route.fulfill(status=404))
+        here.collector.store.withdraw(ASKED.id, [nullifier(ASKED.id, token)])
+        page.click("form button[type=submit]:visible")
         state(page, "rejected")
         assert "not-invited" in page.inner_text("section.end")
         assert stored(page)[-1]["state"] == "stopped"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, StoreError, StoreInUseError, unknown_name
-from deniable.service import invitations
+from deniable.service import inviting
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
@@ -94,10 +94,10 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "delete": lambda surveys, values: surveys.delete(**values),
     "status": lambda surveys, values: surveys.status(**values),
     "list": lambda surveys, _: {"surveys": surveys.list()},
-    "terms": lambda surveys, values: invitations.terms(surveys, **values),
-    "invite": lambda surveys, values: invitations.enter(surveys, **values),
-    "revoke": lambda surveys, values: invitations.withdraw(surveys, **values),
-    "remind": lambda surveys, values: invitations.remind(surveys, **values),
+    "terms": lambda surveys, values: inviting.terms(surveys, **values),
+    "invite": lambda surveys, values: inviting.enter(surveys, **values),
+    "revoke": lambda surveys, values: inviting.withdraw(surveys, **values),
+    "remind": lambda surveys, values: inviting.remind(surveys, **values),
     "export": _export,
     "backup": _backup,
     **ACCOUNT_COMMANDS,

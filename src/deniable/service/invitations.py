@@ -13,12 +13,11 @@ import hashlib
 import html
 import io
 import secrets
-from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deniable.core.documents import read_document
@@ -30,7 +29,6 @@ from deniable.service.stores.invited import LEAST_TAGGED, Invitation, Used
 
 if TYPE_CHECKING:
     from deniable.service.stores.store import Store
-    from deniable.service.surveys import Surveys
 
 MOST_LINKS = 1_000_000
 """Links that are made at a time."""
@@ -140,7 +138,7 @@ def address(url: str, path: str, token: bytes) -> str:
     Raises
     ------
     InvalidParameterError
-        If the address of the collector is none.
+        If the collector has another kind of address.
 
     Examples
     --------
@@ -242,62 +240,12 @@ def sheet(links: Iterable[Link], position: int, url: str, path: str, title: str)
     return _SHEET.format(title=html.escape(title), cards="\n".join(cards))
 
 
-# -------------------------------------------------------------------- what a collector does
-
-
-def terms(surveys: Surveys, slug: str) -> dict[str, Any]:
-    """Return what an inviter needs to know of a survey's present round.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is open to everybody.
-    """
-    row = surveys.row(slug)
-    survey = surveys.load(row.id)
-    if survey.page.access != "invited":
-        raise InvalidParameterError(
-            f"access must be 'invited' in the page of {slug!r} to invite people, got access={survey.page.access!r}; "
-            "set it in page.json and give that to survey new again"
-        )
-    return {
-        "collection": row.id,
-        "position": row.position,
-        "path": f"/s/{slug}#{survey.link_digits}",
-        "min_batch": survey.page.min_batch,
-        "title": survey.collection.title or slug,
-    }
-
-
-def enter(surveys: Surveys, slug: str, invited: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
-    """Enter invitations, given as the id in base64, the channel and the group; all of them or none.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the survey is open to everybody, is not open, or one of them is there already.
-    """
-    collection = str(terms(surveys, slug)["collection"])
-    surveys.store.invite(collection, [Invitation(b64decode(name), tag, part) for name, tag, part in invited])
-    return {"slug": slug, "invited": len(invited)}
-
-
-def withdraw(surveys: Surveys, slug: str, names: Sequence[str]) -> dict[str, Any]:
-    """Make invitations void that were not used; how many that are is not said, for it could be about one person."""
-    surveys.store.withdraw(str(terms(surveys, slug)["collection"]), map(b64decode, names))
-    return {"slug": slug, "withdrawn": len(names)}
-
-
-def remind(surveys: Surveys, slug: str) -> dict[str, Any]:
-    """Return the ids of all invitations in groups of which fewer than half were used: a bit for a whole group."""
-    asked = terms(surveys, slug)
-    behind = surveys.store.behind(str(asked["collection"]), int(asked["min_batch"]))
-    return {"slug": slug, "behind": [b64encode(name).decode() for name in behind]}
+# -------------------------------------------------------------------- response rates
 
 
 @dataclass(frozen=True)
 class Response:
-    """How many invitations were used.
+    """Response rate of a survey for invited people.
 
     Parameters
     ----------
@@ -329,7 +277,7 @@ class Response:
 
 
 def response(used: Iterable[Used], least: int, *, closed: bool) -> Response:
-    """Return how many invitations were used, so that two looks are equal or differ by `least` people or more.
+    """Return the response rate, so that two looks are equal or differ by `least` people or more.
 
     Examples
     --------

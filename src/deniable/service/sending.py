@@ -301,7 +301,7 @@ class Remote:
             raise UploadError(f"the survey takes no answers now, it is {state}: nothing was drawn")
 
     def check_unused(self) -> None:
-        """Raise UploadError if an invitation was used before, or is none: otherwise nothing must be drawn."""
+        """Raise UploadError if an invitation was used before, or if the collector does not know it."""
         if self.name is None:
             return
         content = json.dumps({"id": to_base64url(self.name)}).encode()

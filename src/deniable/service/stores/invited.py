@@ -18,7 +18,7 @@ from deniable.files.wire import Rows
 from deniable.service.stores.accounts import Accounts, Run
 
 LEAST_TAGGED = 100
-"""Invitations that a channel has at least: of fewer, a count would be about few people."""
+"""Least number of invitations of a channel, so that a count is about many people."""
 
 
 class Invitation(NamedTuple):
@@ -30,7 +30,7 @@ class Invitation(NamedTuple):
 
 
 class Used(NamedTuple):
-    """How many invitations a group of a channel has, and how many of them were used."""
+    """Numbers of invitations in a group of a channel: all, and those that were used."""
 
     tag: str
     part: int
@@ -96,7 +96,7 @@ class Invitations(Accounts):
                 )
 
     def invited(self, collection: str, name: bytes) -> bool:
-        """Whether an id was invited."""
+        """Return whether an id was invited."""
         with self._reading() as run:
             return bool(
                 run(

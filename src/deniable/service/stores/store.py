@@ -53,7 +53,7 @@ _SETTLES = 2
 
 
 ALREADY, NEW, UNINVITED = 0, 1, -1
-"""What became of a report: its id counted before, it counts now, or its id was not invited."""
+"""Fates of a report: its id counted before, it counts now, or its id was not invited."""
 
 
 class Posted(NamedTuple):
@@ -352,7 +352,7 @@ class Store(Invitations):
     # ---------------------------------------------------------------- reports
 
     def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.int64] | State]:
-        """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
+        """Take valid reports in one transaction, each id once: the first of equal ids counts.
 
         Returns
         -------
