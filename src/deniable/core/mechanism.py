@@ -379,8 +379,8 @@ class Mechanism(ABC, Generic[Reports]):
             raise NotIdentifiedError(f"{self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
-                f"attributes must be at most {self.related_attributes} of which {self.name} reports say something "
-                f"together, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
+                f"attributes must be at most {self.related_attributes}, because a report of {self.name} relates "
+                f"no more, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
             )
         return self
 

@@ -226,7 +226,7 @@ def by_group(
     told = survey.mechanism.indicators(rows.reports, [place])
     kept = told.asked & np.isfinite(y)
     if not kept.any():
-        raise InvalidInputError(f"{outcome} must have finite numbers in rows that are about {group}, got none")
+        raise InvalidInputError(f"{outcome} must have at least one finite number in the rows of {group}, got none")
     labels = survey.schema.columns[place].labels
     statement = privacy_statement(survey.mechanism, survey.privacy())
     if quantile is None:

@@ -275,7 +275,7 @@ def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
 def test_a_dealt_client_is_not_audited_alone(quota: Run) -> None:
     result = quota("audit", "survey.json")
     assert result.exit_code == 2
-    assert "an audit runs a client on its own" in result.stderr
+    assert "an audit runs one client" in result.stderr
 
 
 def test_a_plan_shows_what_a_dealer_would_buy(run: Run) -> None:

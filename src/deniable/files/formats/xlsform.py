@@ -299,7 +299,7 @@ class _Form:
             raise _CannotMapError(f"it is in the repeat {self.rosters[-1]!r}; a person reports each question once")
         if cells.get("relevant") or any(self.conditions):
             raise _CannotMapError(
-                "it has a condition (relevant): whether it is answered would tell; ask everyone, with an answer such "
+                "it has a condition (relevant), which would show who answered it; ask everyone, with an answer such "
                 'as "does not apply"'
             )
         reader = _READERS.get(kind)

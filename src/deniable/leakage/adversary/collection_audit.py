@@ -83,8 +83,8 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
         raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: an audit compares listed categories")
     if collection.dealt:
         raise InvalidParameterError(
-            f"an audit runs a client on its own, and {mechanism.name} promises something about all reports of a deal "
-            "together: its proof and its enumeration are in docs/theory/quota_rr.md"
+            f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal together; "
+            "read its proof and its enumeration in docs/theory/quota_rr.md"
         )
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
