@@ -39,12 +39,12 @@ def aggregate(
     collection = Collection.load(survey)
     invalid: list[str] = []
 
-    def set_aside(path: Path, count: int, reason: str) -> None:
+    def skip(path: Path, count: int, reason: str) -> None:
         invalid.append(f"{path}: {count:,} invalid reports are not counted; the first: {reason}")
 
     with writing(output), progress("aggregating") as report:
         result = aggregate_files(
-            collection, reports, output, on_invalid=set_aside if skip_invalid else None, progress=report
+            collection, reports, output, on_invalid=skip if skip_invalid else None, progress=report
         )
     for message in invalid:
         note(f"warning: {message}")

@@ -76,7 +76,7 @@ class ValidReports(NamedTuple):
     reports : reports
         The valid reports, in their order.
     rejected : int
-        Number of reports set aside.
+        Number of reports skipped.
     first_error : str
         What is wrong with the first of them, naming its row (1-based); "" if there is none.
     """
@@ -235,7 +235,7 @@ class Mechanism(ABC, Generic[Reports]):
         return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
-        """Collector: set aside the reports that no contributor's client can have produced.
+        """Collector: skip the reports that no contributor's client can have produced.
 
         `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
         A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.

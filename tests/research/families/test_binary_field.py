@@ -217,7 +217,7 @@ def test_hostile_reports_are_named(reports: tuple[Any, Any, Any], message: str) 
         sketch.count_support(hostile, [0])
 
 
-def test_hostile_reports_can_be_set_aside() -> None:
+def test_hostile_reports_can_be_skipped() -> None:
     sketch = CountMeanSketch(2**64, 1.0, 3, "binary")
     good = sketch.randomize([1, 2, 3], SimulationRandomness(1))
     kept = sketch.valid_reports(good._replace(value=np.array([0, 3, -1])))

@@ -454,7 +454,7 @@ def test_hostile_reports_are_named(reports: tuple[Any, Any], message: str) -> No
         sketch.count_support(hostile, [0])
 
 
-def test_hostile_reports_can_be_set_aside() -> None:
+def test_hostile_reports_can_be_skipped() -> None:
     sketch = CountMeanSketch(20, 1.0, 3, "linear")
     good = sketch.randomize(np.arange(20), SimulationRandomness(1))
     mixed = LinearReports(np.append(good.w, [0, 27, 5]), np.append(good.value, [0, 0, 3]))

@@ -345,7 +345,7 @@ def test_hostile_reports_are_named(reports: tuple[Any, Any, Any], message: str) 
         sketch.count_support(hostile, [0])
 
 
-def test_hostile_reports_can_be_set_aside() -> None:
+def test_hostile_reports_can_be_skipped() -> None:
     sketch = CountMeanSketch(20, 1.0, 3, "partition")
     good = sketch.randomize(np.arange(20), SimulationRandomness(1))
     mixed = PartitionReports(

@@ -1,4 +1,4 @@
-"""Report files with reports that no client can have produced: refused, or set aside, counted and named."""
+"""Report files with reports that no client can have produced: refused, or skipped, counted and named."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_nothing_is_told_about_a_clean_file(tmp_path: Path) -> None:
     assert told == []
 
 
-def test_what_was_set_aside_before_an_interruption_is_not_forgotten(reports: tuple[Path, Any], tmp_path: Path) -> None:
+def test_what_was_skipped_before_an_interruption_is_not_forgotten(reports: tuple[Path, Any], tmp_path: Path) -> None:
     second = tmp_path / "second.parquet"
     write_reports(second, SURVEY, [SURVEY.randomize({"word": ["7"] * 50}, rng(2))], rng(2))
 

@@ -96,7 +96,7 @@ class Checkpoint:
 
 
 OnInvalid = Callable[[Path, int, str], None]
-"""Called with a report file, how many of its reports were set aside, and what is wrong with the first."""
+"""Called with a report file, how many of its reports were skipped, and what is wrong with the first."""
 
 
 def draft_schema_file(

@@ -101,7 +101,7 @@ def test_bad_calls_are_named() -> None:
         Aggregate(sketch, np.array([0, 0, 0, 7, 0, 0, 0, 0, 0, 0]), 2)
 
 
-def test_impossible_prime_reports_can_be_set_aside() -> None:
+def test_impossible_prime_reports_can_be_skipped() -> None:
     sketch = CountMeanSketch(10, 1.0, 4)
     prime = smallest_prime(28)
     good = sketch.randomize(np.arange(20) % 10, SimulationRandomness(1))

@@ -372,7 +372,7 @@ def test_hostile_reports_are_named(reports: Any, message: str) -> None:
         sketch.count_support(reports, [0])
 
 
-def test_hostile_reports_can_be_set_aside() -> None:
+def test_hostile_reports_can_be_skipped() -> None:
     sketch = CountMeanSketch(200, 1.0, 4, "spread")
     good = sketch.randomize(np.arange(200), SimulationRandomness(1))
     assert sketch.valid_reports(good)[1:] == (0, "")
