@@ -27,6 +27,8 @@ export interface Place {
   readonly collection: string;
   /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
   readonly link: string;
+  /** Whether this only shows how the page works: nothing is sent, and nothing is kept or read on this device. */
+  readonly preview?: boolean;
 }
 
 /** Where in the answering a person is, kept in the entry of the history: 0 is the welcome, then the questions, then the review. */
@@ -49,7 +51,9 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     const { digits, token } = split(place.link);
     const url = `${place.api}/collections/${place.collection}`;
     const read = async (path: string): Promise<string> => {
-      const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
+      // A preview is for people who have logged in.
+      const credentials = place.preview ? "same-origin" : "omit";
+      const answer = await fetch(url + path, { credentials, referrerPolicy: "no-referrer" }).catch(() => undefined);
       must(answer?.ok, `The server gave no survey${path}.`, "unreachable");
       return answer.text();
     };
@@ -64,7 +68,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
       survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)),
     );
     const open = (JSON.parse(state) as { state?: unknown }).state;
-    await show(root, url, { ...survey, attributes }, said, hash, String(open), invited);
+    await show(root, url, { ...survey, attributes }, said, hash, String(open), invited, place.preview);
   } catch (error) {
     refuse(root, error);
   }
@@ -116,6 +120,7 @@ async function show(
   hash: string,
   opened: string,
   invited?: Invitation,
+  preview = false,
 ): Promise<void> {
   const tags = Object.keys(texts.languages);
   const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
@@ -149,7 +154,12 @@ async function show(
     main.replaceChildren(h("section", { class: "end" }, ...(sign ? [badge(sign)] : [sendingSign()]), heading, ...rest));
     become(name);
     heading.focus();
-    if (!device.hidden) void showLedger(voice, device);
+    showDevice();
+  }
+
+  /** What this device has sent; a preview knows nothing of it. */
+  function showDevice(): void {
+    if (!device.hidden && !preview) void showLedger(voice, device);
   }
 
   const sendingSign = (): SVGSVGElement => mark("toss");
@@ -176,6 +186,10 @@ async function show(
   }
 
   async function begin(): Promise<void> {
+    if (preview) {
+      frame();
+      return ask(1);
+    }
     // Two people who were invited may share a device, each with a link.
     const first = await kept(survey.id, invited?.mark);
     const entries = await ledger();
@@ -403,6 +417,10 @@ async function show(
       const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
       const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
       const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn", ...(invited && { invitation: invited.mark }) } as const;
+      if (preview) {
+        const sent = await contents(asking, drawn, "wouldSend");
+        return end("previewed", "done", "previewed", text("previewedNote"), sent, acts(act("previewAgain", () => ask(1), "go")));
+      }
       await showKept(await keep(drawn));
     }
 
@@ -439,7 +457,7 @@ async function show(
     };
     write(0, false);
     go(0);
-    void showLedger(voice, device);
+    showDevice();
   }
 
   // ---------------------------------------------------------------- what became of it
@@ -587,6 +605,6 @@ export function mountAll(): void {
     // has them, whoever serves the page cannot name others.
     const hash = location.hash.slice(1);
     const link = pinned === undefined || LINK.test(hash) ? hash : pinned;
-    void mount(root, { api, collection, link });
+    void mount(root, { api, collection, link, preview: root.dataset.preview !== undefined });
   }
 }

@@ -8,6 +8,7 @@ import { type Fraction, must } from "./exact.js";
 import { sha256 } from "./json.js";
 import type { Part } from "./records.js";
 import type { Kept } from "./store.js";
+import type { Key } from "./text.js";
 
 /** How many answers are looked at for examples, and how many are named. */
 const [SCANNED, EXAMPLES] = [4096, 6];
@@ -15,8 +16,8 @@ const [SCANNED, EXAMPLES] = [4096, 6];
 /** A share of two chances as a number; they may be far below what a double holds. */
 const share = ([a, b]: Fraction, [c, d]: Fraction): number => (a && c ? 1 / (Number((c * b * 10n ** 12n) / (a * d)) / 1e12) : 0);
 
-/** What a kept response has sent. */
-export async function contents(asking: Asking, { body }: Kept): Promise<HTMLElement> {
+/** What a kept response has sent, or would send where `title` says so. */
+export async function contents(asking: Asking, { body }: Kept, title: Key = "sent"): Promise<HTMLElement> {
   const { voice, survey } = asking;
   const [sent] = (JSON.parse(body) as { reports: { id: string; report: string }[] }).reports;
   const report = fromBase64(sent!.report);
@@ -25,7 +26,7 @@ export async function contents(asking: Asking, { body }: Kept): Promise<HTMLElem
   return h(
     "div",
     { class: "card", tabindex: -1 },
-    voice.say(h("p", { class: "small" }), "sent"),
+    voice.say(h("p", { class: "small" }), title),
     ...survey.mechanism.read(report).flatMap((part) => meaning(asking, part)),
     voice.say(h("p"), "everyAnswer", () => ({ ratio: asking.factor() })),
     h("details", {}, voice.say(h("summary"), "bytes"), h("pre", { tabindex: 0 }, `${hex}\n\n${body}`), h("p", {}, voice.say(h("span"), "receipt"), ": ", h("code", {}, (await sha256(sent!.id)).slice(0, 16)))),

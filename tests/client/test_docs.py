@@ -59,7 +59,7 @@ promise checked weak swaps mixes stop hundred flipped correct factor sure suppos
 takesOne takesTwo takesEither options seesAll seesOne seesTwo address keepsSum keepsReports rest repeats tick still
 step range pressSingle pressAll pressOne pressTwo pressEither send later stays ready wait kept ask counted sent points
 nothing everyAnswer yes no madeOne madeTwo made chance chanceDrawn oneIn others everyAnswer bytes receipt epsilon sum
-stateCounted left mark onceOnly secondNote leaveUnsent shared tampered differs cannot
+stateCounted previewed previewedNote wouldSend left mark onceOnly secondNote leaveUnsent shared tampered differs cannot
 """
 
 

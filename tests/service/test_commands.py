@@ -572,3 +572,33 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def test_two_surveys_in_one_folder_have_a_page_each_and_open_refuses_what_cannot_work(tmp_path: Path) -> None:
+    database = f"sqlite:{tmp_path / 'survey.db'}"
+    runner = CliRunner()
+    other = Collection(ASKED.schema, ASKED.mechanism, title="Drinking")
+    for name, collection in (("smoking", ASKED), ("drinking", other)):
+        (tmp_path / f"{name}.json").write_text(collection.to_json())
+        command = ["survey", "new", name, str(tmp_path / f"{name}.json"), "--database", database]
+        made = runner.invoke(app, [*command, "--contributors", "20"])
+        assert made.exit_code == 0, made.output
+        # The warning that open would refuse comes now.
+        assert "warning: this survey cannot work: 20 contributors" in made.stderr.replace("\n", " ")
+    names = ("page.json", "drinking.page.json")
+    pages = {name: json.loads((tmp_path / name).read_text())["collection"] for name in names}
+    assert pages == {"page.json": ASKED.id, "drinking.page.json": other.id}
+    # The same survey again does not write over its own page.
+    again = runner.invoke(app, ["survey", "new", "smoking", str(tmp_path / "smoking.json"), "--database", database])
+    assert again.exit_code == 2
+    assert "page.json exists" in again.stderr.replace("\n", "")
+    (tmp_path / "page.json").write_text(page(ASKED, contributors=20))
+    files = [str(tmp_path / name) for name in ("smoking.json", "page.json")]
+    assert runner.invoke(app, ["survey", "new", "smoking", *files, "--database", database]).exit_code == 0
+    command = ["survey", "open", "smoking", "--database", database]
+    for anyway in ([], ["--anyway", "because"]):
+        refused = runner.invoke(app, [*command, *anyway])
+        assert refused.exit_code == 2
+        assert "must be able to work: this survey cannot work" in refused.stderr.replace("\n", " ")
+    opened = runner.invoke(app, [*command, "--anyway", "only to try it"])
+    assert opened.exit_code == 0, opened.output

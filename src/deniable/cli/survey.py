@@ -14,7 +14,7 @@ import typer
 from deniable.cli._app import check_output, command, note, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
-from deniable.errors import InvalidParameterError, OutputError, StoreError, unknown_name
+from deniable.errors import DeniableError, InvalidParameterError, OutputError, StoreError, unknown_name
 
 Database = Annotated[
     str,
@@ -41,6 +41,8 @@ class Action(StrEnum):
     remind = "remind"
     revoke = "revoke"
     export = "export"
+    publish = "publish"
+    withdraw = "withdraw"
     backup = "backup"
     restore = "restore"
     migrate = "migrate"
@@ -53,8 +55,8 @@ def survey(
         typer.Argument(
             metavar="ACTION",
             help=(
-                "Action: new, open, invite, remind, revoke, pause, close, status, list, export, delete, backup, "
-                "restore or migrate."
+                "Action: new, open, invite, remind, revoke, pause, close, status, list, export, publish, withdraw, "
+                "delete, backup, restore or migrate."
             ),
         ),
     ],
@@ -86,7 +88,9 @@ def survey(
     ] = (False),
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="For invite, remind, export, backup and migrate: file or folder to write."),
+        typer.Option(
+            "--output", "-o", help="For invite, remind, export, publish, backup and migrate: file or folder to write."
+        ),
     ] = None,
     keep: Annotated[
         int | None, typer.Option("--keep", help="For backup: number of backups to keep in the folder --output.", min=1)
@@ -117,19 +121,27 @@ def survey(
     sheet: Annotated[
         Path | None, typer.Option("--sheet", help="For invite: also write a page of QR codes to print.")
     ] = None,
+    anyway: Annotated[
+        str | None,
+        typer.Option("--anyway", metavar="REASON", help="For open: why to open a survey that cannot work, in words."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, invite, remind, revoke, pause, close, status, list, export, delete,
-    backup, restore, migrate. If a collector is serving the database, the commands go through it; restore and
-    migrate need it stopped.
+    For collectors: new, open, invite, remind, revoke, pause, close, status, list, export, publish,
+    withdraw, delete, backup, restore, migrate. If a collector is serving the database, the commands go
+    through it; restore and migrate need it stopped.
 
     While a survey is open, status and export show the last release, as the dashboard does. Delete
     works on a draft or a closed survey; backups and exports still hold it.
 
+    Publish makes a page of the results of a closed survey in each of its languages. With --output
+    it writes them to a folder; without, the public port shows them at /r/SLUG/ until withdraw.
+
     A new survey is a draft. Without PAGE, a page is drafted next to SURVEY. Edit the page, pass it
-    to "survey new" again, then run "survey open".
+    to "survey new" again, then run "survey open". Open refuses a survey that cannot work with the
+    people it plans for, as the browser does.
     """
     from deniable.service.control import ask
 
@@ -151,9 +163,13 @@ def survey(
     elif action in (Action.export, Action.backup):
         target = Path(_required(output, "--output", "where to write"))
         result = _written(database, request, target, reports, keep)
+    elif action is Action.publish:
+        result = _publish(database, request, output)
     else:
         if action is Action.close:
             request["now"] = now
+        if action is Action.open:
+            request["anyway"] = anyway or ""
         if action is Action.delete:
             _confirm(slug, yes)
         result = ask(database, request)
@@ -164,8 +180,10 @@ def survey(
             typer.echo(f"{row['slug']}  {row['state']}  n = {row['n']:,}  {row['collection'][:12]}")
     elif action not in (Action.export, Action.backup):
         for key, value in result.items():
-            if key != "page":
+            if key not in ("page", "warning"):
                 typer.echo(f"{key:<14}{value}")
+    if "warning" in result:
+        note(f"warning: {result['warning']}")
     if action is Action.delete:
         note("backups and exports that were made still hold this survey")
         note("devices that answered refuse the same collection: to ask again, make one with another title")
@@ -229,7 +247,7 @@ def _new(
     from deniable.service.control import ask
 
     path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
-    drafted = path.with_name("page.json")
+    drafted = _page_beside(path, request["slug"])
     if page_file is None and drafted.exists():
         raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to have another one drafted")
     if page_file is not None and languages:
@@ -249,6 +267,19 @@ def _new(
             write_text(drafted, result["page"])
         note(f"write its texts, then: deniable survey new {request['slug']} {path} {drafted}")
     return result
+
+
+def _page_beside(survey_file: Path, slug: str) -> Path:
+    """Return where the page of a survey is drafted: page.json, or SLUG.page.json where that is another survey's."""
+    usual = survey_file.with_name("page.json")
+    if not usual.exists():
+        return usual
+    try:
+        collections = [json.loads(read_document(path)) for path in (survey_file, usual)]
+        same = collections[0]["id"] == collections[1]["collection"]
+    except (DeniableError, ValueError, KeyError, TypeError):
+        return usual
+    return usual if same else survey_file.with_name(f"{slug}.page.json")
 
 
 def _written(database: str, request: dict[str, Any], output: Path, reports: bool, keep: int | None) -> dict[str, Any]:
@@ -273,6 +304,20 @@ def _written(database: str, request: dict[str, Any], output: Path, reports: bool
         with writing(target), atomic_path(target) as temporary:
             temporary.write_bytes(base64.b64decode(content))
     return {"files": [str(output / name if name else output) for name in files]}
+
+
+def _publish(database: str, request: dict[str, Any], output: Path | None) -> dict[str, Any]:
+    from deniable.service.control import ask
+
+    result = ask(database, request | {"online": output is None})
+    pages = result.pop("pages")
+    if output is None:
+        return result
+    output.mkdir(exist_ok=True)
+    for name, page in pages.items():
+        with writing(output / name):
+            write_text(output / name, page)
+    return result | {"results": str(output / next(iter(pages)))}
 
 
 def _restore(database: str, source: Path) -> None:

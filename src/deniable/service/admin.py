@@ -23,30 +23,47 @@ from starlette.types import ASGIApp, Scope
 
 from deniable.core.documents import Document
 from deniable.core.privacy import odds_text
-from deniable.errors import DeniableError, StoreError
+from deniable.errors import DeniableError, InvalidParameterError, StoreError
 from deniable.report import render_fragment, render_html, sheet
-from deniable.service.admin_accounts import AccountEndpoints, check_origin, html, read
+from deniable.service.admin_accounts import AccountEndpoints, Text, check_origin, html, read
 from deniable.service.auth import Analyst
 from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.control import perform
+from deniable.service.draft_pages import DraftEndpoints
+from deniable.service.drafts import Draft
 from deniable.service.findings import axis_ticks, axis_top, drawn
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
 from deniable.service.middleware import SecurityMiddleware
+from deniable.service.phrases import ENGLISH
 from deniable.service.problems import Problem
-from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
+from deniable.service.public import Access, bundles, handlers
+from deniable.service.publishing import public_path, results_pages
+from deniable.service.readiness import cannot_work
+from deniable.service.rendering import TEMPLATES, page_headers, render_template
 from deniable.service.results import Results, found, results as read_results
 from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
-_ACTS = ("open", "pause", "close", "delete")
+_ACTS = ("open", "pause", "close", "delete", "publish", "withdraw")
 
 
 class Act(Document):
-    """Body of an owner's act: whether a close ends the grace as well, and the name of what is deleted."""
+    """Body of an owner's act.
+
+    Parameters
+    ----------
+    now : bool
+        Whether a close ends the grace as well.
+    name : str
+        Name of the survey that is deleted, typed again.
+    anyway : str
+        Why a survey shall be opened that cannot work.
+    """
 
     now: bool = False
     name: str = ""
+    anyway: Text = ""
 
 
 def admin_app(
@@ -74,11 +91,13 @@ def admin_app(
             Route("/password", people.change_password, methods=["POST"]),
             Route("/audit", people.audit_page),
             Route("/audit.json", people.audit_json),
+            *DraftEndpoints(collector, people).routes(),
             Route("/surveys/{slug}", desk.dashboard),
             Route("/surveys/{slug}/results.json", desk.results_json),
             Route("/surveys/{slug}/results.csv", desk.results_csv),
             Route("/surveys/{slug}/report.html", desk.report),
             Route("/surveys/{slug}/link.svg", desk.code),
+            Route("/surveys/{slug}/published/{name}", desk.published),
             Route("/surveys/{slug}/aggregate", desk.aggregate),
             Route("/surveys/{slug}/{act}", desk.act, methods=["POST"]),
             Route("/metrics", desk.metrics),
@@ -142,7 +161,9 @@ class _AdminEndpoints:
             key=lambda held: (held.row.slug, held.row.position),
         )
         listed = [(held.row, held.survey) for held in surveys]
-        return html(render_template("surveys.html", surveys=listed, who=who))
+        drafts = await run_in_threadpool(self._collector.store.drafts) if who.changes else {}
+        made = [(slug, Draft.model_validate_json(text)) for slug, text in drafts.items() if who.may(slug)]
+        return html(render_template("surveys.html", surveys=listed, drafts=made, who=who))
 
     async def dashboard(self, request: Request) -> Response:
         who = await self._people.page_reader(request)
@@ -172,11 +193,17 @@ class _AdminEndpoints:
             coded=bool(self._public_url),
             owner=owner,
             off_plan=alarm or results.data["off_plan"],
+            cannot=cannot_work(held.survey.collection, held.survey.page.contributors)
+            if results.data["state"] == "draft"
+            else "",
             counted=held.row.n if owner else results.data["n"],
             step=self._collector.surveys.while_open,
             fragment=None if page is None else render_fragment(page),
             factor=odds_text(guarantee.epsilon) if math.isfinite(guarantee.epsilon) else "",
             guarantee=str(guarantee).splitlines(),
+            english=ENGLISH,
+            published=await run_in_threadpool(self._collector.store.published, held.row.id),
+            results_link=self._public_url + public_path(held.row.slug),
         )
         return html(shown)
 
@@ -206,6 +233,19 @@ class _AdminEndpoints:
         if page is None:
             raise Problem("not-found", "there is no estimate yet")
         return _download(render_html(page).encode(), "text/html; charset=utf-8", f"{held.row.slug}.html")
+
+    async def published(self, request: Request) -> Response:
+        """Return a page of the results as it would be published."""
+        held = await self._read(request)
+        try:
+            pages = await run_in_threadpool(results_pages, held, self._collector.store, self._collector.clock)
+        except InvalidParameterError as error:
+            raise Problem("not-found", str(error)) from None
+        page = pages.get(request.path_params["name"])
+        if page is None:
+            raise Problem("not-found")
+        headers = {**page_headers(page), "Cache-Control": "no-store"}
+        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
 
     async def code(self, request: Request) -> Response:
         """Return the link as a QR code, black on white in every colour scheme, as cameras need it."""
@@ -251,6 +291,8 @@ class _AdminEndpoints:
         given = await read(request, Act)
         if act == "close":
             asked["now"] = given.now
+        if act == "open":
+            asked["anyway"] = given.anyway.strip()
         if act == "delete" and given.name != held.row.slug:
             raise Problem("malformed", "name must be the survey's name, typed again")
         try:
@@ -260,6 +302,7 @@ class _AdminEndpoints:
         except DeniableError as error:
             raise Problem("malformed", str(error)) from None
         await run_in_threadpool(self._collector.refresh)
+        result.pop("pages", None)
         return JSONResponse(result, headers={"Cache-Control": "no-store"})
 
 
@@ -270,12 +313,14 @@ def _download(content: bytes, media_type: str, name: str) -> Response:
 
 @functools.cache
 def _assets() -> dict[str, tuple[bytes, str]]:
-    own = {name: (TEMPLATES / name).read_bytes() for name in ("dashboard.js", "dashboard.css")}
+    own = {name: (TEMPLATES / name).read_bytes() for name in ("dashboard.js", "dashboard.css", "drafts.css")}
     return {
         "dashboard.js": (own["dashboard.js"], "text/javascript"),
         "dashboard.css": (own["dashboard.css"], "text/css"),
+        "drafts.css": (own["drafts.css"], "text/css"),
         "page.css": (sheet().encode(), "text/css"),
-        "survey.svg": bundles()["survey.svg"][1:],
+        # The client that contributors get, for previews.
+        **{name: bundle[1:] for name, bundle in bundles().items()},
     }
 
 

@@ -20,8 +20,8 @@ from deniable.service.collector import Collector
 from deniable.service.guessing import Guesses, TooSoonError
 from deniable.service.limits import Network, client_address
 from deniable.service.problems import Problem
-from deniable.service.public import render_template
 from deniable.service.receiving import read_body
+from deniable.service.rendering import render_template
 from deniable.service.stores.accounts import AUDIT_DAYS, Entry
 
 COOKIE = "__Host-deniable"

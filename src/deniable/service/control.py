@@ -69,6 +69,8 @@ def _about(values: Answer) -> str:
     said += [key for key in ("now", "reports", "token") if values.get(key)]
     # How many links, never which.
     said += [f"{len(values[key])} links" for key in ("invited", "names") if key in values]
+    said += ["files"] if values.get("online") is False else []
+    said.append(values.get("anyway"))
     if "output" in values:
         said.append(Path(values["output"]).name)
     text = ", ".join(part for part in said if part)
@@ -79,6 +81,12 @@ def _export(surveys: Surveys, values: Answer) -> Answer:
     reports = values.pop("reports", False)
     files = surveys.export_reports(**values) if reports else {"": surveys.export(**values)}
     return {"files": {name: base64.b64encode(content).decode() for name, content in files.items()}}
+
+
+def _publish(surveys: Surveys, values: Answer) -> Answer:
+    from deniable.service.publishing import publish  # and what draws charts, which no other command needs
+
+    return publish(surveys, **values)
 
 
 def _backup(surveys: Surveys, values: Answer) -> Answer:
@@ -98,6 +106,8 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "invite": lambda surveys, values: inviting.enter(surveys, **values),
     "revoke": lambda surveys, values: inviting.withdraw(surveys, **values),
     "remind": lambda surveys, values: inviting.remind(surveys, **values),
+    "publish": _publish,
+    "withdraw": lambda surveys, values: surveys.withdraw(**values),
     "export": _export,
     "backup": _backup,
     **ACCOUNT_COMMANDS,

@@ -8,8 +8,8 @@ estimate lies outside the interval beside it, the finding says why.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import Literal, final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from deniable.core.answer import Answer
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.errors import DeniableError
 from deniable.postprocess.smoothing import smooth
+from deniable.service.phrases import ENGLISH, Phrases, phrases
 from deniable.service.survey_page import SurveyPage
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
@@ -33,18 +34,21 @@ GROUPS = 8
 TOO_WIDE = 0.5
 """Width of an interval that no headline is read from."""
 
+Verb = Literal["answered", "chose"]
+"""Verbs of a headline: people gave an answer, or chose it among others."""
+
 _LEFT = 7.0
 """Per cent of a chart's width that is left of zero, where the dot of a negative estimate stands."""
 
-EARLY = "Too early to say"
-BELOW = "* Below zero: the noise pulled this estimate down."
-ABOVE = "* Above 100%: the noise pushed this estimate up."
-OUTSIDE = "* This estimate lies outside its range, which holds for all looks so far."
-SHAPE = "The bars show the smoothed shape of the answers. They have no ranges."
-NOT_DETERMINED = "Not determined: the range is 0 to 100%. More reports narrow it."
-NO_REPORTS = "There are no reports on this question yet."
-MEAN_LATER = "The mean comes at the close: no range for it is known that holds each time you look."
-RANGE_LATER = "Ranges come at the close: none is known here that holds each time you look."
+EARLY = ENGLISH("early")
+BELOW = ENGLISH("below")
+ABOVE = ENGLISH("above")
+OUTSIDE = ENGLISH("outside")
+SHAPE = ENGLISH("shape")
+NOT_DETERMINED = ENGLISH("not_determined")
+NO_REPORTS = ENGLISH("no_reports")
+MEAN_LATER = ENGLISH("mean_later")
+RANGE_LATER = ENGLISH("range_later")
 
 
 @final
@@ -58,12 +62,15 @@ class Bar:
         The answer.
     estimate, lower, upper : float
         Its share, and the ends of its range.
+    said : Phrases
+        The language of its texts.
     """
 
     label: str
     estimate: float
     lower: float
     upper: float
+    said: Phrases = field(default=ENGLISH, repr=False)
 
     @property
     def determined(self) -> bool:
@@ -80,21 +87,22 @@ class Bar:
         """Reason for an estimate outside its range; empty for others."""
         if not self.ranged or self.lower <= self.estimate <= self.upper:
             return ""
-        return BELOW if self.estimate < 0 else ABOVE if self.estimate > 1 else OUTSIDE
+        return self.said("below" if self.estimate < 0 else "above" if self.estimate > 1 else "outside")
 
     @property
     def number(self) -> str:
         """The estimate in whole per cent."""
-        if not self.ranged:
-            return f"about {_percent(self.estimate)}%" if math.isfinite(self.estimate) else ""
-        if not self.determined:
-            return "not determined"
-        return f"{_percent(self.estimate)}%{'*' if self.note else ''}"
+        if self.ranged and not self.determined:
+            return self.said("unknown")
+        if not self.ranged and not math.isfinite(self.estimate):
+            return ""
+        number = self.said.percent(_percent(self.estimate))
+        return f"{number}{'*' if self.note else ''}" if self.ranged else self.said("about", x=number)
 
     @property
     def range_text(self) -> str:
         """The range in whole per cent, rounded outwards; empty if it says nothing."""
-        return range_text(self.lower, self.upper) if self.determined else ""
+        return range_text(self.lower, self.upper, self.said) if self.determined else ""
 
 
 @final
@@ -122,6 +130,8 @@ class Finding:
         One sentence.
     range_text : str
         The interval that the headline rests on.
+    likely : bool
+        Whether the range is that of the headline's share; a mean says its own.
     bars : tuple of Bar
         The chart.
     caption : str
@@ -137,10 +147,16 @@ class Finding:
     bars: tuple[Bar, ...] = ()
     caption: str = ""
     notes: tuple[str, ...] = ()
+    likely: bool = False
 
 
 def findings(
-    collection: Collection, page: SurveyPage, aggregate: Aggregate, summary: Summary, simultaneous: Summary | None
+    collection: Collection,
+    page: SurveyPage,
+    aggregate: Aggregate,
+    summary: Summary,
+    simultaneous: Summary | None,
+    language: str | None = None,
 ) -> tuple[Finding, ...]:
     """Return one finding for each question, in the survey's order.
 
@@ -149,17 +165,21 @@ def findings(
     collection : Collection
         What was asked.
     page : SurveyPage
-        The texts that people read, in their first language.
+        The texts that people read.
     aggregate : Aggregate
         The sum that the estimates come from.
     summary : Summary
         Estimates with the interval of each answer.
     simultaneous : Summary or None
         The same with intervals that hold together, those of `means_of` among them; None where there are none.
+    language : str, optional
+        Tag of one of the page's languages, whose texts are quoted and whose sentences are used; by default the first
+        language's texts in English sentences, for organisers.
     """
     estimates = collection.estimate(aggregate)
     wide = None if simultaneous is None else simultaneous.attributes
-    words = next(iter(page.languages.values()))
+    words = next(iter(page.languages.values())) if language is None else page.languages[language]
+    said = ENGLISH if language is None else phrases(language)
     # While a survey is open, no interval of a mean is known.
     together = 0 if simultaneous is None or simultaneous.anytime else simultaneous.together
     found, column = [], 0
@@ -170,17 +190,17 @@ def findings(
         joint = rows if wide is None else wide[span]
         question = words.questions.get(attribute.name) or attribute.title or attribute.name
         labels = tuple(words.labels.get(attribute.name) or attribute.labels)
-        about = _About(attribute, question, labels, summary, together=together)
+        about = _About(attribute, question, labels, summary, together=together, said=said)
         if not rows[0].reports:
-            found.append(Finding(attribute.name, question, "Not determined", notes=(NO_REPORTS,)))
+            found.append(Finding(attribute.name, question, said("headline_not"), notes=(said("no_reports"),)))
         elif attribute.question_kind.several:
-            bars, held = _ticked(labels, rows), _ticked(labels, joint)
+            bars, held = _ticked(labels, rows, said), _ticked(labels, joint, said)
             found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
         elif attribute.ask == "mean" or attribute.question_kind.quartiles_shown:
             smoothed = _smoothed(collection, aggregate, span.start)
             found.append(_mean(about, estimates[rows[0].attribute], smoothed, rows[0]))
         else:
-            bars, held = _listed(labels, rows[0]), _listed(labels, joint[0])
+            bars, held = _listed(labels, rows[0], said), _listed(labels, joint[0], said)
             found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
     return tuple(found)
 
@@ -203,7 +223,7 @@ def axis_top(every: tuple[Finding, ...]) -> float:
     return next((top for top in (0.1, 0.2, 0.5, 0.8) if max(values, default=1.0) <= top), 1.0)
 
 
-def axis_ticks(top: float) -> tuple[tuple[str, str], ...]:
+def axis_ticks(top: float, said: Phrases = ENGLISH) -> tuple[tuple[str, str], ...]:
     """Return where the axis has ticks, and what they say.
 
     Examples
@@ -212,7 +232,9 @@ def axis_ticks(top: float) -> tuple[tuple[str, str], ...]:
     (('7.00%', '0%'), ('53.50%', '25'), ('100.00%', '50%'))
     """
     steps = (0.0, top / 2, top)
-    return tuple((_place(step, top), f"{100 * step:g}{'' if i == 1 else '%'}") for i, step in enumerate(steps))
+    marks = (f"{100 * step:g}" for step in steps)
+    texts = (said.figure(mark) if i == 1 else said.percent(said.figure(mark)) for i, mark in enumerate(marks))
+    return tuple(zip((_place(step, top) for step in steps), texts, strict=True))
 
 
 def drawn(bar: Bar, top: float) -> Drawn:
@@ -238,7 +260,7 @@ def drawn(bar: Bar, top: float) -> Drawn:
     )
 
 
-def range_text(lower: float, upper: float) -> str:
+def range_text(lower: float, upper: float, said: Phrases = ENGLISH) -> str:
     """Return a range in whole per cent, rounded outwards, so that it never says less than it is.
 
     Examples
@@ -247,10 +269,10 @@ def range_text(lower: float, upper: float) -> str:
     ('55 to 64%', '0 to 3%')
     """
     low, high = _outwards(lower, upper)
-    return f"{low} to {high}%"
+    return said("range", low=low, high=high)
 
 
-def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str:
+def claim(label: str, lower: float, upper: float, verb: Verb = "answered", said: Phrases = ENGLISH) -> str:
     """Return what both ends of a range allow to say about an answer.
 
     Examples
@@ -259,19 +281,18 @@ def claim(label: str, lower: float, upper: float, verb: str = "answered") -> str
     ('More than half answered “yes”', 'Fewer than a quarter answered “yes”', 'More than a quarter answered “yes”', \
 'Too early to say')
     """
-    said = f"{verb} “{label}”"
     if not math.isfinite(lower) or not math.isfinite(upper) or upper - lower > TOO_WIDE:
-        return EARLY
+        return said("early")
     low, high = _outwards(lower, upper)
     if low > 50:
-        return f"More than half {said}"
-    if high < 25:
-        return f"Fewer than a quarter {said}"
-    if 25 < low < 50:
-        return f"More than a quarter {said}"
-    if high < 50:
-        return f"Fewer than half {said}"
-    return _between(lower, upper, said)
+        found = "more_half"
+    elif high < 25:
+        found = "few_quarter"
+    elif 25 < low < 50:
+        found = "more_quarter"
+    else:
+        found = "few_half" if high < 50 else "between"
+    return said(f"{found}_{verb}", label=label, low=low, high=high)
 
 
 # -------------------------------------------------------------------- kinds of findings
@@ -287,49 +308,54 @@ class _About:
     labels: tuple[str, ...]
     summary: Summary
     together: int
+    said: Phrases
 
     @property
     def closed(self) -> bool:
         return self.together > 0
 
-    @property
-    def level(self) -> str:
-        return self.summary.level_text
+    def count(self, reports: int) -> str:
+        """Return how many reports there are."""
+        key = "reports_one" if reports == 1 else "reports_many"
+        return self.said(key, n=self.said.figure(f"{reports:,}"))
 
     def caption(self, reports: int) -> str:
         """Return what ranges are, whom they are about, and how many reports there are."""
-        reported = f"{reports:,} report{'' if reports == 1 else 's'} on this question."
         if not self.summary.has_intervals:
-            return reported
-        population = "the population that they were drawn from"
-        whom = "the people who took part" if self.summary.target == "contributors" else population
-        looks = " that hold each time you look" if self.summary.anytime else ""
-        return f"{self.level} intervals{looks}, about {whom}. {reported}"
+            return self.count(reports)
+        return f"{interval_text(self.summary, self.said)} {self.count(reports)}"
+
+
+def interval_text(summary: Summary, said: Phrases) -> str:
+    """Return what the intervals of a summary cover."""
+    level = said.percent(summary.level_text.removesuffix("%"))
+    looks = said("looks") if summary.anytime else ""
+    return said("caption", level=level, looks=looks, whom=said(summary.target))
 
 
 def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], reports: int, supported: bool) -> Finding:
     """Return the finding of a question whose answers have shares: headline of the largest, with joint intervals."""
     order = sorted(range(len(bars)), key=lambda i: -bars[i].estimate)
-    notes = []
+    said, notes = about.said, list[str]()
     if len(bars) > MOST:
         shown = sorted(order[:MOST])
-        notes.append(f"The {MOST} answers with the largest estimates of {len(bars):,}. Their ranges hold for all.")
+        notes.append(said("most_shown", most=MOST, all=said.figure(f"{len(bars):,}")))
         drawn_bars = tuple(joint[i] for i in shown) if supported else tuple(bars[i] for i in shown)
     else:
         drawn_bars = bars
     best = joint[order[0]]
     several = about.attribute.question_kind.several
-    verb = "chose" if several else "answered"
-    headline = claim(best.label, best.lower, best.upper, verb) if supported else EARLY
+    verb: Verb = "chose" if several else "answered"
+    headline = claim(best.label, best.lower, best.upper, verb, said) if supported else said("early")
     if several:
-        notes.append("People could choose several answers, so shares do not add up to 100%.")
+        notes.append(said("several_note"))
     if not any(bar.ranged for bar in drawn_bars):
         # A point without its range is not a result.
         drawn_bars = ()
-        notes.append(RANGE_LATER)
+        notes.append(said("range_later"))
     notes += [bar.note for bar in drawn_bars if bar.note]
-    notes += [NOT_DETERMINED for bar in drawn_bars if not bar.determined][:1]
-    quoted = best.range_text if supported and headline != EARLY else ""
+    notes += [said("not_determined") for bar in drawn_bars if not bar.determined][:1]
+    quoted = best.range_text if supported and headline != said("early") else ""
     return Finding(
         about.attribute.name,
         about.question,
@@ -338,36 +364,39 @@ def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], report
         drawn_bars,
         about.caption(reports),
         tuple(dict.fromkeys(notes)),
+        likely=bool(quoted),
     )
 
 
 def _mean(about: _About, estimate: Estimate, smoothed: Estimate | None, row: AttributeSummary) -> Finding:
     """Return the finding of a question whose answers are numbers: the mean's interval, then the smoothed shape."""
     answer = estimate.mean()
-    headline, quoted, notes = "The mean is not determined yet", "", []
+    said = about.said
+    headline, quoted, notes = said("mean_open"), "", list[str]()
     lower, upper = _interval(answer, about) if about.closed else (math.nan, math.nan)
     if not about.closed:
-        notes.append(MEAN_LATER)
+        notes.append(said("mean_later"))
     elif math.isfinite(lower) and math.isfinite(upper):
         write = scores(answer.standard_error)
-        headline = f"The mean is between {write(lower)} and {write(upper)}"
+        low, high, guess = (said.figure(write(value)) for value in (lower, upper, answer.value))
+        headline = said("mean_between", low=low, high=high)
         # The contributors' mean has the interval of the same target, so it lies inside.
-        quoted = f"best guess {write(answer.value)}, range {write(lower)} to {write(upper)}"
+        quoted = said("mean_guess", x=guess, low=low, high=high)
     else:
-        headline = "The mean is not determined"
-        notes.append("Its range has no end. More reports give it one.")
+        headline = said("mean_not")
+        notes.append(said("mean_unbounded"))
     bars: tuple[Bar, ...] = ()
     if smoothed is not None:
         labels = about.labels if len(about.labels) == estimate.k else row.categories
-        bars = _grouped(labels, smoothed.frequencies)
-        notes.append(SHAPE)
+        bars = _grouped(labels, smoothed.frequencies, said)
+        notes.append(said("shape"))
     return Finding(
         about.attribute.name,
         about.question,
         headline,
         quoted,
         bars,
-        about.caption(row.reports) if about.closed else f"{row.reports:,} reports on this question.",
+        about.caption(row.reports) if about.closed else about.count(row.reports),
         tuple(notes),
     )
 
@@ -390,7 +419,7 @@ def _smoothed(collection: Collection, aggregate: Aggregate, column: int) -> Esti
     return one if one.processing and np.isfinite(one.frequencies).all() else None
 
 
-def _grouped(labels: tuple[str, ...], frequencies: Floats) -> tuple[Bar, ...]:
+def _grouped(labels: tuple[str, ...], frequencies: Floats, said: Phrases) -> tuple[Bar, ...]:
     """Return at most `GROUPS` bars of neighbouring points, or a bar for each of few answers."""
     if len(labels) <= MOST:
         parts = [np.array([i]) for i in range(len(labels))]
@@ -398,24 +427,28 @@ def _grouped(labels: tuple[str, ...], frequencies: Floats) -> tuple[Bar, ...]:
         parts = np.array_split(np.arange(len(labels)), GROUPS)
     return tuple(
         Bar(
-            labels[part[0]] if len(part) == 1 else f"{labels[part[0]]} to {labels[part[-1]]}",
+            labels[part[0]]
+            if len(part) == 1
+            else f"{said.figure(labels[part[0]])} \N{EN DASH} {said.figure(labels[part[-1]])}",
             float(frequencies[part].sum()),
             math.nan,
             math.nan,
+            said,
         )
         for part in parts
     )
 
 
-def _listed(labels: tuple[str, ...], row: AttributeSummary) -> tuple[Bar, ...]:
+def _listed(labels: tuple[str, ...], row: AttributeSummary, said: Phrases) -> tuple[Bar, ...]:
     names = labels if len(labels) == len(row.categories) else row.categories
-    return tuple(map(Bar, names, row.estimate.tolist(), row.lower.tolist(), row.upper.tolist()))
+    ends = row.estimate.tolist(), row.lower.tolist(), row.upper.tolist()
+    return tuple(Bar(*one, said) for one in zip(names, *ends, strict=True))
 
 
-def _ticked(labels: tuple[str, ...], rows: tuple[AttributeSummary, ...]) -> tuple[Bar, ...]:
+def _ticked(labels: tuple[str, ...], rows: tuple[AttributeSummary, ...], said: Phrases) -> tuple[Bar, ...]:
     """Return a bar for each option of a question of several answers: the share of people who chose it."""
     return tuple(
-        replace(_listed(row.categories, row)[-1], label=label) for label, row in zip(labels, rows, strict=True)
+        replace(_listed(row.categories, row, said)[-1], label=label) for label, row in zip(labels, rows, strict=True)
     )
 
 
@@ -431,11 +464,6 @@ def _outwards(lower: float, upper: float) -> tuple[int, int]:
     """Return ends in whole per cent within 0 and 100, never inside the range; rounding noise moves no end."""
     low, high = math.floor(100 * lower + 1e-9), math.ceil(100 * upper - 1e-9)
     return max(low, 0), min(max(high, 0), 100)
-
-
-def _between(lower: float, upper: float, said: str) -> str:
-    low, high = _outwards(lower, upper)
-    return f"Between {low}% and {high}% {said}"
 
 
 def _place(share: float, top: float) -> str:

@@ -17,6 +17,7 @@ from typing import Any, final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.service.problems import Problem
+from deniable.service.rendering import policy
 
 access = logging.getLogger("deniable.service.access")
 
@@ -40,25 +41,14 @@ _PERMISSIONS = (
 """Permissions that no page here needs: sensors and devices, credentials, and facts about the reader or browser."""
 
 
-_POLICY = (
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-)
 _HEADERS = (
-    (b"content-security-policy", "; ".join(_POLICY).encode()),
+    (b"content-security-policy", policy().encode()),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Headers of every response."""
+"""Headers of every response; a page may bring its own instead."""
 
 _PAGE = (*_HEADERS, (b"permissions-policy", ", ".join(f"{name}=()" for name in _PERMISSIONS.split()).encode()))
 """Headers of a page alone, whose scripts need permissions: a kilobyte, a quarter of what a report costs."""
@@ -129,7 +119,7 @@ class SecurityMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status, given = message["status"], message.get("headers", [])
-                added = _PAGE if _is_page(given) else _HEADERS
+                added: Iterable[tuple[bytes, bytes]] = _page_headers(given) if _is_page(given) else _HEADERS
                 message["headers"] = [*given, *added, *(_TLS if self._secure(scope) else ())]
             await send(message)
 
@@ -159,6 +149,11 @@ def _host(scope: Scope) -> str:
     """Return the name that a request is addressed to, without its port."""
     host: str = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _page_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    own = {name for name, _ in given}
+    return [header for header in _PAGE if header[0] not in own]
 
 
 def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import jinja2
 from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -24,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -51,10 +50,11 @@ from deniable.service.middleware import TAKEN, SecurityMiddleware
 from deniable.service.openapi import description
 from deniable.service.outages import Outages
 from deniable.service.problems import Problem
+from deniable.service.publishing import INDEX
 from deniable.service.receiving import GoneError, read_body
+from deniable.service.rendering import page_headers, render_template
 
 STATIC = Path(__file__).parent / "static"
-TEMPLATES = Path(__file__).parent / "templates"
 
 Found = TypeVar("Found")
 
@@ -144,6 +144,9 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
             Route("/api/v1/openapi.json", pages.openapi, middleware=cors),
             Route("/", pages.front),
             Route("/s/{slug}", pages.survey),
+            Route("/r/{slug}", pages.to_results),
+            Route("/r/{slug}/", pages.results),
+            Route("/r/{slug}/{name}", pages.results),
             Route("/static/{name}", static_file),
             Route("/health/live", pages.live),
             Route("/health/ready", pages.ready),
@@ -204,6 +207,22 @@ class _Pages:
         if held is None:
             raise Problem("unknown-collection")
         return held
+
+    async def to_results(self, request: Request) -> Response:
+        """Lead to results; what they link to stands beside them."""
+        return RedirectResponse(f"/r/{request.path_params['slug']}/", 308)
+
+    async def results(self, request: Request) -> Response:
+        """Show results that an owner has published."""
+        held = self._collector.of_slug(request.path_params["slug"])
+        name = request.path_params.get("name", INDEX)
+        page = None
+        if held is not None and held.row.state == "closed":
+            read = partial(self._collector.store.published_page, held.row.id, name)
+            page = await to_thread.run_sync(read, limiter=self._looking)
+        if page is None:
+            return _for_people("There are no results here", 404)
+        return Response(page, headers=page_headers(page), media_type="text/html; charset=utf-8")
 
     async def openapi(self, _: Request) -> Response:
         return JSONResponse(description(), headers={"Cache-Control": "no-cache"})
@@ -602,27 +621,11 @@ async def static_file(request: Request) -> Response:
     return _tagged(request, content, hashlib.sha256(content).hexdigest(), media_type, cache)
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _for_people(heading: str, status: int) -> Response:
     """Return a page for somebody who came without a survey's link."""
     sheet = bundles()["survey.css"][0] if "survey.css" in bundles() else ""
     shown = render_template("nowhere.html", heading=heading, sheet=sheet)
     return Response(shown, status, {"Cache-Control": "no-cache"}, "text/html; charset=utf-8")
-
-
-def render_template(name: str, **values: Any) -> str:
-    """Return a page of `templates`."""
-    return _environment().get_template(name).render(**values)
 
 
 def handlers() -> dict[Any, Any]:

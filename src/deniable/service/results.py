@@ -119,8 +119,8 @@ def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
     return Results(data, summary)
 
 
-def found(held: SurveySnapshot, store: Store, results: Results) -> tuple[Finding, ...]:
-    """Return what the results say about each question, nothing before the first batch."""
+def found(held: SurveySnapshot, store: Store, results: Results, language: str | None = None) -> tuple[Finding, ...]:
+    """Return what the results say about each question, as `findings` does; nothing before the first batch."""
     if results.summary is None:
         return ()
     survey, row = held.survey, held.row
@@ -128,7 +128,7 @@ def found(held: SurveySnapshot, store: Store, results: Results) -> tuple[Finding
     estimates = survey.collection.estimate(aggregate)
     intervals, closed = results.data["intervals"], results.data["state"] == "closed"
     together = _summary(held, estimates, aggregate.n, closed, simultaneous=True)[1] if intervals != "none" else None
-    return findings(survey.collection, survey.page, aggregate, results.summary, together)
+    return findings(survey.collection, survey.page, aggregate, results.summary, together, language)
 
 
 def _summary(

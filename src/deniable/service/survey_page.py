@@ -291,6 +291,17 @@ def draft_page(
         return SurveyPage(collection=collection.id, languages=words, contributors=contributors, contact=contact)
 
 
+def usual_thanks(tag: str) -> str:
+    """Return the last words in a language, in English where none ship.
+
+    Examples
+    --------
+    >>> usual_thanks("de-AT")
+    'Vielen Dank. Sie können diese Seite schließen.'
+    """
+    return _THANKS.get(tag.partition("-")[0].lower(), _THANKS["en"])
+
+
 def _drafted(collection: Collection, tag: str) -> Words:
     if tag not in LANGUAGES:
         raise InvalidParameterError(

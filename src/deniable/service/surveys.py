@@ -24,6 +24,7 @@ from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
 from deniable.service.invitations import response_of
+from deniable.service.readiness import cannot_work, check_ready
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
 from deniable.service.survey_page import (
@@ -165,6 +166,20 @@ def link_path(slug: str, survey: Survey) -> str:
     return f"/s/{slug}#{survey.link_digits}"
 
 
+def check_slug(slug: str) -> None:
+    """Raise InvalidParameterError unless a text can be the name of a survey in its address.
+
+    Examples
+    --------
+    >>> check_slug("smoking-2026")
+    """
+    if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
+        raise InvalidParameterError(
+            "slug must be 1 to 64 characters (a-z, 0-9 or -), with no - at either end, because it is "
+            f"part of the survey's address, got slug={slug!r}"
+        )
+
+
 # -------------------------------------------------------------------- what is done to surveys
 
 
@@ -222,11 +237,7 @@ class Surveys:
         StoreError
             If the survey has been opened already.
         """
-        if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
-            raise InvalidParameterError(
-                "slug must be 1 to 64 characters (a-z, 0-9 or -), with no - at either end, because it is "
-                f"part of the survey's address, got slug={slug!r}"
-            )
+        check_slug(slug)
         collection = Collection.from_json(document, "the collection", folder)
         if collection.dealt:
             raise not_available(
@@ -257,19 +268,29 @@ class Surveys:
                 f"{MAX_COUNTERS:,}, got 'aggregate'"
             )
         self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
-        link = link_path(slug, survey)
-        return {"slug": slug, "collection": collection.id, "state": "draft", "link": link, "page": text}
+        made = {"slug": slug, "collection": collection.id, "state": "draft", "link": link_path(slug, survey)}
+        if why := cannot_work(collection, survey.page.contributors):
+            made["warning"] = why
+        return made | {"page": text}
 
-    def open(self, slug: str) -> dict[str, Any]:
+    def open(self, slug: str, *, anyway: str = "") -> dict[str, Any]:
         """Begin to take reports, or go on; also where a clock that was wrong has closed the survey before its time.
+
+        Parameters
+        ----------
+        slug : str
+            Name of the survey.
+        anyway : str
+            Why a survey shall be opened that cannot work, in its owner's words.
 
         Raises
         ------
         InvalidParameterError
-            If its page is not written yet, or it was closed.
+            If its page is not written yet, it was closed, or it cannot work and nobody says why it shall be opened.
         """
         row = self.row(slug)
-        page = self.load(row.id).page
+        survey = self.load(row.id)
+        page = survey.page
         if row.state == "closing" and self._closed_too_early(row, page):
             return self._move(row, ("closing",), "open")
         if place := unfinished(page):
@@ -277,6 +298,8 @@ class Surveys:
                 f"the page of {slug!r} must be written before people read it: {place} is empty or a draft; edit "
                 "page.json and give it to survey new again"
             )
+        if row.state == "draft":
+            check_ready(slug, survey.collection, page.contributors, anyway)
         return self._move(row, ("draft", "paused"), "open")
 
     def _closed_too_early(self, row: CollectionRow, page: SurveyPage) -> bool:
@@ -321,6 +344,12 @@ class Surveys:
                     "(survey close --now)"
                 )
         return {"slug": slug, "state": "deleted"}
+
+    def withdraw(self, slug: str) -> dict[str, Any]:
+        """Take published results off the public port; copies that others made stay."""
+        row = self.row(slug)
+        self.store.publish(row.id, {})
+        return {"slug": row.slug, "state": row.state, "results": None}
 
     def status(self, slug: str) -> dict[str, Any]:
         """Return where a survey is: its state, and the reports and batches that analysts see."""

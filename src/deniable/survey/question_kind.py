@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Ask = Literal["shares", "mean"]
 
+Input = Literal["answers", "cuts", "scores", "range", "words"]
+"""Inputs of a form: a list of answers, cut points, scores, the range of a number with its grid, or a list of words."""
+
 
 class Draft(NamedTuple):
     """Draft from one column of answers.
@@ -65,6 +68,12 @@ class QuestionKind(ABC):
 
     keys: ClassVar[frozenset[str]] = frozenset()
     """The keys that this kind has and not every other."""
+
+    spoken: ClassVar[str]
+    """The kind in an organiser's words, such as "A number"."""
+
+    inputs: ClassVar[tuple[Input, ...]] = ("answers",)
+    """Inputs of the form for a question of this kind; empty where no page can ask it."""
 
     # ---------------------------------------------------------------- estimates
 

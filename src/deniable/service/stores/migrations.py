@@ -84,6 +84,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE invitations (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL, tag TEXT NOT NULL,"
         " part BIGINT NOT NULL, PRIMARY KEY (collection, nullifier)){clustered}",
     ),
+    (
+        # Surveys that are being made in a browser, and results that were put on the public port.
+        "CREATE TABLE drafts (slug TEXT PRIMARY KEY, draft TEXT NOT NULL)",
+        "CREATE TABLE published (collection TEXT NOT NULL, name TEXT NOT NULL, page TEXT NOT NULL,"
+        " PRIMARY KEY (collection, name))",
+    ),
 )
 
 RESTORED = "restored"

@@ -32,8 +32,10 @@ from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
 from deniable.service.stores.accounts import COMMAND_LINE, Run
+from deniable.service.stores.drafts import DraftTable
 from deniable.service.stores.invited import Invitations
 from deniable.service.stores.migrations import RESTORED, ROLE, STEPS, VERSION, checked_version
+from deniable.service.stores.published import PublishedTable
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
 State = Literal["draft", "open", "paused", "closing", "closed"]
@@ -132,7 +134,7 @@ Upgrade = Callable[["Store", int], None]
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
-class Store(Invitations):
+class Store(Invitations, DraftTable, PublishedTable):
     """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
 
     bytes_type: ClassVar[str]
@@ -341,7 +343,7 @@ class Store(Invitations):
                 return False
             for table in ("receipts", "inbox", "invitations"):
                 run(f"DELETE FROM {table} WHERE collection = ?", found[0][1])
-            for table in ("batches", "releases", "rejections", "dictionaries"):
+            for table in ("batches", "releases", "rejections", "dictionaries", "published"):
                 run(f"DELETE FROM {table} WHERE collection = ?", collection)
             run("DELETE FROM collections WHERE id = ?", collection)
             if not run("SELECT 1 FROM collections WHERE slug = ?", found[0][2]):

@@ -73,9 +73,11 @@ if (dashboard) {
     button.addEventListener("click", async () => {
       const act = button.dataset.act;
       if (act === "close" && !confirm("Close this survey? It cannot be opened again.")) return;
+      if (act === "publish" && !confirm("Publish these results? Anyone who has the address can read and copy them.")) return;
       const name = act === "delete" ? prompt(`Delete all that is kept of this survey? Backups and exports still hold it. Type its name, ${slug}, to delete it.`) : undefined;
       if (name === null) return;
-      const body = { close: { now: false }, delete: { name } }[act];
+      const anyway = document.getElementById("anyway")?.value ?? "";
+      const body = { open: { anyway }, close: { now: false }, delete: { name } }[act];
       if (!await send("POST", `/surveys/${slug}/${act}`, body)) return;
       if (act === "delete") location.assign("/");
       else location.reload();

@@ -31,6 +31,8 @@ class Categories(QuestionKind):
     """
 
     name = "categories"
+    spoken = "One answer from a list"
+    inputs = ("answers", "cuts")
     usual = True
     keys = frozenset({"edges"})
     drafted = 40

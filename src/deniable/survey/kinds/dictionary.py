@@ -26,6 +26,8 @@ class DictionaryWord(QuestionKind):
     """
 
     name = "dictionary"
+    spoken = "One word from a long list"
+    inputs = ("words",)
     mark = "dictionary"
     keys = frozenset({"dictionary"})
     listed = False

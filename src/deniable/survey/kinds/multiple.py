@@ -49,6 +49,7 @@ class Multiple(QuestionKind):
     """
 
     name = "multiple"
+    spoken = "Several answers from a list"
     keys = frozenset({"separator"})
     several = True
     drafted = 30

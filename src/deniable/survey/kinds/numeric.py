@@ -47,6 +47,8 @@ class Numeric(QuestionKind):
     """
 
     name = "numeric"
+    spoken = "A number"
+    inputs = ("range",)
     keys = frozenset({"range", "grid", "clip"})
     usual_ask = "mean"
     averaged = True

@@ -37,6 +37,8 @@ class Ordered(QuestionKind):
     """
 
     name = "ordered"
+    spoken = "One answer from a list, from least to most"
+    inputs = ("answers", "scores")
     keys = frozenset({"edges", "scores"})
     averaged = True
     drafted = 10

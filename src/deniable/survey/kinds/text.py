@@ -27,6 +27,8 @@ class Text(QuestionKind):
     """
 
     name = "text"
+    spoken = "Free text"
+    inputs = ()
     mark = "text"
     keys = frozenset({"text"})
     coded = False

@@ -1,0 +1,80 @@
+"""Sentences of results in the languages that ship: ``languages/TAG.json``, with places in braces."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+FOLDER = Path(__file__).parent / "languages"
+
+_SWAPPED = {".": "\0", ",": "\1"}
+
+
+@final
+@dataclass(frozen=True)
+class Phrases:
+    """Sentences of one language.
+
+    Parameters
+    ----------
+    tag : str
+        The language.
+    words : mapping of str to str
+        Sentences by their keys.
+    """
+
+    tag: str
+    words: Mapping[str, str] = field(repr=False, hash=False)
+
+    def __call__(self, key: str, **places: object) -> str:
+        """Return a sentence with its places filled in.
+
+        Examples
+        --------
+        >>> phrases("de")("mean_between", low="1,5", high="2")
+        'Der Mittelwert liegt zwischen 1,5 und 2'
+        """
+        return self.words[key].format(**places)
+
+    def percent(self, number: str) -> str:
+        """Return a number with the sign of per cent."""
+        return self("percent", x=number)
+
+    def figure(self, number: str) -> str:
+        """Return a number that is written in English with the marks of this language.
+
+        Examples
+        --------
+        >>> phrases("de").figure("1,234.5"), phrases("en").figure("1,234.5")
+        ('1.234,5', '1,234.5')
+        """
+        marks = {"\0": self.words["decimal"], "\1": self.words["thousands"]}
+        kept = "".join(_SWAPPED.get(sign, sign) for sign in number)
+        return "".join(marks.get(sign, sign) for sign in kept)
+
+
+@functools.cache
+def phrases(tag: str) -> Phrases:
+    """Return the sentences of a language tag, English ones where it has none.
+
+    Examples
+    --------
+    >>> phrases("de-AT").tag, phrases("pt-BR").tag
+    ('de', 'en')
+    """
+    own = tag.partition("-")[0].lower()
+    name = own if own in shipped() else "en"
+    return Phrases(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
+
+
+@functools.cache
+def shipped() -> frozenset[str]:
+    """Return the tags of the languages that have sentences."""
+    return frozenset(path.stem for path in FOLDER.glob("*.json"))
+
+
+ENGLISH = phrases("en")

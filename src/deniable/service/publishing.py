@@ -1,0 +1,128 @@
+"""Results for everybody: a static page in each of the survey's languages, with how to report them.
+
+A page is one file without a script, to be read from a disk, a web server or this collector's public port. Findings and
+charts are those of the dashboard.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+from typing import Any
+
+from deniable.core.privacy import bound_text, odds_text
+from deniable.errors import InvalidParameterError
+from deniable.report import sheet
+from deniable.service.collector import SurveySnapshot
+from deniable.service.findings import axis_ticks, axis_top, drawn, interval_text
+from deniable.service.phrases import phrases
+from deniable.service.rendering import TEMPLATES, render_template
+from deniable.service.results import found, results
+from deniable.service.stores.store import Store
+from deniable.service.surveys import Clock, Surveys
+
+INDEX = "index.html"
+"""Name of the page in the survey's first language; the others are called "de.html"."""
+
+LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "fr": "français", "es": "español", "ar": "العربية"}
+
+RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
+"""Languages that are written from right to left."""
+
+
+def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str, str]:
+    """Return the results of a closed survey as pages, by the names of their files, the first language's first.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is not closed, has no report, or keeps no sum.
+    """
+    slug, state = held.row.slug, held.state(clock)
+    if state != "closed":
+        raise InvalidParameterError(
+            f"the survey {slug!r} must be closed to be published, it is {state}; close it first"
+        )
+    seen = results(held, store, clock)
+    if seen.summary is None:
+        raise InvalidParameterError(
+            f"the survey {slug!r} must have a sum of reports to be published, got no sum; export its reports"
+        )
+    days = seen.data["days"]
+    guarantee = held.survey.collection.privacy()
+    shared = {
+        "n": seen.summary.n,
+        "first": days[0]["day"],
+        "last": days[-1]["day"],
+        "epsilon": bound_text(guarantee.epsilon),
+        "factor": odds_text(guarantee.epsilon) if math.isfinite(guarantee.epsilon) else "",
+        "mechanism": held.survey.collection.mechanism.name,
+        "guarantee": str(guarantee).splitlines(),
+        "sheet": sheet()
+        + "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("dashboard.css", "results.css")),
+        "day": clock().date().isoformat(),
+        "version": importlib.metadata.version("deniable"),
+    }
+    names = {tag: f"{tag}.html" if i else INDEX for i, tag in enumerate(held.survey.page.languages)}
+    pages = {}
+    for tag, name in names.items():
+        said, words = phrases(tag), held.survey.page.languages[tag]
+        findings = found(held, store, seen, tag)
+        top = axis_top(findings)
+        target = said(seen.summary.target)
+        level = said.percent(seen.summary.level_text.removesuffix("%"))
+        about: dict[str, Any] = {
+            "tag": tag,
+            "said": said,
+            "direction": "rtl" if tag.partition("-")[0].lower() in RIGHT_TO_LEFT else "ltr",
+            "title": words.title,
+            "intro": words.intro,
+            "contact": held.survey.page.contact,
+            "others": [
+                (one, names[one], LANGUAGE_NAMES.get(one.partition("-")[0], one)) for one in names if one != tag
+            ],
+            "findings": findings,
+            "top": top,
+            "ticks": axis_ticks(top, said),
+            "drawn": drawn,
+            "interval": interval_text(seen.summary, said),
+            "report": said(
+                "report_text",
+                title=words.title,
+                mechanism=shared["mechanism"],
+                epsilon=said.figure(str(shared["epsilon"])),
+                n=said.figure(f"{shared['n']:,}"),
+                first=shared["first"],
+                last=shared["last"],
+                level=level,
+                target=target,
+                collection=held.row.id[:12],
+                version=shared["version"],
+            ),
+        }
+        pages[name] = render_template("results.html", **shared, **about)
+    return pages
+
+
+def _called(tag: str) -> str:
+    return LANGUAGE_NAMES.get(tag.partition("-")[0].lower(), tag)
+
+
+def publish(surveys: Surveys, slug: str, *, online: bool = True) -> dict[str, Any]:
+    """Make the pages of a survey, and put them on the public port unless they are only to be written."""
+    row = surveys.row(slug)
+    pages = results_pages(SurveySnapshot(row, surveys.load(row.id)), surveys.store, surveys.clock)
+    if online:
+        surveys.store.publish(row.id, pages)
+    return {"slug": slug, "state": row.state, "results": public_path(slug) if online else None, "pages": pages}
+
+
+def public_path(slug: str) -> str:
+    """Return where the public port shows results.
+
+    Examples
+    --------
+    >>> public_path("smoking")
+    '/r/smoking/'
+    """
+    return f"/r/{slug}/"

@@ -1,0 +1,45 @@
+"""The check before a survey opens: whether it can work with the people it plans for.
+
+The command line and the browser call one function.
+"""
+
+from __future__ import annotations
+
+from deniable.errors import InvalidParameterError
+from deniable.survey.collection import Collection
+
+LEAST_WORDS = 3
+"""Words of a reason for opening a survey that cannot work."""
+
+
+def cannot_work(collection: Collection, contributors: int | None) -> str:
+    """Return why a survey cannot work, and what would help; "" if it can, or nobody said how many are planned."""
+    from deniable.planning import infeasibility  # and scipy, which a collector that is only serving needs none of
+
+    return "" if contributors is None else infeasibility(collection, contributors)
+
+
+def check_ready(slug: str, collection: Collection, contributors: int | None, anyway: str = "") -> None:
+    """Refuse to open a survey that cannot work, unless its owner says in words why it shall be opened.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it cannot work and `anyway` has fewer than `LEAST_WORDS` words.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Schema
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> check_ready("smoking", survey, 1000)
+    >>> check_ready("smoking", survey, 20, "only to try it")
+    """
+    if len(anyway.split()) >= LEAST_WORDS:
+        return
+    if why := cannot_work(collection, contributors):
+        got = f", got anyway={anyway!r}" if anyway else ""
+        raise InvalidParameterError(
+            f"the survey {slug!r} must be able to work: {why}; change it, or say in {LEAST_WORDS} words or more why "
+            f"it shall be opened anyway{got}",
+            parameters=("anyway",),
+        )

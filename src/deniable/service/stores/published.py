@@ -1,0 +1,42 @@
+"""Results that were put on the public port: pages by collection and name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from deniable.service.stores.accounts import Run
+
+
+class PublishedTable(ABC):
+    """The part of a store that keeps published results."""
+
+    @abstractmethod
+    def _working(self) -> AbstractContextManager[Run]:
+        """Open a transaction on the lane of work."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Run]:
+        """Open a transaction that only reads."""
+
+    def publish(self, collection: str, pages: Mapping[str, str]) -> None:
+        """Replace the published pages of a collection; by none, they are withdrawn."""
+        with self._working() as run:
+            run("DELETE FROM published WHERE collection = ?", collection)
+            # A survey that was deleted meanwhile publishes nothing.
+            if run("SELECT 1 FROM collections WHERE id = ?", collection):
+                for name, page in pages.items():
+                    run("INSERT INTO published VALUES (?, ?, ?)", collection, name, page)
+
+    def published(self, collection: str) -> tuple[str, ...]:
+        """Return the names of the pages that are published."""
+        with self._reading() as run:
+            found = run("SELECT name FROM published WHERE collection = ? ORDER BY name", collection)
+        return tuple(name for (name,) in found)
+
+    def published_page(self, collection: str, name: str) -> str | None:
+        """Return a published page, None if there is none of this name."""
+        with self._reading() as run:
+            found = run("SELECT page FROM published WHERE collection = ? AND name = ?", collection, name)
+        return found[0][0] if found else None
