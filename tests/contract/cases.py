@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.core.thresholds import checked_epsilon, exact
 from deniable.designs import Design
-from deniable.oracles import BLH, SquareWave
+from deniable.oracles import BLH, MemoisedGRR, MemoisedHash, MemoisedOUE, SquareWave
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
 from deniable.records.oracle_choice import oracles_for
@@ -81,6 +82,15 @@ def _rappor(sizes: Sequence[int], epsilon: float) -> Any:
     return dn.RAPPOR.from_epsilon(k=sizes[0], epsilon=epsilon)
 
 
+def _memoised(family: Any) -> Callable[[Sequence[int], float], Any]:
+    return lambda sizes, epsilon: family.from_epsilon(sizes[0], epsilon)
+
+
+def _two_cells(sizes: Sequence[int], epsilon: float) -> Any:
+    forever = checked_epsilon(epsilon)
+    return MemoisedHash(sizes[0], forever, exact(forever) * 4 / 5, 2)
+
+
 def _few_outputs(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
     """Sketches list every hash function: beyond 20,000 outputs their own tests check channel and family in factors."""
 
@@ -144,6 +154,13 @@ CASES: list[Case] = [
     Case("SUE", _first(dn.SUE)),
     Case("OUE", _first(dn.OUE)),
     Case("RAPPOR", _rappor, one_report_epsilon=lambda mechanism: float(mechanism.one_report_epsilon)),
+    Case("MemoisedGRR", _memoised(MemoisedGRR), one_report_epsilon=lambda made: float(made.epsilon_once)),
+    Case("MemoisedOUE", _memoised(MemoisedOUE), one_report_epsilon=lambda made: float(made.epsilon_once)),
+    Case(
+        "MemoisedHash",
+        _two_cells,
+        one_report_epsilon=lambda made: float(made.epsilon_once),
+    ),
     Case("SubsetSelection", _first(dn.SubsetSelection)),
     Case("SubsetSelection-2", lambda sizes, e: dn.SubsetSelection(sizes[0], e, omega=1 if sizes[0] == 2 else 2)),
     Case("Exponential", _first(Exponential)),

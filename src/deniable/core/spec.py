@@ -69,8 +69,11 @@ def content_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
+_BUDGETS = ("epsilon", "epsilon_forever", "epsilon_once")
+
+
 def _plain(name: str, value: Any) -> Any:
-    if name == "epsilon" or isinstance(value, Fraction):
+    if name in _BUDGETS or isinstance(value, Fraction):
         return exact_text(value)
     if dataclasses.is_dataclass(value):
         return to_spec(value)

@@ -1,4 +1,11 @@
 from .grr import GRR as GRR
+from .memoised import (
+    Memoised as Memoised,
+    MemoisedGRR as MemoisedGRR,
+    MemoisedHash as MemoisedHash,
+    MemoisedOUE as MemoisedOUE,
+    memoised_oracle as memoised_oracle,
+)
 from .rappor import RAPPOR as RAPPOR
 from .sketch.count_mean_sketch import CountMeanSketch as CountMeanSketch
 from .sketch.heavy_hitters import HeavyHitters as HeavyHitters

@@ -51,44 +51,23 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(CountingOracle[Codes], ChecksRows):
-    """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q.
-
-    One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
-    """
+class OneCode(CountingOracle[Codes], ChecksRows):
+    """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q."""
 
     k: int
-    epsilon: float | Fraction
 
     state_is_histogram = True
     uncounted = slice(0, 0)
 
     @property
     @abstractmethod
-    def _lie(self) -> int:
-        """Q: each of the other values is reported with probability Q/2^64."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        self._lie  # noqa: B018  refuses a domain too large for 64 bits
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
 
     @cached_property
     def support_law(self) -> FixedSize:
         """Every report supports the one value that it is."""
         return FixedSize(self.k, 1, self.support_probabilities[0])
-
-    @cached_property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
-        q = Fraction(self._lie, SCALE)
-        return 1 - (self.k - 1) * q, q
-
-    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
-        reports = np.empty(len(codes), dtype=code_dtype(self.k))
-        for rows, words in blocks(rng, len(codes)):
-            randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
-        return reports
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_codes(reports, self.k)
@@ -138,6 +117,35 @@ class RandomizedResponse(CountingOracle[Codes], ChecksRows):
         return float(np.log2(self.k))
 
 
+@dataclass(frozen=True)
+class RandomizedResponse(OneCode):
+    """Reports of one code that one word decides.
+
+    One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
+    """
+
+    epsilon: float | Fraction
+
+    @property
+    @abstractmethod
+    def _lie(self) -> int:
+        """Q: each of the other values is reported with probability Q/2^64."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._lie  # noqa: B018  refuses a domain too large for 64 bits
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        q = Fraction(self._lie, SCALE)
+        return 1 - (self.k - 1) * q, q
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        return respond(codes, self._lie, self.k, rng)
+
+
 @final
 @dataclass(frozen=True)
 class GRR(RandomizedResponse):
@@ -184,6 +192,14 @@ class GRR(RandomizedResponse):
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee()
+
+
+def respond(codes: Codes, lie: int, k: int, rng: Randomness) -> Codes:
+    """Return GRR of codes[n] by a threshold Q > 0 of 64 bits: one word for every row, in their order."""
+    reports = np.empty(len(codes), dtype=code_dtype(k))
+    for rows, words in blocks(rng, len(codes)):
+        randomize_codes(codes[rows], words, np.uint64(lie), k, reports[rows])
+    return reports
 
 
 @exact_kernel

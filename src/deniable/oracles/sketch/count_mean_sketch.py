@@ -13,6 +13,7 @@ What differs between families (`hash_families`) is the report, the collector's s
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +33,7 @@ from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomne
 from deniable.core.state import Counts
 from deniable.core.thresholds import checked_epsilon
 from deniable.errors import EmptyAggregateError, InvalidReportError
-from deniable.oracles.grr import GRR
+from deniable.oracles.grr import GRR, OneCode
 from deniable.oracles.grr_bulk import MAX_DOMAIN, randomize_many
 from deniable.oracles.pure import PureOracle
 from deniable.oracles.sketch.families._columns import columns_of
@@ -48,128 +49,21 @@ Progress = Callable[[int, int], None]
 """Called with the number of reports done and the number in all."""
 
 
-@final
 @dataclass(frozen=True)
-class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
-    """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
-
-    Parameters
-    ----------
-    k : int
-        Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
-    epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
-    m : int, optional
-        Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
-        error over all values, among those that the family admits and whose state has at most 2^28 counters; it is
-        stored, so that client and server cannot choose twice. Where the best m has more, at large epsilon, the state of
-        the m that is taken has at most 2^26 if possible. Reports of a sketch with a larger state, by an m that is given
-        or beyond 2^27 values, are counted for a list of values alone (`count_support`, `QuerySketch`).
-    family : str
-        The hash family. Which one suits is what `OCMS` decides:
-
-        * "prime": any m; ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). The state is k support
-          counters; summing n reports takes O(n k) time, so this is for moderate domains, or for a few queries;
-        * "spread": m a power of two; one integer per report, and a histogram of about k m/(m-1) counters that one
-          transform decodes in milliseconds;
-        * "partition": any m, "linear": m a prime power; two or three integers per report, decoded by one transform;
-        * "binary": any m and k up to 2^64, decoded for a query list (`QuerySketch`).
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is out of bounds, or there is no such family.
-
-    Examples
-    --------
-    >>> from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-    >>> from deniable import SimulationRandomness
-    >>> import numpy as np
-    >>> sketch = CountMeanSketch(k=1000, epsilon=1.0)
-    >>> sketch
-    CountMeanSketch(k=1000, epsilon=1.0, m=4, family='prime')
-    >>> reports = sketch.randomize(np.array([17, 999, 17]), SimulationRandomness(1))
-    >>> reports.a0.dtype, reports.value.dtype, reports.value.shape
-    (dtype('uint32'), dtype('uint8'), (3,))
-    >>> sketch.estimate(sketch.aggregate(reports)).k
-    1000
-    >>> urls = CountMeanSketch(k=10**6, epsilon=1.0, family="spread")
-    >>> reports = urls.randomize(np.array([17, 999_999, 17]), SimulationRandomness(1))
-    >>> reports.dtype, urls.estimate(urls.aggregate(reports), queries=[17, 18]).labels
-    (dtype('uint32'), ('17', '18'))
-    """
+class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
+    """A public hash function in every report, and the cell of the answer as a randomised response makes it."""
 
     k: int
-    epsilon: float | Fraction
-    m: int | None = None
-    family: str = "prime"
 
-    name = "CMS"
-    card = Card(
-        group="dictionaries",
-        when="a thousand values and more: the error of OUE, a report of a few bytes",
-        aliases=("CountMeanSketch", "count-mean sketch"),
-        wire="hash function and cell",
-        page="theory/sketches.md",
-        variants=(
-            Variant("BLH", (("m", 2),), "the collector compares every report with every value", decoding="compares"),
-            Variant(
-                "OLH", (), "the collector compares every report with every value", recommended=True, decoding="compares"
-            ),
-            Variant(
-                "CMS[spread]",
-                (("family", "spread"),),
-                "one integer per report; one transform decodes all values",
-                recommended=True,
-                decoding="transform",
-            ),
-            Variant(
-                "OCMS",
-                (),
-                "the sketch that the chooser takes for the mean error; its family is among the parameters",
-                alternative=True,
-            ),
-            Variant(
-                "CMS[partition]",
-                (("family", "partition"),),
-                "the collector adds about 10 m integers per report; one transform decodes all values",
-                alternative=True,
-            ),
-            Variant(
-                "CMS[linear]", (("family", "linear"),), "one transform over F_p decodes all values", alternative=True
-            ),
-            Variant(
-                "CMS[prime]",
-                (("family", "prime"),),
-                "the collector compares every report with every value",
-                recommended=True,
-                decoding="compares",
-            ),
-            Variant(
-                "CMS[binary]",
-                (("family", "binary"),),
-                "for chosen values among up to 2^64; for all of them the collector compares every report with every "
-                "value",
-                alternative=True,
-                decoding="compares",
-            ),
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        entry = family_entry(self.family)
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        m = entry.best_cells(self.k, Objective.mean(self.k, self.epsilon)) if self.m is None else self.m
-        cells = entry.build(self.k, m).m
-        GRR(cells, self.epsilon)  # refuses what GRR refuses
-        object.__setattr__(self, "m", cells)
-
-    @cached_property
+    @property
+    @abstractmethod
     def hashes(self) -> HashFamily:
         """The family of public hash functions."""
-        assert self.m is not None
-        return family_entry(self.family).build(self.k, self.m)
+
+    @property
+    @abstractmethod
+    def response(self) -> OneCode:
+        """The randomised response that cells go through."""
 
     @cached_property
     def uncounted(self) -> slice | None:  # type: ignore[override]  # data of the base, here of the family
@@ -179,32 +73,6 @@ class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
     @cached_property
     def support_law(self) -> Hashed:
         return Hashed(self.hashes, *self.response.support_probabilities)
-
-    @cached_property
-    def response(self) -> GRR:
-        """The randomised response that cells go through: GRR over m values."""
-        return GRR(self.hashes.m, self.epsilon)
-
-    # ---------------------------------------------------------------- contributor
-
-    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
-        # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
-        if len(codes) <= BLOCK_WORDS:
-            return self._randomize_block(codes, rng)
-        columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
-        for start in range(0, len(codes), BLOCK_WORDS):
-            rows = slice(start, start + BLOCK_WORDS)
-            part = self._randomize_block(codes[rows], rng)
-            for column, values in zip(columns, columns_of(part), strict=True):
-                column[rows] = values
-        return self.report_type(*columns)
-
-    def _randomize_block(self, codes: Codes, rng: Randomness) -> Any:
-        parameters = self.hashes.draw_parameters(rng, len(codes))
-        cells = self.hashes.hash(codes, *parameters)
-        if len(codes) > INTERPRETED_ROWS and self.hashes.m <= MAX_DOMAIN:
-            return self.hashes.join(parameters, randomize_many(cells, self.response._lie, self.hashes.m, rng))
-        return self.hashes.join(parameters, self.response._randomize(cells, rng))
 
     # ---------------------------------------------------------------- collector
 
@@ -308,9 +176,6 @@ class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         c = self.collision_probability
         return p, c * p + (1 - c) * q
 
-    def privacy(self) -> Guarantee:
-        return self._local_guarantee("the hash function in a report is public and independent of the answer")
-
     def implemented_ratio(self) -> Fraction:
         return self.response.implemented_ratio()
 
@@ -362,3 +227,155 @@ class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
     @property
     def report_bits(self) -> float:
         return self.hashes.report_bits
+
+
+@final
+@dataclass(frozen=True)
+class CountMeanSketch(Sketch):
+    """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+    m : int, optional
+        Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
+        error over all values, among those that the family admits and whose state has at most 2^28 counters; it is
+        stored, so that client and server cannot choose twice. Where the best m has more, at large epsilon, the state of
+        the m that is taken has at most 2^26 if possible. Reports of a sketch with a larger state, by an m that is given
+        or beyond 2^27 values, are counted for a list of values alone (`count_support`, `QuerySketch`).
+    family : str
+        The hash family. Which one suits is what `OCMS` decides:
+
+        * "prime": any m; ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). The state is k support
+          counters; summing n reports takes O(n k) time, so this is for moderate domains, or for a few queries;
+        * "spread": m a power of two; one integer per report, and a histogram of about k m/(m-1) counters that one
+          transform decodes in milliseconds;
+        * "partition": any m, "linear": m a prime power; two or three integers per report, decoded by one transform;
+        * "binary": any m and k up to 2^64, decoded for a query list (`QuerySketch`).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or there is no such family.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> sketch = CountMeanSketch(k=1000, epsilon=1.0)
+    >>> sketch
+    CountMeanSketch(k=1000, epsilon=1.0, m=4, family='prime')
+    >>> reports = sketch.randomize(np.array([17, 999, 17]), SimulationRandomness(1))
+    >>> reports.a0.dtype, reports.value.dtype, reports.value.shape
+    (dtype('uint32'), dtype('uint8'), (3,))
+    >>> sketch.estimate(sketch.aggregate(reports)).k
+    1000
+    >>> urls = CountMeanSketch(k=10**6, epsilon=1.0, family="spread")
+    >>> reports = urls.randomize(np.array([17, 999_999, 17]), SimulationRandomness(1))
+    >>> reports.dtype, urls.estimate(urls.aggregate(reports), queries=[17, 18]).labels
+    (dtype('uint32'), ('17', '18'))
+    """
+
+    epsilon: float | Fraction
+    m: int | None = None
+    family: str = "prime"
+
+    name = "CMS"
+    card = Card(
+        group="dictionaries",
+        when="a thousand values and more: the error of OUE, a report of a few bytes",
+        aliases=("CountMeanSketch", "count-mean sketch"),
+        wire="hash function and cell",
+        page="theory/sketches.md",
+        variants=(
+            Variant("BLH", (("m", 2),), "the collector compares every report with every value", decoding="compares"),
+            Variant(
+                "OLH", (), "the collector compares every report with every value", recommended=True, decoding="compares"
+            ),
+            Variant(
+                "CMS[spread]",
+                (("family", "spread"),),
+                "one integer per report; one transform decodes all values",
+                recommended=True,
+                decoding="transform",
+            ),
+            Variant(
+                "OCMS",
+                (),
+                "the sketch that the chooser takes for the mean error; its family is among the parameters",
+                alternative=True,
+            ),
+            Variant(
+                "CMS[partition]",
+                (("family", "partition"),),
+                "the collector adds about 10 m integers per report; one transform decodes all values",
+                alternative=True,
+            ),
+            Variant(
+                "CMS[linear]", (("family", "linear"),), "one transform over F_p decodes all values", alternative=True
+            ),
+            Variant(
+                "CMS[prime]",
+                (("family", "prime"),),
+                "the collector compares every report with every value",
+                recommended=True,
+                decoding="compares",
+            ),
+            Variant(
+                "CMS[binary]",
+                (("family", "binary"),),
+                "for chosen values among up to 2^64; for all of them the collector compares every report with every "
+                "value",
+                alternative=True,
+                decoding="compares",
+            ),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        entry = family_entry(self.family)
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        m = entry.best_cells(self.k, Objective.mean(self.k, self.epsilon)) if self.m is None else self.m
+        cells = entry.build(self.k, m).m
+        GRR(cells, self.epsilon)  # refuses what GRR refuses
+        object.__setattr__(self, "m", cells)
+
+    @cached_property
+    def hashes(self) -> HashFamily:
+        """The family of public hash functions."""
+        assert self.m is not None
+        return family_entry(self.family).build(self.k, self.m)
+
+    @cached_property
+    def response(self) -> GRR:
+        """The randomised response that cells go through: GRR over m values."""
+        return GRR(self.hashes.m, self.epsilon)
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
+        if len(codes) <= BLOCK_WORDS:
+            return self._randomize_block(codes, rng)
+        columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
+        for start in range(0, len(codes), BLOCK_WORDS):
+            rows = slice(start, start + BLOCK_WORDS)
+            part = self._randomize_block(codes[rows], rng)
+            for column, values in zip(columns, columns_of(part), strict=True):
+                column[rows] = values
+        return self.report_type(*columns)
+
+    def _randomize_block(self, codes: Codes, rng: Randomness) -> Any:
+        parameters = self.hashes.draw_parameters(rng, len(codes))
+        cells = self.hashes.hash(codes, *parameters)
+        if len(codes) > INTERPRETED_ROWS and self.hashes.m <= MAX_DOMAIN:
+            return self.hashes.join(parameters, randomize_many(cells, self.response._lie, self.hashes.m, rng))
+        return self.hashes.join(parameters, self.response._randomize(cells, rng))
+
+    def privacy(self) -> Guarantee:
+        return self._local_guarantee("the hash function in a report is public and independent of the answer")

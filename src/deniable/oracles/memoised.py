@@ -1,0 +1,874 @@
+"""Memoised oracles: a permanent response for every answer, drawn once and kept, and a fresh report of it each wave.
+
+Two budgets: `epsilon_forever` for any number of reports of one unchanged answer, `epsilon_once` for one report. The
+first stage is the oracle at `epsilon_forever`. The second is chosen such that one report is the oracle at
+`epsilon_once`: with p1, q1 of the first stage, and P of the oracle at `epsilon_once`, p2 = (P - q1)/(p1 - q1). For more
+than two values this is not what was published as L-GRR and LOLOHA (Arcolezi et al. 2022, 2023): their second stage
+spends less than `epsilon_once`, and has more noise than it needs.
+
+Which words decide which report: the permanent responses take the words of as many first reports of the oracle, in the
+order of the values (hashes: first the hash function, then the cells); a report then takes the words of a second stage:
+one word, or the bits of one unary report. A second stage that changes nothing takes none.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer
+from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.privacy import Guarantee, TrustModel, bound_text, repeated
+from deniable.core.randomness import Randomness, checked_randomness
+from deniable.core.thresholds import (
+    EPSILON_MIN,
+    SCALE,
+    EpsilonLike,
+    checked_epsilon,
+    exact,
+    exp_bounds,
+    log_up,
+    spent,
+    threshold_up,
+)
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
+from deniable.oracles.bits import Bits, checked_bits, randomize_bits
+from deniable.oracles.grr import GRR, OneCode, respond
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.sketch.count_mean_sketch import Sketch
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.sketch.families.registry import family_entry
+from deniable.oracles.unary import OUE
+from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
+from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio
+
+Reports = TypeVar("Reports")
+
+MAX_MEMO_ROWS = 1 << 20
+"""Most permanent responses that one contributor draws and keeps; 1,024 of them where each has k bits."""
+
+MAX_HISTORIES = 1 << 13
+"""Most histories times outcomes that `Memoised.history_ratio` lists."""
+
+
+@dataclass(frozen=True)
+class Memoised(FrequencyOracle[Reports]):
+    """The base of memoised oracles: two budgets, two stages, and what repeated reports reveal.
+
+    Attributes
+    ----------
+    epsilon_forever, epsilon_once : float or Fraction
+        Budgets of all reports of one unchanged answer, and of one report.
+    epsilon : float or Fraction
+        The larger budget, `epsilon_forever`.
+    memoised_epsilon : float
+        The larger budget as implemented.
+    """
+
+    k: int
+    epsilon_forever: float | Fraction
+    epsilon_once: float | Fraction
+    epsilon: float | Fraction = field(init=False, repr=False, compare=False)
+    memoised_epsilon: float = field(init=False, repr=False, compare=False)
+
+    constructor = "from_epsilon"
+    kept: ClassVar[str] = "answer"
+    """What has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
+
+    def _check_budgets(self) -> None:
+        for name in ("epsilon_forever", "epsilon_once"):
+            object.__setattr__(self, name, checked_epsilon(getattr(self, name), name))
+        if exact(self.epsilon_once) > exact(self.epsilon_forever):
+            raise InvalidParameterError(
+                f"epsilon_once must be <= epsilon_forever={float(self.epsilon_forever):g}, got "
+                f"epsilon_once={float(self.epsilon_once):g}"
+            )
+        object.__setattr__(self, "epsilon", self.epsilon_forever)
+
+    def _check_stages(self) -> None:
+        (p, q) = self.second_stage
+        if not p > q:
+            raise InvalidParameterError(
+                f"k must be small enough for 64-bit thresholds to tell answers apart, got k={self.k} with "
+                f"epsilon_once={float(self.epsilon_once):g}"
+            )
+        object.__setattr__(self, "memoised_epsilon", log_up(self.permanent_ratio()))
+
+    @classmethod
+    def from_epsilon(cls, k: int, epsilon: EpsilonLike, epsilon_once: EpsilonLike | None = None) -> Any:
+        """Return the mechanism whose budget of all reports of one unchanged answer is epsilon.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        epsilon : float, Fraction, Decimal or str
+            The budget `epsilon_forever`.
+        epsilon_once : float, Fraction, Decimal or str, optional
+            The budget of one report; by default half of epsilon.
+
+        Examples
+        --------
+        >>> from deniable.oracles.memoised import MemoisedGRR
+        >>> MemoisedGRR.from_epsilon(k=4, epsilon=2.0)
+        MemoisedGRR(k=4, epsilon_forever=2.0, epsilon_once=1.0)
+        """
+        once = max(EPSILON_MIN, exact(checked_epsilon(epsilon)) / 2) if epsilon_once is None else exact(epsilon_once)
+        make: Any = cls
+        return make(k, exact(epsilon), once)
+
+    # ---------------------------------------------------------------- contributor
+
+    @property
+    @abstractmethod
+    def memo_rows(self) -> int:
+        """Number of permanent responses that a contributor draws and keeps."""
+
+    @abstractmethod
+    def _draw_memo(self, rng: Randomness) -> Reports: ...
+
+    @abstractmethod
+    def _memo_rows_of(self, memo: Reports, codes: Codes) -> Reports:
+        """Return the permanent responses that belong to codes, one row each."""
+
+    @abstractmethod
+    def _permanent(self, codes: Codes, rng: Randomness) -> Reports: ...
+
+    @abstractmethod
+    def _report(self, permanent: Reports, rng: Randomness) -> Reports: ...
+
+    def draw_memo(self, rng: Randomness) -> Reports:
+        """Contributor: draw the permanent responses of all answers, to be kept and never drawn again.
+
+        They are drawn without looking at an answer, so that what is kept says nothing about it.
+
+        Parameters
+        ----------
+        rng : Randomness
+            Source of the noise.
+
+        Returns
+        -------
+        batch of `memo_rows` reports
+            Row v belongs to answer v; of hashes, row c to cell c of the one hash function that all rows have.
+
+        Raises
+        ------
+        TooLargeError
+            If there would be more than 2^20 of them, or more than 1,024 of k bits.
+
+        Examples
+        --------
+        >>> from deniable import SimulationRandomness
+        >>> from deniable.oracles.memoised import MemoisedGRR
+        >>> mechanism, rng = MemoisedGRR(k=4, epsilon_forever=2.0, epsilon_once=1.0), SimulationRandomness(1)
+        >>> memo = mechanism.draw_memo(rng)
+        >>> monday, tuesday = (mechanism.report_from(memo, 3, rng) for _ in range(2))
+        >>> memo.shape, monday.shape
+        ((4,), (1,))
+        """
+        self._check_memo()
+        return self._draw_memo(checked_randomness(rng))
+
+    @abstractmethod
+    def _check_memo(self) -> None: ...
+
+    def report_from(self, memo: Reports, code: int, rng: Randomness) -> Reports:
+        """Contributor: report one answer from kept permanent responses, with fresh noise; a batch of one report.
+
+        Parameters
+        ----------
+        memo : batch of `memo_rows` reports
+            What `draw_memo` returned.
+        code : int
+            The true answer, in 0..k-1.
+        rng : Randomness
+            Source of the noise.
+
+        Raises
+        ------
+        InvalidInputError
+            If the code is out of range.
+        InvalidReportError
+            If the memo is not one of this mechanism.
+        """
+        codes = checked_codes([code], self.k)
+        self.check_reports(memo)
+        return self._report(self._memo_rows_of(memo, codes), checked_randomness(rng))
+
+    def permanent(self, inputs: ArrayLike, rng: Randomness) -> Reports:
+        """Contributor: draw permanent responses of n contributors, for simulations in which answers never change.
+
+        Parameters
+        ----------
+        inputs : int[n]
+            True codes in 0..k-1.
+        rng : Randomness
+            Source of the noise.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        """
+        return self._permanent(checked_codes(inputs, self.k), checked_randomness(rng))
+
+    def report(self, permanent: Reports, rng: Randomness) -> Reports:
+        """Contributor: report permanent responses with fresh noise, one row each.
+
+        Parameters
+        ----------
+        permanent : batch of n reports
+            What `permanent` returned.
+        rng : Randomness
+            Source of the noise.
+
+        Raises
+        ------
+        InvalidReportError
+            If a row is not a permanent response of this mechanism.
+        """
+        self.check_reports(permanent)
+        return self._report(permanent, checked_randomness(rng))
+
+    # ---------------------------------------------------------------- guarantee
+
+    @property
+    @abstractmethod
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, q1) of the permanent stage: of the own value, cell or bit, and of any other."""
+
+    @property
+    @abstractmethod
+    def second_stage(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p2, q2) of the second stage."""
+
+    @abstractmethod
+    def permanent_ratio(self) -> Fraction:
+        """Return the largest likelihood ratio of a permanent response, exact, from the implemented thresholds."""
+
+    @abstractmethod
+    def second_ratio(self) -> Fraction | float:
+        """Return the largest likelihood ratio of a report between two permanent responses; infinite if it copies."""
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee; its epsilon is `epsilon_forever`, the larger of the two budgets."""
+        forever, once = float(self.epsilon_forever), float(self.epsilon_once)
+        return Guarantee(
+            epsilon=forever,
+            per_attribute=(forever,),
+            implemented_epsilon=self.memoised_epsilon,
+            trust_models=(
+                TrustModel("collector", "one report", once),
+                TrustModel(
+                    "collector",
+                    "any number of reports of one unchanged answer",
+                    forever,
+                    note="approached as reports accumulate",
+                ),
+                TrustModel(
+                    "collector",
+                    f"reports of r different {self.kept}s, the times of change being known",
+                    forever,
+                    status="upper bound",
+                    scaling="per report",
+                ),
+                repeated("r reports, each with new permanent responses", once),
+            ),
+            remarks=(
+                "times of change are not protected: people whose answers change at different times can be told apart",
+                "the client must keep its permanent responses: without them every report spends a new budget",
+                *self._remarks(),
+            ),
+        )
+
+    def _remarks(self) -> tuple[str, ...]:
+        step = log_up(self.second_ratio())
+        if math.isinf(step):
+            return ("reports copy the permanent response: every change of an answer is visible",)
+        return (
+            f"any two histories of T reports: epsilon = {bound_text(float(self.epsilon_once))} + (T - 1) x "
+            f"{bound_text(step)}",
+        )
+
+    def history_epsilon(self, reports: int) -> float:
+        """Return the bound between any two histories of so many reports, times of change protected as well.
+
+        It is epsilon_once + (reports - 1) ln(p2/q2); of unary reports each of k bits adds its logarithm. It is infinite
+        for more than one report if reports copy the permanent response.
+
+        Parameters
+        ----------
+        reports : int
+            Number of waves that the contributor answers, at least 1.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no report.
+
+        Examples
+        --------
+        >>> from deniable.oracles.memoised import MemoisedHash
+        >>> mechanism = MemoisedHash(k=16, epsilon_forever=2.0, epsilon_once=1.0, g=2)
+        >>> [round(mechanism.history_epsilon(waves), 3) for waves in (1, 3, 6)]
+        [1.0, 3.815, 8.038]
+        """
+        waves = checked_integer("reports", reports, 1)
+        if waves == 1:
+            return float(self.epsilon_once)
+        step = log_up(self.second_ratio())
+        if math.isinf(step):
+            return math.inf
+        total = exact(self.epsilon_once) + (waves - 1) * Fraction(step)
+        context = Context(prec=40, rounding=ROUND_CEILING)
+        return math.nextafter(float(context.divide(Decimal(total.numerator), Decimal(total.denominator))), math.inf)
+
+    def history_ratio(self, reports: int, *, same_changes: bool = False) -> Fraction:
+        """Return the largest likelihood ratio between two histories of so many reports, by listing all of them.
+
+        Parameters
+        ----------
+        reports : int
+            Number of waves, at least 1.
+        same_changes : bool
+            Compare histories with the same pattern of change alone: the same waves share a permanent response.
+
+        Raises
+        ------
+        TooLargeError
+            If there are too many histories: `history_epsilon` bounds them.
+
+        Examples
+        --------
+        >>> from deniable.oracles.memoised import MemoisedHash
+        >>> import math
+        >>> mechanism = MemoisedHash(k=16, epsilon_forever=1.0, epsilon_once="0.9", g=2)
+        >>> round(math.log(mechanism.history_ratio(3)), 2)
+        3.68
+        """
+        waves = checked_integer("reports", reports, 1)
+        histories = _histories(self.memo_rows, waves, MAX_HISTORIES // self._outcomes(waves), self)
+        laws = {history: self._history_law(history) for history in histories}
+        largest = Fraction(1)
+        for first, law in laws.items():
+            if first != pattern(first):
+                # The names of answers do not matter: one history of each pattern is enough on one side.
+                continue
+            for second, other in laws.items():
+                if not same_changes or pattern(second) == first:
+                    ratio = Fraction(1)
+                    for ours, theirs in zip(law, other, strict=True):
+                        ratio *= max(Fraction(a, b) for a, b in zip(ours, theirs, strict=True))
+                    largest = max(largest, ratio)
+        return largest
+
+    @abstractmethod
+    def _outcomes(self, waves: int) -> int:
+        """Return how many outcomes a factor of a history's law has."""
+
+    @abstractmethod
+    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
+        """Return the law of all reports of a history: independent factors, each a list over 2^(128 waves)."""
+
+
+def memoised_oracle(
+    k: int, epsilon_forever: EpsilonLike, epsilon_once: EpsilonLike, oracle: str = "GRR", g: int | None = None
+) -> MemoisedGRR | MemoisedOUE | MemoisedHash:
+    """Return the memoised oracle of a name.
+
+    Parameters
+    ----------
+    k : int
+        Domain size.
+    epsilon_forever, epsilon_once : float, Fraction, Decimal or str
+        Budgets of all reports of one unchanged answer, and of one report.
+    oracle : {"GRR", "OUE", "hash"}
+        The oracle that both stages are made of.
+    g : int, optional
+        Number of cells, of "hash" alone.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> memoised_oracle(k=100, epsilon_forever=2.0, epsilon_once=1.0, oracle="hash")
+    MemoisedHash(k=100, epsilon_forever=2.0, epsilon_once=1.0, g=4)
+    """
+    forever, once = checked_epsilon(epsilon_forever, "epsilon_forever"), checked_epsilon(epsilon_once, "epsilon_once")
+    if oracle == "hash":
+        return MemoisedHash(k, forever, once, g)
+    if g is not None:
+        raise InvalidParameterError(f'g must be left out unless oracle="hash", got g={g} with oracle={oracle!r}')
+    makers: dict[str, Any] = {"GRR": MemoisedGRR, "OUE": MemoisedOUE}
+    if oracle not in makers:
+        raise InvalidParameterError(f'oracle must be one of "GRR", "OUE", "hash", got oracle={oracle!r}')
+    made: MemoisedGRR | MemoisedOUE = makers[oracle](k, forever, once)
+    return made
+
+
+def second_lie(p1: Fraction, q1: Fraction, target: Fraction) -> Fraction:
+    """Return q2, with which both stages together report any other value with probability `target`: (t - q1)/(p1 - q1).
+
+    Of codes p2 is 1 - (m - 1) q2. Of bits that a second stage flips with q2 it is the same equation, with 1 - q1 in the
+    place of p1: the bit that is clear becomes q1 (1 - q2) + (1 - q1) q2.
+
+    Examples
+    --------
+    >>> second_lie(Fraction(3, 4), Fraction(1, 4), Fraction(1, 3))
+    Fraction(1, 6)
+    """
+    return (target - q1) / (p1 - q1)
+
+
+def _second_threshold(p1: Fraction, q1: Fraction, once: EpsilonLike, others: int) -> int:
+    """Return 2^64 q2, rounded up: both stages together are never above e^once; 0 where no noise is missing."""
+    lower, _ = exp_bounds(spent(once))
+    return max(0, threshold_up(second_lie(p1, q1, 1 / (lower + others))))
+
+
+@final
+@dataclass(frozen=True)
+class MemoisedGRR(OneCode, Memoised[Codes]):
+    """Memoised randomised response over {0, ..., k-1}: what L-GRR is with the second stage that `epsilon_once` allows.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^20.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, at most `epsilon_forever`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.memoised import MemoisedGRR
+    >>> mechanism = MemoisedGRR(k=4, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> mechanism.estimate(mechanism.aggregate(mechanism.randomize([0, 1, 1], SimulationRandomness(1)))).n
+    3
+    """
+
+    name = "MemoisedGRR"
+    card = Card(
+        group="one attribute",
+        when="the same people are asked again and their answer practically never changes; few values",
+        planned=False,
+        instead="it answers one question again and again: `plan --waves` compares it",
+        wire="one code",
+        page="programmes.md",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        self._check_budgets()
+        self._check_stages()
+
+    @cached_property
+    def first(self) -> GRR:
+        """The oracle of the permanent stage, at `epsilon_forever`."""
+        return GRR(self.k, self.epsilon_forever)
+
+    @cached_property
+    def lie(self) -> int:
+        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        return _second_threshold(*self.first_stage, self.epsilon_once, self.k - 1)
+
+    @property
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        return self.first.support_probabilities
+
+    @cached_property
+    def second_stage(self) -> tuple[Fraction, Fraction]:
+        q = Fraction(self.lie, SCALE)
+        return 1 - (self.k - 1) * q, q
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        (p1, q1), (_, q2) = self.first_stage, self.second_stage
+        q = q1 + q2 * (p1 - q1)
+        return 1 - (self.k - 1) * q, q
+
+    def permanent_ratio(self) -> Fraction:
+        return self.first.implemented_ratio()
+
+    def second_ratio(self) -> Fraction | float:
+        p, q = self.second_stage
+        return p / q if q else math.inf
+
+    @property
+    def memo_rows(self) -> int:
+        return self.k
+
+    def _check_memo(self) -> None:
+        check_memo(self.k, MAX_MEMO_ROWS, self)
+
+    def _draw_memo(self, rng: Randomness) -> Codes:
+        return self.first._randomize(np.arange(self.k), rng)
+
+    def _memo_rows_of(self, memo: Codes, codes: Codes) -> Codes:
+        check_rows(len(np.asarray(memo)), self)
+        rows: Codes = np.asarray(memo)[codes]
+        return rows
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Codes:
+        return self.first._randomize(codes, rng)
+
+    def _report(self, permanent: Codes, rng: Randomness) -> Codes:
+        codes = np.ascontiguousarray(permanent)
+        return respond(codes, self.lie, self.k, rng) if self.lie else codes.copy()
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        return self._report(self._permanent(codes, rng), rng)
+
+    def _outcomes(self, waves: int) -> int:
+        return int(self.k**waves)
+
+    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
+        return [_code_law(self.k, self.first_stage, self.second_stage, history)]
+
+
+@final
+@dataclass(frozen=True)
+class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
+    """Memoised optimised unary encoding over {0, ..., k-1}, one bit per value: what is known as L-OSUE.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 1,024 for contributors, who keep k responses of k bits.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, at most `epsilon_forever`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.memoised import MemoisedOUE
+    >>> mechanism = MemoisedOUE(k=12, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> mechanism.draw_memo(SimulationRandomness(1)).shape
+    (12, 2)
+    """
+
+    name = "MemoisedOUE"
+    card = Card(
+        group="one attribute",
+        when="the same people are asked again and their answer practically never changes; up to 1,024 values",
+        planned=False,
+        instead="it answers one question again and again: `plan --waves` compares it",
+        wire="k bits",
+        page="programmes.md",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        self._check_budgets()
+        self._check_stages()
+
+    @cached_property
+    def first(self) -> OUE:
+        """The oracle of the permanent stage, at `epsilon_forever`."""
+        return OUE(self.k, self.epsilon_forever)
+
+    @cached_property
+    def flip(self) -> int:
+        """Q2: the second stage flips a bit with probability Q2/2^64."""
+        _, q1 = self.first_stage
+        return _second_threshold(1 - q1, q1, self.epsilon_once, 1)
+
+    @property
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        return self.first.support_probabilities
+
+    @cached_property
+    def second_stage(self) -> tuple[Fraction, Fraction]:
+        return 1 - Fraction(self.flip, SCALE), Fraction(self.flip, SCALE)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        (p1, q1), (_, flipped) = self.first_stage, self.second_stage
+        return p1 + flipped * (1 - 2 * p1), q1 + flipped * (1 - 2 * q1)
+
+    def permanent_ratio(self) -> Fraction:
+        return likelihood_ratio(*self.first_stage)
+
+    def second_ratio(self) -> Fraction | float:
+        # Two permanent responses can differ in all k bits.
+        p, q = self.second_stage
+        return (p / q) ** self.k if q else math.inf
+
+    @property
+    def memo_rows(self) -> int:
+        return self.k
+
+    def _check_memo(self) -> None:
+        check_memo(self.k, 1024, self)
+
+    def _draw_memo(self, rng: Randomness) -> Bits:
+        # Row by row: the words of one row are those of one report, as clients draw it.
+        rows = [self.first._randomize(np.array([code]), rng) for code in range(self.k)]
+        return np.concatenate(rows)
+
+    def _memo_rows_of(self, memo: Bits, codes: Codes) -> Bits:
+        bits = checked_bits(memo, self.k)
+        check_rows(len(bits), self)
+        rows: Bits = bits[codes]
+        return rows
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
+        return self.first._randomize(codes, rng)
+
+    def _report(self, permanent: Bits, rng: Randomness) -> Bits:
+        if not self.flip:
+            return permanent.copy()
+        if len(permanent) > INTERPRETED_ROWS:
+            return bits_in_bulk(permanent, self.k, self.second_stage, rng)
+        return randomize_bits(permanent, self.k, (SCALE - self.flip, self.flip), rng)
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        # Many contributors at once: bits are drawn by what both stages together make of them, which is the same law.
+        if len(codes) > INTERPRETED_ROWS:
+            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+        return self._report(self._permanent(codes, rng), rng)
+
+    def _outcomes(self, waves: int) -> int:
+        return int(2**waves)
+
+    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
+        return [_bit_law(self.first_stage, self.second_stage, history, bit) for bit in range(self.k)]
+
+
+@final
+@dataclass(frozen=True)
+class MemoisedHash(Sketch, Memoised[Any]):
+    """Memoised local hashing over {0, ..., k-1}: a hash function that each contributor draws once, and its g cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, at most `epsilon_forever`.
+    g : int, optional
+        Number of cells, 2 <= g <= 2^20; by default the best for rare values, round(e^epsilon_once + 1). It is stored.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.memoised import MemoisedHash
+    >>> mechanism = MemoisedHash(k=1000, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> mechanism.g, len(mechanism.draw_memo(SimulationRandomness(1)).value)
+    (4, 4)
+    """
+
+    g: int | None = None
+
+    kept = "cell"
+    name = "MemoisedHash"
+    card = Card(
+        group="dictionaries",
+        when="the same people are asked again and their answer practically never changes; any number of values",
+        planned=False,
+        instead="it answers one question again and again: `plan --waves` compares it",
+        wire="hash function and cell",
+        page="programmes.md",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        self._check_budgets()
+        if self.g is None:
+            lower, _ = exp_bounds(spent(self.epsilon_once))
+            object.__setattr__(self, "g", min(MAX_MEMO_ROWS, math.floor(lower + Fraction(3, 2))))
+        object.__setattr__(self, "g", checked_integer("g", self.g or 0, 2, MAX_MEMO_ROWS))
+        self._check_stages()
+
+    @cached_property
+    def hashes(self) -> HashFamily:
+        assert self.g is not None
+        return family_entry("prime").build(self.k, self.g)
+
+    @cached_property
+    def response(self) -> MemoisedGRR:
+        assert self.g is not None
+        return MemoisedGRR(self.g, self.epsilon_forever, self.epsilon_once)
+
+    @property
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        return self.response.first_stage
+
+    @property
+    def second_stage(self) -> tuple[Fraction, Fraction]:
+        return self.response.second_stage
+
+    def permanent_ratio(self) -> Fraction:
+        return self.response.permanent_ratio()
+
+    def second_ratio(self) -> Fraction | float:
+        return self.response.second_ratio()
+
+    @property
+    def memo_rows(self) -> int:
+        return self.response.k
+
+    def _check_memo(self) -> None:
+        check_memo(self.memo_rows, MAX_MEMO_ROWS, self)
+
+    def _draw_memo(self, rng: Randomness) -> Any:
+        parameters = self.hashes.draw_parameters(rng, 1)
+        cells = self.response._draw_memo(rng)
+        return self.hashes.join(tuple(np.repeat(column, len(cells)) for column in parameters), cells)
+
+    def _memo_rows_of(self, memo: Any, codes: Codes) -> Any:
+        parameters, cells = self.hashes.split(self.hashes.checked(memo))
+        check_rows(len(cells), self)
+        own = tuple(np.repeat(column[:1], len(codes)) for column in parameters)
+        return self.hashes.join(own, cells[self.hashes.hash(codes, *own)])
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Any:
+        parameters = self.hashes.draw_parameters(rng, len(codes))
+        return self.hashes.join(parameters, self.response._permanent(self.hashes.hash(codes, *parameters), rng))
+
+    def _report(self, permanent: Any, rng: Randomness) -> Any:
+        parameters, cells = self.hashes.split(self.hashes.checked(permanent))
+        return self.hashes.join(parameters, self.response._report(cells, rng))
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        return self._report(self._permanent(codes, rng), rng)
+
+    def _outcomes(self, waves: int) -> int:
+        return self.response._outcomes(waves)
+
+    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
+        # The hash function is public: a history is one of cells, and every history of cells is one of some answers.
+        return self.response._history_law(history)
+
+
+def check_memo(rows: int, most: int, mechanism: Memoised[Any]) -> None:
+    """Raise TooLargeError if a contributor would have to keep more permanent responses than this."""
+    if rows > most:
+        raise TooLargeError(
+            f"memo_rows must be at most {most:,}, got memo_rows={rows:,} for {mechanism!r}; use MemoisedHash"
+        )
+
+
+def check_rows(rows: int, mechanism: Memoised[Any]) -> None:
+    """Raise InvalidParameterError unless a memo has a row for every answer or cell."""
+    if rows != mechanism.memo_rows:
+        raise out_of_range("memo", f"the {mechanism.memo_rows:,} rows that draw_memo returned", f"{rows:,} rows")
+
+
+def pattern(history: Sequence[int]) -> tuple[int, ...]:
+    """Return a history with its answers numbered in the order in which they come: which waves share one.
+
+    Examples
+    --------
+    >>> pattern((7, 3, 7))
+    (0, 1, 0)
+    """
+    numbers: dict[int, int] = {}
+    return tuple(numbers.setdefault(one, len(numbers)) for one in history)
+
+
+def _histories(rows: int, waves: int, most: int, mechanism: Memoised[Any]) -> list[tuple[int, ...]]:
+    if rows**waves > most:
+        raise TooLargeError(
+            f"reports must be few enough to list all histories of {mechanism!r}, got reports={waves}; "
+            "history_epsilon bounds them"
+        )
+    found: list[tuple[int, ...]] = [()]
+    for _ in range(waves):
+        found = [(*history, value) for history in found for value in range(rows)]
+    return found
+
+
+def _scaled(probability: Fraction) -> int:
+    return int(probability * SCALE)
+
+
+def _code_law(
+    m: int, first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], history: tuple[int, ...]
+) -> list[int]:
+    """Return P(all reports | history) of codes over 2^(128 T), the last report varying fastest."""
+    p1, q1, p2, q2 = map(_scaled, (*first, *second))
+    chances = np.array([q2, p2], dtype=object)
+    outputs = np.array(np.unravel_index(np.arange(m ** len(history)), (m,) * len(history)))
+    law = np.full(outputs.shape[1], SCALE ** (len(history) - len(set(history))), dtype=object)
+    for value in set(history):
+        times = [t for t, one in enumerate(history) if one == value]
+        total = np.zeros(outputs.shape[1], dtype=object)
+        for stored in range(m):
+            part = np.full(outputs.shape[1], p1 if stored == value else q1, dtype=object)
+            for t in times:
+                part = part * chances[(outputs[t] == stored).astype(np.int64)]
+            total = total + part
+        law = law * total
+    return list(law)
+
+
+def _bit_law(
+    first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], history: tuple[int, ...], bit: int
+) -> list[int]:
+    """Return P(all reports of one bit | history) over 2^(128 T), the last report varying fastest."""
+    p1, q1, p2, q2 = map(_scaled, (*first, *second))
+    chances = np.array([q2, p2], dtype=object)
+    outputs = np.array(np.unravel_index(np.arange(2 ** len(history)), (2,) * len(history)))
+    law = np.full(outputs.shape[1], SCALE ** (len(history) - len(set(history))), dtype=object)
+    for value in set(history):
+        times = [t for t, one in enumerate(history) if one == value]
+        is_set = p1 if value == bit else q1
+        total = np.zeros(outputs.shape[1], dtype=object)
+        for stored, chance in ((1, is_set), (0, SCALE - is_set)):
+            part = np.full(outputs.shape[1], chance, dtype=object)
+            for t in times:
+                part = part * chances[(outputs[t] == stored).astype(np.int64)]
+            total = total + part
+        law = law * total
+    return list(law)
+
+
+def memo_matrix(mechanism: Memoised[Any]) -> NDArray[Any]:
+    """Return P(report | permanent response) of codes as Fractions, shape (k, k): what a second stage does.
+
+    Examples
+    --------
+    >>> memo_matrix(MemoisedGRR(k=2, epsilon_forever=1.0, epsilon_once=1.0)).astype(int)
+    array([[1, 0],
+           [0, 1]])
+    """
+    p, q = mechanism.second_stage
+    matrix = np.full((mechanism.memo_rows, mechanism.memo_rows), q, dtype=object)
+    np.fill_diagonal(matrix, p)
+    return matrix
