@@ -94,6 +94,7 @@ NOT_RUN = {
     ("docs/answers.md", "spss"): "SPSS is not here, and the page says so; names and columns: tests/cli/test_answers.py",
     ("docs/architecture.md", "text"): "a map of folders",
     ("docs/collecting.md", "json"): "the shape of a body; a whole one is in tests/vectors/service",
+    ("docs/programmes.md", "json"): "the shape of a ledger: tests/unit/files/jobs/test_person.py",
     ("docs/engines.md", "py"): "Spark and DuckDB: tests/engines runs them, where they are installed",
     ("docs/r.md", "shell"): "what tests/stack/conftest.py does, in a library of its own",
     ("client/README.md", "html"): "what docs/embedding.md shows, with another place of the file",

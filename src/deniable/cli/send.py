@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from deniable.cli._app import command, note, progress
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile
+from deniable.cli.spending import total_data, total_text
 from deniable.core.documents import read_document
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
@@ -33,13 +34,18 @@ def send(
             "--max-epsilon", "--budget", help="Largest epsilon of a contributor, in all collections of these answers."
         ),
     ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option("--person", help="Person whose answers these are, for a file of one row; default: me."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Randomise answers once, keep the reports, and send them.
 
     For contributors. The reports are kept in the same place as the ledger of answers and are never
     drawn again: the same command sends the same reports until all are counted. A file of reports
-    is sent as it is. More than 50 reports need the token of an owner or of a sender.
+    is sent as it is. More than 50 reports need the token of an owner or of a sender. A file of one
+    row is one person's: `spending` prints what that person has spent.
     """
     from deniable.service.sending import send_file
 
@@ -56,12 +62,15 @@ def send(
             url,
             token=(token or "").strip() or None,
             max_epsilon=max_epsilon,
+            person=person,
             on_total=note_total,
             progress=report,
         )
     if as_json:
         counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
-        made = {"kept": str(result.kept), "drawn": result.drawn}
+        made: dict[str, Any] = {"kept": str(result.kept), "drawn": result.drawn}
+        if result.person_total is not None:
+            made["person"] = total_data(result.person_total)
         print_spent(found, result.spending, counts | made)
         return
     drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
@@ -69,3 +78,5 @@ def send(
     note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
     if result.drawn and result.spending is not None:
         note(spent_text(result.n, result.spending))
+    if result.person_total is not None:
+        note(total_text(result.person_total))

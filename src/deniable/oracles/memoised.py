@@ -41,7 +41,7 @@ from deniable.core.thresholds import (
     spent,
     threshold_up,
 )
-from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, unknown_name
 from deniable.oracles.bits import Bits, checked_bits, randomize_bits
 from deniable.oracles.grr import GRR, OneCode, respond
 from deniable.oracles.oracle import FrequencyOracle
@@ -89,10 +89,8 @@ class Memoised(FrequencyOracle[Reports]):
         for name in ("epsilon_forever", "epsilon_once"):
             object.__setattr__(self, name, checked_epsilon(getattr(self, name), name))
         if exact(self.epsilon_once) > exact(self.epsilon_forever):
-            raise InvalidParameterError(
-                f"epsilon_once must be <= epsilon_forever={float(self.epsilon_forever):g}, got "
-                f"epsilon_once={float(self.epsilon_once):g}"
-            )
+            forever = f"<= epsilon_forever={float(self.epsilon_forever):g}"
+            raise out_of_range("epsilon_once", forever, float(self.epsilon_once))
         object.__setattr__(self, "epsilon", self.epsilon_forever)
 
     def _check_stages(self) -> None:
@@ -415,7 +413,7 @@ def memoised_oracle(
         raise InvalidParameterError(f'g must be left out unless oracle="hash", got g={g} with oracle={oracle!r}')
     makers: dict[str, Any] = {"GRR": MemoisedGRR, "OUE": MemoisedOUE}
     if oracle not in makers:
-        raise InvalidParameterError(f'oracle must be one of "GRR", "OUE", "hash", got oracle={oracle!r}')
+        raise unknown_name("oracle", oracle, ("GRR", "OUE", "hash"))
     made: MemoisedGRR | MemoisedOUE = makers[oracle](k, forever, once)
     return made
 

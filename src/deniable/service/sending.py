@@ -7,6 +7,7 @@ endian).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -28,7 +29,10 @@ from deniable.core.randomness import SecureRandomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader, randomize_file
+from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
+from deniable.files.jobs.memos import MemoStore, is_memoised, user_memos
+from deniable.files.jobs.person import PersonTotal, person_ledger, require
 from deniable.files.jobs.randomizing import OnTotal, entries_about, file_digest, last_change, read_digest
 from deniable.files.jobs.spending import Spending
 from deniable.files.wire import (
@@ -54,6 +58,9 @@ TRIES = 12
 MAX_SINGLES = 50
 """Reports of a file that are sent without a token: a household, not a panel."""
 
+DEFAULT_PERSON = "me"
+"""Whose answers a file of one row holds, unless somebody is named."""
+
 _FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
 _NOT_COUNTED = 404
 _AGAIN = frozenset({408, 425, 429})
@@ -78,6 +85,8 @@ class Sent:
         Whether this run drew them.
     spending : Spending or None
         What the contributors have spent in all collections of their answers; None for a file of reports.
+    person_total : PersonTotal or None
+        What the one person has spent in all; None for several people, or a file of reports.
     """
 
     n: int
@@ -87,6 +96,7 @@ class Sent:
     kept: Path
     drawn: bool
     spending: Spending | None = None
+    person_total: PersonTotal | None = None
 
 
 def send_file(
@@ -96,6 +106,7 @@ def send_file(
     *,
     token: str | None = None,
     max_epsilon: EpsilonLike | None = None,
+    person: str | None = None,
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -122,6 +133,10 @@ def send_file(
     max_epsilon : float, Fraction, Decimal or str, optional
         Refuse, before anything is drawn or sent, if the contributors would have spent more in all collections of these
         answers that this user's ledger knows. Reports that were drawn earlier and kept count as well.
+    person : str, optional
+        Name of the one person whose answers these are: what this person has spent is then added up over all
+        collections, whatever the files are called. By default a file of one row is that of "me", and a file of more
+        rows has no person. A mechanism that keeps permanent responses needs one person.
     on_total : callable, optional
         Called, before anything is drawn, with what the contributors will have spent in all.
     progress : callable, optional
@@ -156,12 +171,18 @@ def send_file(
     remote.check_link()
     kept, drawn = answers, False
     spending: Spending | None = None
+    total: PersonTotal | None = None
     if not ready:
         kept = _kept(collection, answers)
+        who = _person(collection, answers, person)
         if kept.exists():
             spending = _check_same(collection, answers, kept)
-            if max_epsilon is not None:
+            if max_epsilon is not None and not is_memoised(collection):
                 spending.require(max_epsilon, outcome=f"nothing was sent, and the reports stay in {kept}")
+            if who is not None:
+                total = person_ledger(who).ensure(collection)
+                if max_epsilon is not None:
+                    require(total, total, max_epsilon)
         else:
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
@@ -169,15 +190,18 @@ def send_file(
             if remote.name is not None and read_digest(collection, answers, answers_ledger().key()).n != 1:
                 raise _for_one(answers)
             kept.parent.mkdir(mode=0o700, exist_ok=True)
-            found = randomize_file(
-                collection,
-                answers,
-                kept,
-                SecureRandomness(),
-                max_epsilon=max_epsilon,
-                keep=True,
-                on_total=on_total,
-            )
+            with _spending(collection, who, max_epsilon) as (total, memos):
+                found = randomize_file(
+                    collection,
+                    answers,
+                    kept,
+                    SecureRandomness(),
+                    # A ledger of files adds up whole budgets; reports of one memo are added up in the person's.
+                    max_epsilon=max_epsilon if memos is None else None,
+                    keep=True,
+                    memos=memos,
+                    on_total=on_total,
+                )
             spending, drawn = found.spending, True
     reader = ReportReader(kept, collection)
     if remote.name is not None and reader.n != 1:
@@ -197,7 +221,45 @@ def send_file(
         if progress is not None:
             progress(sent, reader.n)
     counted, already, invalid = map(int, counts)
-    return Sent(reader.n, counted, already, invalid, kept, drawn, spending)
+    return Sent(reader.n, counted, already, invalid, kept, drawn, spending, total)
+
+
+def _person(collection: Collection, answers: Path, person: str | None) -> str | None:
+    """Return whose answers a file holds, None if they are several people's."""
+    with open_answers(answers, collection.schema.asked) as reader:
+        rows = 0
+        for batch in reader:
+            rows += batch.num_rows
+            if rows > 1:
+                break
+    if rows == 1:
+        return DEFAULT_PERSON if person is None else person
+    if person is not None:
+        raise InvalidParameterError(
+            f"person must be given for a file of one row, got person={person!r} with more rows; give every person a "
+            "file",
+            parameters=("person",),
+        )
+    if rows > 1 and is_memoised(collection):
+        raise InvalidParameterError(
+            f"answers must be those of one person, whose permanent responses are kept for {collection.mechanism.name}, "
+            f"got a file of more rows; give every person a file and a name (--person)"
+        )
+    return None
+
+
+@contextlib.contextmanager
+def _spending(
+    collection: Collection, person: str | None, maximum: EpsilonLike | None
+) -> Iterator[tuple[PersonTotal | None, MemoStore | None]]:
+    """Record the draw of one person inside the block; of several people there is nothing to record."""
+    if person is None:
+        yield None, None
+        return
+    memos = user_memos(person) if is_memoised(collection) else None
+    memo = None if memos is None else memos.memo(collection, SecureRandomness())
+    with person_ledger(person).spending(collection, memo=memo, maximum=maximum) as total:
+        yield total, memos
 
 
 def _for_one(answers: Path) -> UploadError:

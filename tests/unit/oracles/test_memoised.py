@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -29,13 +29,13 @@ from deniable.oracles.memoised import (
 )
 
 ULP = Fraction(1, SCALE)
-MEMBERS = [
+MEMBERS: list[Any] = [
     MemoisedGRR(4, 2.0, 1.0),
-    MemoisedGRR(2, 1.0, "0.9"),
+    MemoisedGRR(2, 1.0, 0.9),
     MemoisedOUE(4, 2.0, 1.0),
     MemoisedOUE(3, 4.0, 2.0),
     MemoisedHash(16, 2.0, 1.0, 2),
-    MemoisedHash(5, 1.0, "0.5"),
+    MemoisedHash(5, 1.0, 0.5),
 ]
 
 
@@ -68,7 +68,7 @@ def test_both_stages_together_are_the_oracle_in_rationals(m: int, forever: int, 
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-@pytest.mark.parametrize(("forever", "once"), [(1.0, 0.5), (2.0, 1.0), (2.0, 2.0), (4.0, 2.0), (1.0, "0.9")])
+@pytest.mark.parametrize(("forever", "once"), [(1.0, 0.5), (2.0, 1.0), (2.0, 2.0), (4.0, 2.0), (1.0, 0.9)])
 def test_the_composed_channel_is_the_oracle_within_rounding_and_never_above(k: int, forever: Any, once: Any) -> None:
     made, oracle = MemoisedGRR(k, forever, once), GRR(k, once)
     product = made.first.channel(exact=True) @ memo_matrix(made)
@@ -157,7 +157,7 @@ def test_the_published_second_stage_does_not_attain_the_budget(monkeypatch: pyte
 
 def test_every_row_about_sequences_and_the_false_ones() -> None:
     """All sequences of T = 3 answers, k = 3, g = 2: what the guarantee says holds, what suggests itself does not."""
-    for forever, once, largest in ((1.0, "0.9", 3.6777), (0.5, "0.45", 2.9591), (2.0, 1.0, 2.6416)):
+    for forever, once, largest in ((1.0, 0.9, 3.6777), (0.5, 0.45, 2.9591), (2.0, 1.0, 2.6416)):
         made = MemoisedHash(3, forever, once, 2)
         found = log(made.history_ratio(3))
         assert found == pytest.approx(largest, abs=1e-4)
@@ -168,16 +168,17 @@ def test_every_row_about_sequences_and_the_false_ones() -> None:
         assert log(made.history_ratio(3, same_changes=True)) <= 2 * forever
     assert log(MemoisedHash(3, 2.0, 1.0, 2).history_ratio(6)) == pytest.approx(4.7540, abs=1e-4)  # > 4 = 2 eps_forever
     # False: T eps_once.
-    assert log(MemoisedHash(3, 1.0, "0.9", 2).history_ratio(3)) > 3 * 0.9
-    for made in (MemoisedGRR(3, 1.0, "0.5"), MemoisedGRR(3, 2.0, 1.0), MemoisedOUE(3, 1.0, "0.5")):
-        assert log(made.history_ratio(1)) <= float(made.epsilon_once)
-        assert log(made.history_ratio(3)) <= made.history_epsilon(3)
+    assert log(MemoisedHash(3, 1.0, 0.9, 2).history_ratio(3)) > 3 * 0.9
+    others: list[Any] = [MemoisedGRR(3, 1.0, 0.5), MemoisedGRR(3, 2.0, 1.0), MemoisedOUE(3, 1.0, 0.5)]
+    for one in others:
+        assert log(one.history_ratio(1)) <= float(one.epsilon_once)
+        assert log(one.history_ratio(3)) <= one.history_epsilon(3)
         for waves, values in ((2, 2), (3, 3)):
-            assert log(made.history_ratio(waves, same_changes=True)) <= values * float(made.epsilon_forever)
+            assert log(one.history_ratio(waves, same_changes=True)) <= values * float(one.epsilon_forever)
 
 
 def test_one_unchanged_answer_reveals_epsilon_forever_and_no_more() -> None:
-    made = MemoisedGRR(2, 1.0, "0.9")
+    made = MemoisedGRR(2, 1.0, 0.9)
     one, other = made._history_law((0,) * 12)[0], made._history_law((1,) * 12)[0]
     worst = log(max(Fraction(a, b) for a, b in zip(one, other, strict=True)))
     assert 0.9999 < worst <= 1.0
@@ -190,7 +191,7 @@ def test_one_unchanged_answer_reveals_epsilon_forever_and_no_more() -> None:
 
 def test_equal_value_patterns_are_not_enough_where_cells_are_kept() -> None:
     """Three values in two cells: (a, b, a) may stay in one cell while (c, d, c) moves."""
-    made = MemoisedHash(3, 1.0, "0.9", 2)
+    made = MemoisedHash(3, 1.0, 0.9, 2)
     worst = Fraction(1)
     for function in itertools.product(range(2), repeat=3):
         for one, other in itertools.product(itertools.product(range(3), repeat=3), repeat=2):
@@ -268,10 +269,10 @@ def test_a_memo_takes_the_same_words_whatever_is_answered() -> None:
             source = Words(list(np.random.default_rng(7).integers(0, SCALE, 4000, dtype=np.uint64).tolist()))
             memo: Any = made.draw_memo(source)
             drawn = source.taken
-            made.report_from(memo, code, source)  # type: ignore[attr-defined]
+            made.report_from(memo, code, source)
             taken.add(drawn)
         assert len(taken) == 1
-        rows = made._permanent(np.arange(made.memo_rows) % made.k, SimulationRandomness(1))  # type: ignore[attr-defined]
+        rows = made._permanent(np.arange(made.memo_rows) % made.k, SimulationRandomness(1))
         assert type(rows) is type(memo)
 
 
@@ -279,7 +280,7 @@ def test_a_memo_takes_the_same_words_whatever_is_answered() -> None:
 def test_reports_from_a_memo_follow_the_channel(made: Memoised[Any]) -> None:
     """5,000 contributors with a memo each, one report: the support counts are those of epsilon_once; z below 4.9."""
     rng, n, code = SimulationRandomness(11), 5000, made.k - 1
-    p, q = made.support_probabilities  # type: ignore[attr-defined]
+    p, q = made.support_probabilities
     supported = np.zeros(made.k)
     for _ in range(n // 10):
         memo = made.draw_memo(rng)
@@ -295,7 +296,7 @@ def test_reports_from_a_memo_follow_the_channel(made: Memoised[Any]) -> None:
 
 
 def test_specifications_write_budgets_as_decimals() -> None:
-    made = MemoisedHash(16, "0.7", 0.35, 2)
+    made = MemoisedHash(16, 0.7, 0.35, 2)
     spec = to_spec(made)
     assert spec == {"mechanism": "MemoisedHash", "k": 16, "epsilon_forever": "0.7", "epsilon_once": "0.35", "g": 2}
     assert from_spec(json.loads(json.dumps(spec))) == made
@@ -307,9 +308,9 @@ def test_specifications_write_budgets_as_decimals() -> None:
         (lambda: MemoisedGRR(4, 1.0, 2.0), "epsilon_once must be <= epsilon_forever=1, got epsilon_once=2"),
         (lambda: MemoisedGRR(1, 2.0, 1.0), "k must be"),
         (lambda: MemoisedGRR(4, 0, 1.0), "epsilon_forever must be"),
-        (lambda: MemoisedGRR(4, 1.0, "x"), "epsilon_once must be"),
+        (lambda: MemoisedGRR(4, 1.0, cast("Any", "x")), "epsilon_once must be"),
         (lambda: MemoisedHash(4, 2.0, 1.0, 1), "g must be"),
-        (lambda: memoised_oracle(4, 2.0, 1.0, "SUE"), 'oracle must be one of "GRR", "OUE", "hash"'),
+        (lambda: memoised_oracle(4, 2.0, 1.0, "SUE"), "oracle must be one of GRR, OUE, hash"),
         (lambda: memoised_oracle(4, 2.0, 1.0, "GRR", 2), "g must be left out"),
     ],
 )
@@ -326,9 +327,10 @@ def test_refuses_a_memo_of_another_mechanism_and_one_too_large() -> None:
         made.report_from(np.full(4, 9, dtype=np.uint8), 0, rng)
     with pytest.raises(InvalidInputError):
         made.report_from(made.draw_memo(rng), 4, rng)
-    for large in (MemoisedOUE(1025, 2.0, 1.0), MemoisedGRR((1 << 20) + 1, 2.0, 1.0)):
+    larges: list[Any] = [MemoisedOUE(1025, 2.0, 1.0), MemoisedGRR((1 << 20) + 1, 2.0, 1.0)]
+    for large in larges:
         with pytest.raises(TooLargeError, match="use MemoisedHash"):
-            large.draw_memo(rng)  # type: ignore[attr-defined]
+            large.draw_memo(rng)
 
 
 def test_the_name_of_an_oracle_makes_its_member() -> None:

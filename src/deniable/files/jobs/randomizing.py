@@ -23,6 +23,7 @@ from deniable.errors import AlreadyRandomizedError, InvalidParameterError, Outpu
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
+from deniable.files.jobs.memos import MemoStore
 from deniable.files.jobs.prefetch import Prefetcher
 from deniable.files.jobs.shuffling import shuffled
 from deniable.files.jobs.spending import Spending, budget
@@ -71,6 +72,7 @@ def randomize_file(
     max_epsilon: EpsilonLike | None = None,
     delimiter: str | None = None,
     keep: bool = False,
+    memos: MemoStore | None = None,
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
@@ -112,6 +114,9 @@ def randomize_file(
         The reports stay with the holder of the answers, to be sent: only the owner can read their file, and of few
         answers the ledger remembers when their file was changed last. By default the reports have the permissions of a
         new file.
+    memos : MemoStore, optional
+        For a mechanism that keeps permanent responses: those of the one person whose answer the file holds. Without a
+        store every report has new ones.
     on_total : callable, optional
         Called, before anything is drawn, with what the contributors will have spent in all (`Spending`).
     progress : callable, optional
@@ -230,7 +235,10 @@ def randomize_file(
 
         def reports() -> Iterator[Any]:
             for block in _rechunked(encoded(), _block_rows(collection)):
-                yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
+                if memos is not None:
+                    yield memos.report(collection, block, rng)
+                else:
+                    yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
 
         # A source of its own for the order leaves the reports as they are without it.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()

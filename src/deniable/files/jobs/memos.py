@@ -1,0 +1,306 @@
+"""Kept permanent responses of one person: drawn once for a question and its coins, and used in every wave.
+
+A store lies where the ledger of answers does, in a file that nobody else can read. It holds what `Memoised.draw_memo`
+drew: a response for every answer, or for every cell and the hash function. So it says nothing about what was answered.
+Nothing that a report needs is written after it: a memo is on the disk before the first report that is made of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from typing_extensions import TypeIs
+
+from deniable.core.documents import Document, document_text, parse_document, read_document
+from deniable.core.outputs import locked, write_text
+from deniable.core.randomness import Randomness
+from deniable.core.spec import content_hash, to_spec
+from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, OutputError
+from deniable.files.formats.columns import arrays_of
+from deniable.files.jobs.ledger import LOCK, answers_ledger
+from deniable.files.wire import from_base64url, from_wire, report_width, to_base64url, to_wire
+from deniable.oracles.memoised import Memoised
+from deniable.survey.collection import Collection
+
+FORMAT = "deniable memo store"
+
+
+class KeptMemo(Document):
+    """Permanent responses in the JSON document: the series that they belong to, their name and their rows."""
+
+    series: str
+    id: str
+    rows: list[str]
+
+
+class MemoShape(Document):
+    """Keys of a memo store in the JSON document."""
+
+    memos: list[KeptMemo]
+
+
+@dataclass(frozen=True)
+class Memo:
+    """Permanent responses of one person for one series of waves.
+
+    Parameters
+    ----------
+    id : str
+        Random name, 32 hexadecimal digits: a ledger adds up the reports of one memo under it.
+    rows : batch of reports
+        What `Memoised.draw_memo` returned.
+    """
+
+    id: str
+    rows: Any
+
+
+def is_memoised(collection: Collection) -> bool:
+    """Whether reports of a collection are made of permanent responses, which the person keeps.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.oracles import MemoisedGRR
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> is_memoised(Collection(schema, MemoisedGRR(k=2, epsilon_forever=2.0, epsilon_once=1.0)))
+    True
+    """
+    mechanism: object = collection.mechanism
+    return _keeps(mechanism)
+
+
+def _keeps(kept: object) -> TypeIs[Memoised[Any]]:
+    return isinstance(kept, Memoised)
+
+
+def memoised_of(collection: Collection) -> Memoised[Any]:
+    """Return the memoised mechanism of a collection.
+
+    Raises
+    ------
+    InvalidParameterError
+        If its mechanism keeps nothing.
+    """
+    if not is_memoised(collection):
+        raise InvalidParameterError(
+            f"mechanism must keep permanent responses, got mechanism={collection.mechanism.name}; use MemoisedGRR, "
+            "MemoisedOUE or MemoisedHash"
+        )
+    return cast("Memoised[Any]", collection.mechanism)
+
+
+def series(collection: Collection) -> str:
+    """Return the name of all waves that share a memo: a hash of the questions and the coins, 64 hexadecimal digits.
+
+    Title and version may differ from wave to wave. A collection with other answers or another budget has another
+    series, so that a memo is never used with coins that it was not drawn for.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism of the collection keeps nothing.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.oracles import MemoisedGRR
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> coins = MemoisedGRR(k=2, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> spring, autumn = Collection(schema, coins, title="spring"), Collection(schema, coins, title="autumn")
+    >>> spring.id == autumn.id, series(spring) == series(autumn)
+    (False, True)
+    """
+    return content_hash({"schema": collection.schema.to_dict(), "mechanism": to_spec(memoised_of(collection))})
+
+
+class MemoStore:
+    """A locked file of one person's permanent responses.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which its owner alone can read; its lock is beside it while it is held.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from deniable import Attribute, Schema, SimulationRandomness
+    >>> from deniable.oracles import MemoisedGRR
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> wave = Collection(schema, MemoisedGRR(k=2, epsilon_forever=2.0, epsilon_once=1.0))
+    >>> store, rng = MemoStore(Path(tempfile.mkdtemp()) / "memos.json"), SimulationRandomness(1)
+    >>> store.memo(wave, rng).id == store.memo(wave, rng).id
+    True
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def memo(self, collection: Collection, rng: Randomness) -> Memo:
+        """Return the permanent responses of a series; drawn and stored if there are none yet.
+
+        Of two processes that ask at once, the second gets what the first one stored.
+
+        Parameters
+        ----------
+        collection : Collection
+            A wave of the series.
+        rng : Randomness
+            Source of the noise, if they have to be drawn.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the mechanism of the collection keeps nothing.
+        TooLargeError
+            If one person would have to keep too many responses.
+        FileFormatError
+            If the store is damaged.
+        OutputError
+            If it cannot be written.
+        """
+        mechanism, name = memoised_of(collection), series(collection)
+        with self._held():
+            shape = self._read()
+            for kept in shape.memos:
+                if kept.series == name:
+                    return Memo(kept.id, self._rows(mechanism, kept))
+            rows = mechanism.draw_memo(rng)
+            texts = [to_base64url(row) for row in to_wire(mechanism, rows)]
+            added = KeptMemo(series=name, id=secrets.token_hex(16), rows=texts)
+            self._write(MemoShape(memos=[*shape.memos, added]))
+            return Memo(added.id, rows)
+
+    def report(self, collection: Collection, codes: ArrayLike, rng: Randomness) -> Any:
+        """Contributor: report one person's answer from the permanent responses of its series.
+
+        Parameters
+        ----------
+        collection : Collection
+            The wave.
+        codes : int[1] or int[1, 1]
+            The true answer.
+        rng : Randomness
+            Source of the noise.
+
+        Returns
+        -------
+        batch of one report
+            As the mechanism's `randomize` returns it.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is not one contributor, or the mechanism keeps nothing.
+        """
+        values = np.asarray(codes).reshape(-1)
+        if len(values) != 1:
+            raise InvalidParameterError(
+                f"answers must be those of one contributor where permanent responses are kept, got {len(values)} rows; "
+                "give every person a file and a name (--person)"
+            )
+        return memoised_of(collection).report_from(self.memo(collection, rng).rows, values[0], rng)
+
+    def merge(self, other: MemoStore) -> int:
+        """Take over the memos of another store for series that have none here; return their number.
+
+        What is here stays: a memo that was reported from must not be replaced.
+
+        Parameters
+        ----------
+        other : MemoStore
+            For instance of another device of the same person.
+
+        Raises
+        ------
+        FileFormatError
+            If one of the stores is damaged or missing.
+        OutputError
+            If this one cannot be written.
+        """
+        theirs = parse_document(read_document(other.path), str(other.path), FORMAT, MemoShape).memos
+        with self._held():
+            ours = self._read().memos
+            known = {kept.series for kept in ours}
+            added = [kept for kept in theirs if kept.series not in known]
+            self._write(MemoShape(memos=[*ours, *added]))
+            return len(added)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        with locked(self.path.with_name(self.path.name + LOCK)):
+            yield
+
+    def _rows(self, mechanism: Memoised[Any], kept: KeptMemo) -> Any:
+        try:
+            rows = from_wire(mechanism, from_base64url(kept.rows, report_width(mechanism), "row"))
+            mechanism.check_reports(rows)
+            # Bytes of a file are little-endian, which numpy keeps apart from the machine's own order.
+            columns = arrays_of(rows, mechanism.report_fields)
+            fields = zip(columns, mechanism.report_fields, strict=True)
+            rows = mechanism.report_type(*(np.ascontiguousarray(one, np.dtype(field.dtype)) for one, field in fields))
+        except DeniableError as error:
+            raise FileFormatError(f"{self.path} must hold rows of {mechanism.name}: {error}") from error
+        if len(kept.rows) != mechanism.memo_rows:
+            raise FileFormatError(
+                f"{self.path} must hold {mechanism.memo_rows:,} rows of this series, got {len(kept.rows):,}; restore "
+                "the store from a copy"
+            )
+        return rows
+
+    def _read(self) -> MemoShape:
+        if not self.path.exists():
+            return MemoShape(memos=[])
+        return parse_document(read_document(self.path), str(self.path), FORMAT, MemoShape)
+
+    def _write(self, shape: MemoShape) -> None:
+        write_text(self.path, document_text(FORMAT, shape.model_dump()), private=True)
+
+
+def user_memos(person: str = "me") -> MemoStore:
+    """Return the store of a person's permanent responses, in this user's directory that nobody else can read.
+
+    Parameters
+    ----------
+    person : str
+        Name of the person on this device.
+
+    Raises
+    ------
+    OutputError
+        If there is no such directory and it cannot be made.
+    InvalidParameterError
+        If the name is empty or has characters other than letters, digits, hyphens and underscores.
+    """
+    return MemoStore(person_directory(person) / "memos.json")
+
+
+def person_directory(person: str) -> Path:
+    """Return the directory of a person's ledger and memos, which is made if it is missing.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    InvalidParameterError
+        If the name cannot be one of a directory.
+    """
+    if not (person and len(person) <= 40 and person.isascii() and person.replace("-", "").replace("_", "").isalnum()):
+        raise InvalidParameterError(
+            f"person must be 1 to 40 letters, digits, hyphens or underscores, got person={person!r}",
+            parameters=("person",),
+        )
+    directory = answers_ledger().path.parent / "persons" / person
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {directory}: {error.strerror or error}") from error
+    return directory
