@@ -1,4 +1,4 @@
-"""What one person has spent: spending."""
+"""Total of one person's draws: spending."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Memoised(FrequencyOracle[Reports]):
 
     constructor = "from_epsilon"
     kept: ClassVar[str] = "answer"
-    """What has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
+    """Thing that has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
 
     def _check_budgets(self) -> None:
         for name in ("epsilon_forever", "epsilon_once"):
@@ -158,7 +158,7 @@ class Memoised(FrequencyOracle[Reports]):
         Returns
         -------
         batch of `memo_rows` reports
-            Row v belongs to answer v; of hashes, row c to cell c of the one hash function that all rows have.
+            Row v belongs to answer v. With hashes, row c belongs to cell c of the one hash function that all rows have.
 
         Raises
         ------
@@ -244,7 +244,7 @@ class Memoised(FrequencyOracle[Reports]):
     @property
     @abstractmethod
     def first_stage(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p1, q1) of the permanent stage: of the own value, cell or bit, and of any other."""
+        """Implemented (p1, q1) of the permanent stage, for the own value, cell or bit and for any other."""
 
     @property
     @abstractmethod
@@ -300,9 +300,9 @@ class Memoised(FrequencyOracle[Reports]):
         )
 
     def history_epsilon(self, reports: int) -> float:
-        """Return the bound between any two histories of so many reports, times of change protected as well.
+        """Return the bound between any two histories of this many reports, times of change protected as well.
 
-        It is epsilon_once + (reports - 1) ln(p2/q2); of unary reports each of k bits adds its logarithm. It is infinite
+        It is epsilon_once + (reports - 1) ln(p2/q2). For unary reports each of k bits adds its logarithm. It is infinite
         for more than one report if reports copy the permanent response.
 
         Parameters
@@ -333,7 +333,7 @@ class Memoised(FrequencyOracle[Reports]):
         return math.nextafter(float(context.divide(Decimal(total.numerator), Decimal(total.denominator))), math.inf)
 
     def history_ratio(self, reports: int, *, same_changes: bool = False) -> Fraction:
-        """Return the largest likelihood ratio between two histories of so many reports, by listing all of them.
+        """Return the largest likelihood ratio between two histories of this many reports, by listing all of them.
 
         Parameters
         ----------
@@ -394,7 +394,7 @@ def memoised_oracle(
     oracle : {"GRR", "OUE", "hash"}
         The oracle that both stages are made of.
     g : int, optional
-        Number of cells, of "hash" alone.
+        Number of cells, for "hash" only.
 
     Raises
     ------
@@ -421,7 +421,7 @@ def memoised_oracle(
 def second_lie(p1: Fraction, q1: Fraction, target: Fraction) -> Fraction:
     """Return q2, with which both stages together report any other value with probability `target`: (t - q1)/(p1 - q1).
 
-    Of codes p2 is 1 - (m - 1) q2. Of bits that a second stage flips with q2 it is the same equation, with 1 - q1 in the
+    For codes p2 is 1 - (m - 1) q2. For bits that a second stage flips with q2 it is the same equation, with 1 - q1 in the
     place of p1: the bit that is clear becomes q1 (1 - q2) + (1 - q1) q2.
 
     Examples

@@ -242,7 +242,7 @@ def _person(collection: Collection, answers: Path, person: str | None) -> str | 
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            f"answers must be those of one person, whose permanent responses are kept for {collection.mechanism.name}, "
+            f"answers must have one row, since one person's permanent responses are kept for {collection.mechanism.name}, "
             f"got a file of more rows; give every person a file and a name (--person)"
         )
     return None
@@ -252,7 +252,7 @@ def _person(collection: Collection, answers: Path, person: str | None) -> str | 
 def _spending(
     collection: Collection, person: str | None, maximum: EpsilonLike | None
 ) -> Iterator[tuple[PersonTotal | None, MemoStore | None]]:
-    """Record the draw of one person inside the block; of several people there is nothing to record."""
+    """Record the draw of one person inside the block; for several people there is nothing to record."""
     if person is None:
         yield None, None
         return

@@ -18,7 +18,6 @@ from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles import memoised as module
 from deniable.oracles.memoised import (
-    Memoised,
     MemoisedGRR,
     MemoisedHash,
     MemoisedOUE,
@@ -277,7 +276,7 @@ def test_a_memo_takes_the_same_words_whatever_is_answered() -> None:
 
 
 @pytest.mark.parametrize("made", MEMBERS, ids=repr)
-def test_reports_from_a_memo_follow_the_channel(made: Memoised[Any]) -> None:
+def test_reports_from_a_memo_follow_the_channel(made: Any) -> None:
     """5,000 contributors with a memo each, one report: the support counts are those of epsilon_once; z below 4.9."""
     rng, n, code = SimulationRandomness(11), 5000, made.k - 1
     p, q = made.support_probabilities

@@ -63,7 +63,7 @@ class Memo:
 
 
 def is_memoised(collection: Collection) -> bool:
-    """Whether reports of a collection are made of permanent responses, which the person keeps.
+    """Return whether reports of a collection are made of permanent responses, which the person keeps.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class MemoStore:
     def memo(self, collection: Collection, rng: Randomness) -> Memo:
         """Return the permanent responses of a series; drawn and stored if there are none yet.
 
-        Of two processes that ask at once, the second gets what the first one stored.
+        If two processes ask at once, the second gets what the first one stored.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class MemoStore:
         values = np.asarray(codes).reshape(-1)
         if len(values) != 1:
             raise InvalidParameterError(
-                f"answers must be those of one contributor where permanent responses are kept, got {len(values)} rows; "
+                f"answers must have one row where permanent responses are kept, got {len(values)} rows; "
                 "give every person a file and a name (--person)"
             )
         return memoised_of(collection).report_from(self.memo(collection, rng).rows, values[0], rng)

@@ -88,7 +88,7 @@ class PersonShape(Document):
 
 
 class DeviceDraw(Draw):
-    """One draw in a browser's list, of one of the device's persons."""
+    """Draw in a browser's list, with the number of its person."""
 
     person: int = 1
 
@@ -102,7 +102,7 @@ class DeviceShape(Document):
 
 @dataclass(frozen=True)
 class PersonTotal:
-    """What a person has spent in all.
+    """Total of one person's draws.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class PersonTotal:
 
     @property
     def times_known(self) -> bool:
-        """Whether the total supposes that the times at which answers changed are known anyway."""
+        """True if the total supposes that the times at which answers changed are known anyway."""
         return any(known for _, known in (self._group(memo, reports) for memo, reports in self._memos()))
 
     @property
@@ -146,7 +146,7 @@ class PersonTotal:
 
     @staticmethod
     def _group(memo: MemoBudget, reports: int) -> tuple[Fraction, bool]:
-        """Return what so many reports of one memo have spent, and whether times of change are supposed to be known."""
+        """Return what these reports of one memo have spent, and whether times of change are supposed to be known."""
         if reports == 1:
             return exact(memo.once), False
         known = min(reports, memo.rows) * exact(memo.forever)

@@ -125,7 +125,7 @@ def test_a_damaged_store_is_refused_and_not_drawn_again(change: Any, message: st
 
 def test_one_person_at_a_time(tmp_path: Path) -> None:
     store = MemoStore(tmp_path / "memos.json")
-    with pytest.raises(InvalidParameterError, match="answers must be those of one contributor"):
+    with pytest.raises(InvalidParameterError, match="answers must have one row"):
         store.report(wave(), [0, 1], SecureRandomness())
     assert not store.path.exists()
     assert user_memos("ann").path == person_directory("ann") / "memos.json"
