@@ -302,8 +302,8 @@ class Memoised(FrequencyOracle[Reports]):
     def history_epsilon(self, reports: int) -> float:
         """Return the bound between any two histories of this many reports, times of change protected as well.
 
-        It is epsilon_once + (reports - 1) ln(p2/q2). For unary reports each of k bits adds its logarithm. It is infinite
-        for more than one report if reports copy the permanent response.
+        It is epsilon_once + (reports - 1) ln(p2/q2). For unary reports each of k bits adds its logarithm. It is
+        infinite for more than one report if reports copy the permanent response.
 
         Parameters
         ----------
@@ -421,8 +421,8 @@ def memoised_oracle(
 def second_lie(p1: Fraction, q1: Fraction, target: Fraction) -> Fraction:
     """Return q2, with which both stages together report any other value with probability `target`: (t - q1)/(p1 - q1).
 
-    For codes p2 is 1 - (m - 1) q2. For bits that a second stage flips with q2 it is the same equation, with 1 - q1 in the
-    place of p1: the bit that is clear becomes q1 (1 - q2) + (1 - q1) q2.
+    For codes p2 is 1 - (m - 1) q2. For bits that a second stage flips with q2 it is the same equation, with 1 - q1 in
+    the place of p1: the bit that is clear becomes q1 (1 - q2) + (1 - q1) q2.
 
     Examples
     --------

@@ -242,8 +242,8 @@ def _person(collection: Collection, answers: Path, person: str | None) -> str | 
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            f"answers must have one row, since one person's permanent responses are kept for {collection.mechanism.name}, "
-            f"got a file of more rows; give every person a file and a name (--person)"
+            "answers must have one row, since one person's permanent responses are kept for "
+            f"{collection.mechanism.name}, got a file of more rows; give every person a file and a name (--person)"
         )
     return None
 
