@@ -317,15 +317,15 @@ class Fit:
             One minus the confidence level.
         method : {"auto", "wald", "score", "profile"}
             "auto": Wald's where standard errors are small and everything is determined, else score intervals of the
-            slopes, whose ends may be infinite. "profile" compares log likelihoods, and covers too little near the
-            boundary.
+            slopes, whose ends may be infinite. "profile" compares log likelihoods.
 
         Raises
         ------
         InvalidParameterError
             If a parameter is out of bounds.
         NoIntervalError
-            If log likelihoods cannot be compared: with weights, clusters or dealt reports, or by weights.
+            If log likelihoods cannot be compared: with weights, clusters or dealt reports, by weights, or where
+            standard errors are so large that profile intervals cover too little.
         """
         import pandas
 
@@ -335,6 +335,11 @@ class Fit:
         kind = self.interval_kind if method == "auto" else method
         if kind == "profile":
             self._check_likelihood("a profile interval")
+            if self.largest_error > WARN_ERROR:
+                raise NoIntervalError(
+                    f"a profile interval needs standard errors of at most {WARN_ERROR} per standard deviation of a "
+                    f'column, got {self.largest_error:.2g}; use method="score"'
+                )
         reach = self._quantile(1 - alpha) * np.sqrt(np.maximum(np.diag(self._covariance), 0.0))
         values = self.params.to_numpy()
         ends = np.stack([values - reach, values + reach], axis=1)

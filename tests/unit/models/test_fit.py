@@ -288,6 +288,8 @@ def test_too_few_reports_are_refused_and_forced_fits_have_score_intervals() -> N
     lower, upper = fit.conf_int().loc["age"].to_numpy()
     assert upper - lower > 0.05
     assert "not protected" in fit.summary().splitlines()[0]
+    with pytest.raises(NoIntervalError, match=r"at most 0\.3 .* use method=\"score\""):
+        fit.conf_int(method="profile")
     with pytest.raises(NoIntervalError, match="score_test"):
         fit.compare(fit)
 
