@@ -50,7 +50,7 @@ class MemoBudget(Document):
     forever, once, step : str
         epsilon_forever, epsilon_once and what each further report adds, exact; step "" where that has no bound.
     rows : int
-        Number of permanent responses.
+        Number of answers with a permanent response of their own; 0 where cells of a hash function have them.
     """
 
     id: str
@@ -124,8 +124,9 @@ class PersonTotal:
         if any(not draw.epsilon for draw in self.draws):
             return None
         alone = (exact(draw.epsilon) for draw in self.draws if draw.memo is None)
-        groups = [self._group(memo, reports) for memo, reports in self._memos()]
-        return sum(alone, Fraction(0)) + sum((total for total, _ in groups), Fraction(0))
+        groups = [self._group(memo, reports)[0] for memo, reports in self._memos()]
+        bounded = [total for total in groups if total is not None]
+        return sum(alone, Fraction(0)) + sum(bounded, Fraction(0)) if len(bounded) == len(groups) else None
 
     @property
     def times_known(self) -> bool:
@@ -145,13 +146,15 @@ class PersonTotal:
         yield from counts.items()
 
     @staticmethod
-    def _group(memo: MemoBudget, reports: int) -> tuple[Fraction, bool]:
+    def _group(memo: MemoBudget, reports: int) -> tuple[Fraction | None, bool]:
         """Return what these reports of one memo have spent, and whether times of change are supposed to be known."""
         if reports == 1:
             return exact(memo.once), False
-        known = min(reports, memo.rows) * exact(memo.forever)
-        if memo.step and exact(memo.once) + (reports - 1) * exact(memo.step) <= known:
-            return exact(memo.once) + (reports - 1) * exact(memo.step), False
+        protected = exact(memo.once) + (reports - 1) * exact(memo.step) if memo.step else None
+        # Two people whose answers change at the same times may change cells at different times.
+        known = min(reports, memo.rows) * exact(memo.forever) if memo.rows else None
+        if known is None or (protected is not None and protected <= known):
+            return protected, False
         return known, True
 
 
@@ -359,7 +362,7 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
         forever=exact_text(mechanism.epsilon_forever),
         once=exact_text(mechanism.epsilon_once),
         step=exact_text(step) if math.isfinite(step) else "",
-        rows=mechanism.memo_rows,
+        rows=mechanism.memo_rows if mechanism.kept == "answer" else 0,
     )
     return Draw(draw=name, collection=collection.id, epsilon=kept.once, memo=kept)
 
@@ -432,7 +435,7 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
         except InvalidParameterError as error:
             raise FileFormatError(f"{path} must state budgets as numbers: {error}") from error
         positive = all(amount > 0 for amount in amounts)
-        if not positive or (memo is not None and (memo.rows < 2 or not memo.forever or not memo.once)):
+        if not positive or (memo is not None and (memo.rows < 0 or not memo.forever or not memo.once)):
             raise FileFormatError(f"{path} must state budgets > 0, got another one for draw={draw.draw}")
         if len(draw.draw) != 32 or set(draw.draw) - set("0123456789abcdef"):
             raise FileFormatError(f"{path} must name draws by 32 hexadecimal digits, got draw={draw.draw!r}")
