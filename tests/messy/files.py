@@ -42,6 +42,30 @@ def spreadsheet() -> bytes:
     return b"\xef\xbb\xbf" + _text(columns, ";", "\r\n").encode()
 
 
+def german() -> bytes:
+    """Windows-1252, semicolons, decimal commas, points between thousands, white space for nothing, weights."""
+    generator = np.random.default_rng(25)
+
+    def written(values: Any, digits: int) -> list[str]:
+        return [f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,")) for value in values]
+
+    incomes = written(generator.uniform(450, 9800, N), 2)
+    rents = written(generator.uniform(250, 1950, N), 0)
+    rents[5], rents[60] = "k.A.", "1.234,50"
+    blank = [" ", "", *["x"] * 8]
+    columns = {
+        "Stadt": [
+            "  " if mark == " " else "" if not mark else town
+            for mark, town in zip(_drawn(26, blank), _drawn(27, ["Köln", "München", "Düsseldorf"]), strict=True)
+        ],
+        "Haushalt": _drawn(28, ["1", "2", "3", "4", "5", ""]),
+        "Einkommen": [income if mark == "x" else mark for mark, income in zip(_drawn(29, blank), incomes, strict=True)],
+        "Miete": rents,
+        "Gewicht": written(generator.uniform(0.3, 2.4, N), 2),
+    }
+    return _text(columns, ";", "\r\n").encode("cp1252")
+
+
 def tabs() -> bytes:
     """Tabs in a file that is called .csv, commas and line ends inside cells, an empty last column."""
     columns = {
@@ -141,6 +165,7 @@ def workbook() -> bytes:
 
 FILES = {
     "spreadsheet.csv": spreadsheet,
+    "german.csv": german,
     "tabs.csv": tabs,
     "numbers.csv": numbers,
     "incomes.csv": incomes,

@@ -24,6 +24,19 @@ AggregateFile = Annotated[
     Path, typer.Argument(metavar="AGGREGATE", help="Aggregate file made from the collection's reports.")
 ]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", metavar="C", help="CSV delimiter; default: detected.")]
+
+
+class DecimalName(StrEnum):
+    """What stands before the fraction of a number, as the command line spells it."""
+
+    point = "point"
+    comma = "comma"
+
+
+Decimal = Annotated[
+    DecimalName | None,
+    typer.Option("--decimal", help="Mark before the fraction of numbers; default: detected in each column."),
+]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also save a chart (PNG).")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]

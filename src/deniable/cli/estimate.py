@@ -17,6 +17,7 @@ from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
     AsJson,
     Confidence,
+    Decimal,
     Delimiter,
     Html,
     Plot,
@@ -58,6 +59,7 @@ def estimate(
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals (CSV or Parquet).")
     ] = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
     confidence: Confidence = 0.95,
     target: Target = TargetName.contributors,
     simultaneous: Simultaneous = False,
@@ -220,7 +222,7 @@ def estimate(
     counts = None
     if truth is not None:
         with progress("reading the truth", quiet=as_json) as report:
-            counts = read_truth(collection, truth, progress=report, delimiter=delimiter)
+            counts = read_truth(collection, truth, progress=report, delimiter=delimiter, decimal=decimal)
     summary = summarize(
         estimates,
         mechanism=collection.mechanism,

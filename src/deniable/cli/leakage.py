@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from deniable.cli._app import Report, check_outputs, command, note, print_result, progress
 from deniable.cli._mechanisms import RECOMMENDED, build_mechanism, constructor_names, listing, parse_settings
-from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
+from deniable.cli._options import AsJson, Decimal, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.thresholds import exact
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.files import open_answers
+from deniable.files import AnswerReader, open_answers
+from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.tables import with_progress
 from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.checking import check_budgets
@@ -91,6 +92,7 @@ def leakage(
     max_categories: MaxCategories = 50,
     merge_rare: MergeRare = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
     attributes: Released = None,
     target: Annotated[
         str | None,
@@ -123,13 +125,15 @@ def leakage(
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
             raise InvalidParameterError(f"{given[0]} is stated by the collection: leave out --{given[0]}")
-        summary = _of_collection(collection, answers, target, strongest, as_json, delimiter)
+        summary = _of_collection(collection, answers, target, strongest, as_json, delimiter, decimal)
     else:
         if epsilon is None:
             raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
-        read = _read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
+        read = _read_answers(
+            answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter, decimal=decimal
+        )
         read = _merged(read, merge_rare)
         by, chosen = _releases(mechanism, read.schema.sizes, epsilon, delta, settings or [])
         summary = summarize(
@@ -150,10 +154,16 @@ def leakage(
 
 
 def _of_collection(
-    path: Path, answers: Path, target: str | None, strongest: int, quiet: bool, delimiter: str | None
+    path: Path,
+    answers: Path,
+    target: str | None,
+    strongest: int,
+    quiet: bool,
+    delimiter: str | None,
+    decimal: str | None,
 ) -> LeakageSummary:
     chosen = Collection.load(path)
-    read = _read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter)
+    read = _read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter, decimal=decimal)
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
 
 
@@ -222,6 +232,7 @@ def calibrate(
     max_categories: MaxCategories = 50,
     merge_rare: MergeRare = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
     attributes: Released = None,
     html: Html = None,
     as_json: AsJson = False,
@@ -236,7 +247,7 @@ def calibrate(
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = None if attributes is None else parse_names(attributes)
-    own = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
+    own = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal)
     read = _merged(own, merge_rare)
     try:
         summary = calibrate_records(
@@ -263,7 +274,9 @@ def calibrate(
             raise InvalidParameterError(
                 "check cannot be used together with merge-rare: merge the categories in a schema (--schema)"
             )
-        other = _read_answers(check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter)
+        other = _read_answers(
+            check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
+        )
         factory = _factory(mechanism, settings or [])
         checked = check_budgets(summary, other.codes, read.schema, source=check.name, mechanism=factory)
         summary = replace(summary, check=checked)
@@ -348,6 +361,7 @@ def _read_answers(
     target: str | None = None,
     quiet: bool = False,
     delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> _Answers:
     """Read these columns (all by default) of a file, with a schema or, without one, with a draft from the file itself.
 
@@ -356,7 +370,7 @@ def _read_answers(
     notes: list[str] = []
     with progress("reading the answers", quiet=quiet) as report:
         if schema is None:
-            schema, notes = _drafted(path, names, target, max_categories, report, delimiter)
+            schema, notes = _drafted(path, names, target, max_categories, report, delimiter, decimal)
         elif names is not None:
             unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
@@ -369,11 +383,16 @@ def _read_answers(
         # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
         # give the same figures.
         rounding = SimulationRandomness(0) if schema.is_rounded else None
-        with open_answers(path, schema.asked, delimiter=delimiter) as reader:
+        with _opened(path, schema, delimiter, decimal) as reader:
             for batch in with_progress(reader, report):
                 first_row = reader.rows - batch.num_rows + 1
                 parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
     return _Answers(np.concatenate(parts), schema, tuple(notes))
+
+
+def _opened(path: Path, schema: Schema, delimiter: str | None, decimal: str | None) -> AnswerReader:
+    columns = NumberColumns(schema.number_columns)
+    return open_answers(path, schema.asked, delimiter=delimiter, decimal=decimal, numbers=columns)
 
 
 def _merged(read: _Answers, share: str | None) -> _Answers:
@@ -396,8 +415,9 @@ def _drafted(
     max_categories: int,
     report: Report | None,
     delimiter: str | None,
+    decimal: str | None,
 ) -> tuple[Schema, list[str]]:
-    with open_answers(path, names, delimiter=delimiter) as reader:
+    with open_answers(path, names, delimiter=delimiter, decimal=decimal, numbers=NumberColumns()) as reader:
         draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
     left_out = [
         warning.replace("max_categories=", "--max-categories=") for warning in draft.warnings if "left out" in warning

@@ -11,7 +11,7 @@ import typer
 
 from deniable.cli._app import check_output, command, note, progress, writing
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
-from deniable.cli._options import CollectionFile, Delimiter
+from deniable.cli._options import CollectionFile, Decimal, Delimiter
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidInputError
 from deniable.files import randomize_file
@@ -44,6 +44,7 @@ def randomize(
         ),
     ] = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing report file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -71,9 +72,12 @@ def randomize(
             shares=shares,
             max_epsilon=max_epsilon,
             delimiter=delimiter,
+            decimal=decimal,
             on_total=note_total,
             progress=report,
         )
+    for remark in result.remarks:
+        note(remark)
     for warning in result.warnings:
         note(f"warning: {warning}")
     if as_json:

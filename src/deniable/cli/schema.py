@@ -9,7 +9,7 @@ import typer
 from rich.cells import cell_len
 
 from deniable.cli._app import check_output, command, console, note, progress, writing
-from deniable.cli._options import Delimiter
+from deniable.cli._options import Decimal, Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
 from deniable.report.page import Table, shorten
@@ -25,6 +25,7 @@ def schema(
         int, typer.Option("--max-categories", help="Longest list of categories to draft for a column.")
     ] = 50,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
     tidy: Annotated[
         Path | None,
         typer.Option(
@@ -48,12 +49,17 @@ def schema(
     if tidy is not None:
         check_output(tidy, [answers])
     with writing(output), progress("reading the answers") as report:
-        draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
+        draft = draft_schema_file(
+            answers, output, max_categories, delimiter=delimiter, decimal=decimal, progress=report
+        )
+        remarks = draft.remarks
         if tidy is not None:
-            changed = tidy_file(answers, tidy, draft.spellings, commas=draft.commas, delimiter=delimiter)
+            changed = tidy_file(answers, tidy, draft.spellings, delimiter=delimiter, decimal=decimal)
             draft = draft_schema_file(tidy, output, max_categories, progress=report)
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
+    for remark in remarks:
+        note(remark)
     for warning in draft.warnings:
         note(f"warning: {warning.replace('max_categories=', '--max-categories=')}")
     if tidy is not None:
@@ -61,8 +67,6 @@ def schema(
         return
     if draft.spellings:
         note(f"--tidy FILE writes answers in which {listed(sorted(draft.spellings))} are spelled in one way")
-    if draft.commas:
-        note(f"--tidy FILE writes {listed(sorted(draft.commas))} with decimal points")
 
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 
 from deniable.cli._app import command, note, progress
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
-from deniable.cli._options import CollectionFile
+from deniable.cli._options import CollectionFile, Decimal, Delimiter
 from deniable.cli.spending import total_data, total_text
 from deniable.core.documents import read_document
 from deniable.survey.collection import Collection
@@ -38,6 +38,8 @@ def send(
         str | None,
         typer.Option("--person", help="Person whose answers these are, for a file of one row; default: me."),
     ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Randomise answers once, keep the reports, and send them.
@@ -63,6 +65,8 @@ def send(
             token=(token or "").strip() or None,
             max_epsilon=max_epsilon,
             person=person,
+            delimiter=delimiter,
+            decimal=decimal,
             on_total=note_total,
             progress=report,
         )
@@ -73,6 +77,8 @@ def send(
             made["person"] = total_data(result.person_total)
         print_spent(found, result.spending, counts | made)
         return
+    for remark in result.remarks:
+        note(remark)
     drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
     note(f"{result.n:,} reports, {drawn} in {result.kept}")
     note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")

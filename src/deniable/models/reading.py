@@ -17,6 +17,7 @@ from deniable.core.checks import code_dtype
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, NotIdentifiedError
 from deniable.files import ReportReader, open_answers
+from deniable.files.formats.decimals import NumberColumns
 from deniable.models.formulas import formulaic
 from deniable.models.row_laws import Floats
 from deniable.records.pairs import pair_counts
@@ -64,7 +65,7 @@ def frame_of(people: Any) -> pandas.DataFrame:
     if isinstance(people, pandas.DataFrame):
         return people
     if isinstance(people, (str, os.PathLike)):
-        with open_answers(people) as reader:
+        with open_answers(people, numbers=NumberColumns()) as reader:
             table = pa.Table.from_batches(list(reader))
         return pandas.DataFrame({name: _typed(table.column(name)) for name in table.column_names})
     if isinstance(people, dict):

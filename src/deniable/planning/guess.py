@@ -18,6 +18,7 @@ from deniable.core.checks import checked_integer
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.files import open_answers
+from deniable.files.formats.decimals import NumberColumns
 from deniable.survey.attribute import Attribute
 from deniable.survey.schema import Schema
 
@@ -123,7 +124,7 @@ class Guess:
     @classmethod
     def _read_answers(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
         rounding, parts = SimulationRandomness(0), []
-        with open_answers(path, schema.asked) as reader:
+        with open_answers(path, schema.asked, numbers=NumberColumns(schema.number_columns)) as reader:
             for batch in reader:
                 parts.append(schema.encode(batch, rounding, first_row=reader.rows - batch.num_rows + 1))
         return cls.from_codes(schema, np.concatenate(parts) if parts else np.empty((0, len(schema.sizes)), np.int64))
@@ -132,7 +133,7 @@ class Guess:
     def _read_shares(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
         shares: dict[str, dict[str, float]] = {}
         row = 0
-        with open_answers(path, SHARES) as reader:
+        with open_answers(path, SHARES, numbers=NumberColumns({"share": ()})) as reader:
             for batch in reader:
                 for name, category, text in zip(*(batch.column(key).to_pylist() for key in SHARES), strict=True):
                     row += 1

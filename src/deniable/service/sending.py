@@ -87,6 +87,8 @@ class Sent:
         What the contributors have spent in all collections of their answers; None for a file of reports.
     person_total : PersonTotal or None
         What the one person has spent in all; None for several people, or a file of reports.
+    remarks : tuple of str
+        How the file of answers was read where that is not usual.
     """
 
     n: int
@@ -97,6 +99,7 @@ class Sent:
     drawn: bool
     spending: Spending | None = None
     person_total: PersonTotal | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def send_file(
@@ -107,6 +110,8 @@ def send_file(
     token: str | None = None,
     max_epsilon: EpsilonLike | None = None,
     person: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -137,6 +142,10 @@ def send_file(
         Name of the one person whose answers these are: what this person has spent is then added up over all
         collections, whatever the files are called. By default a file of one row is that of "me", and a file of more
         rows has no person. A mechanism that keeps permanent responses needs one person.
+    delimiter : str, optional
+        The character that divides the cells of CSV, where it is not to be found.
+    decimal : {"point", "comma"}, optional
+        What stands before the fraction of a number, where the file does not tell.
     on_total : callable, optional
         Called, before anything is drawn, with what the contributors will have spent in all.
     progress : callable, optional
@@ -172,11 +181,12 @@ def send_file(
     kept, drawn = answers, False
     spending: Spending | None = None
     total: PersonTotal | None = None
+    remarks: tuple[str, ...] = ()
     if not ready:
         kept = _kept(collection, answers)
-        who = _person(collection, answers, person)
+        who = _person(collection, answers, person, delimiter)
         if kept.exists():
-            spending = _check_same(collection, answers, kept)
+            spending = _check_same(collection, answers, kept, delimiter, decimal)
             if max_epsilon is not None and not is_memoised(collection):
                 spending.require(max_epsilon, outcome=f"nothing was sent, and the reports stay in {kept}")
             if who is not None:
@@ -187,8 +197,10 @@ def send_file(
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
             remote.check_unused()
-            if remote.name is not None and read_digest(collection, answers, answers_ledger().key()).n != 1:
-                raise _for_one(answers)
+            if remote.name is not None:
+                key = answers_ledger().key()
+                if read_digest(collection, answers, key, delimiter=delimiter, decimal=decimal).n != 1:
+                    raise _for_one(answers)
             kept.parent.mkdir(mode=0o700, exist_ok=True)
             with _spending(collection, who, max_epsilon) as (total, memos):
                 found = randomize_file(
@@ -198,11 +210,13 @@ def send_file(
                     SecureRandomness(),
                     # A ledger of files adds up whole budgets; reports of one memo are added up in the person's.
                     max_epsilon=max_epsilon if memos is None else None,
+                    delimiter=delimiter,
+                    decimal=decimal,
                     keep=True,
                     memos=memos,
                     on_total=on_total,
                 )
-            spending, drawn = found.spending, True
+            spending, drawn, remarks = found.spending, True, found.remarks
     reader = ReportReader(kept, collection)
     if remote.name is not None and reader.n != 1:
         raise _for_one(answers)
@@ -221,12 +235,12 @@ def send_file(
         if progress is not None:
             progress(sent, reader.n)
     counted, already, invalid = map(int, counts)
-    return Sent(reader.n, counted, already, invalid, kept, drawn, spending, total)
+    return Sent(reader.n, counted, already, invalid, kept, drawn, spending, total, remarks)
 
 
-def _person(collection: Collection, answers: Path, person: str | None) -> str | None:
+def _person(collection: Collection, answers: Path, person: str | None, delimiter: str | None) -> str | None:
     """Return whose answers a file holds, None if they are several people's."""
-    with open_answers(answers, collection.schema.asked) as reader:
+    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
         rows = 0
         for batch in reader:
             rows += batch.num_rows
@@ -451,12 +465,15 @@ def _kept(collection: Collection, answers: Path) -> Path:
     return answers_ledger().path.parent / "sent" / f"{collection.id[:16]}-{name}.parquet"
 
 
-def _check_same(collection: Collection, answers: Path, kept: Path) -> Spending:
+def _check_same(
+    collection: Collection, answers: Path, kept: Path, delimiter: str | None, decimal: str | None
+) -> Spending:
     """Raise MismatchError unless a file holds the answers whose reports were kept; return what they have spent."""
     ledger = answers_ledger()
     entries = [entry for entry in ledger.entries() if entry.event == "randomized"]
     own = [entry for entry in entries if (entry.collection, entry.into) == (collection.id, str(kept.absolute()))]
-    modified, digest = last_change(answers), read_digest(collection, answers, ledger.key())
+    modified = last_change(answers)
+    digest = read_digest(collection, answers, ledger.key(), delimiter=delimiter, decimal=decimal)
     which = digest.answers() or f"path:{answers.resolve()}"
     choices = (
         f"for other people, put their answers into a file of another name; to send what was kept, give {kept} in the "

@@ -41,14 +41,14 @@ class DraftResult:
     spellings : mapping of columns to mappings
         Answers that seem to be another one in other letters, with the spelling that most people have: answers of which
         `files.tidy_file` writes them so are drafted with one category.
-    commas : tuple of str
-        Columns that are left out because their numbers have decimal commas; `files.tidy_file` writes points.
+    remarks : tuple of str
+        How a file of answers was read where that is not usual: its encoding, decimal commas.
     """
 
     schema: Schema
     warnings: tuple[str, ...]
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    commas: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) -> DraftResult:
@@ -102,18 +102,16 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
             column.add(values, rows - batch.num_rows + 1)
     if rows == 0:
         raise InvalidInputError("a schema is drafted from at least one record, got none")
-    attributes, warnings, spellings, commas = [], [], {}, []
+    attributes, warnings, spellings = [], [], {}
     for column in columns.values():
         attribute, remarks, alike = _drafted(column, max_categories, kinds)
         if attribute is not None and alike is not None and (found := column.spellings(alike)):
             spellings[column.name] = found
-        if attribute is None and kinds and column.has_decimal_commas:
-            commas.append(column.name)
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
         raise InvalidInputError(f"no column is fit for a schema: {'; '.join(warnings)}")
-    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings, tuple(commas))
+    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
 
 
 def _batches(answers: Any) -> Iterable[pa.RecordBatch]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidParameterError
-from deniable.survey.encoding import is_date, listed_labels
+from deniable.survey.encoding import canonical_decimal, is_date, listed_labels
 
 if TYPE_CHECKING:
     from deniable.survey.attribute import Attribute
@@ -26,6 +26,13 @@ def settled_list(attribute: Attribute, where: str) -> dict[str, Any]:
             f"categories of {where} must name the {len(edges) + 1} intervals of its edges, got {len(categories)}"
         )
     return {"categories": categories, "edges": edges}
+
+
+def list_of_numbers(attribute: Attribute) -> bool:
+    """Tell whether the answers of a list are numbers: those that cut points divide, or categories such as 0.5."""
+    if attribute.edges is not None:
+        return not attribute.dated
+    return bool(attribute.categories) and all(canonical_decimal(label) is not None for label in attribute.categories)
 
 
 def described_list(attribute: Attribute, further: str = "") -> str:

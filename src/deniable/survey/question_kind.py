@@ -168,6 +168,11 @@ class QuestionKind(ABC):
         """Return the codes by exact label, and by decimal number where exactly one label is that number."""
         return label_codes(attribute.labels)
 
+    def holds_numbers(self, attribute: Attribute) -> bool:
+        """Tell whether every answer in words is a number, so that a file may write it with a decimal comma."""
+        del attribute
+        return False
+
     def text_tells(self, attribute: Attribute) -> bool:
         """Tell whether a text that is a label has its code, whatever else there is."""
         return attribute.edges is None

@@ -126,6 +126,17 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
+    def number_columns(self) -> dict[str, frozenset[str]]:
+        """The columns of a table whose answers are numbers, each with its labels, which stay as they are."""
+        return {
+            attribute.name: frozenset(attribute.labels) - frozenset(attribute.categories)
+            if attribute.question_kind.rounded
+            else frozenset(attribute.labels)
+            for attribute in self.attributes
+            if attribute.question_kind.holds_numbers(attribute)
+        }
+
+    @property
     def is_rounded(self) -> bool:
         """Return whether an attribute is rounded at random, so that encoding needs randomness."""
         return any(attribute.question_kind.rounded for attribute in self.attributes)

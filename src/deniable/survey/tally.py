@@ -28,8 +28,16 @@ NAMED_ROWS, NAMED_GROUPS = 5, 3
 FEW_WORDS = 0.05
 """Share of cells up to which a column of numbers may hold words."""
 
+FEW_DIFFERENT_WORDS = 3
+"""A column of numbers may hold this many different words, such as "refused", up to half as often as answers."""
+
 NOTHING = frozenset(
-    ("na", "n/a", "n.a.", "nan", "null", "none", "nil", "-", "--", "?", ".", "#n/a", "missing", "unknown", "no answer")
+    (
+        *("na", "n/a", "n.a.", "nan", "null", "none", "nil", "-", "--", "?", ".", "#n/a"),
+        *("missing", "unknown", "no answer", "don't know", "refused"),
+        *("k.a.", "k. a.", "keine angabe", "weiß nicht", "unbekannt", "fehlt"),
+        *("nc", "n.c.", "sans réponse", "non réponse", "ne sait pas", "ns/nc", "no sabe", "no contesta"),
+    )
 )
 """Marks of a missing number in a cell, in lower case."""
 
@@ -67,6 +75,7 @@ class ColumnTally:
     missing: int = 0
     overflowed: bool = False
     words: Cells = field(default_factory=Cells)
+    different_words: set[str] = field(default_factory=set)
     marks: dict[str, Cells] = field(default_factory=dict)
     whole: bool = True
     low: float = math.inf
@@ -103,6 +112,8 @@ class ColumnTally:
                 self.whole = self.whole and number.is_integer()
             return None
         mark = text.strip().casefold() in NOTHING
+        if not mark and len(self.different_words) <= FEW_DIFFERENT_WORDS:
+            self.different_words.add(text)
         cells = self.marks.setdefault(text, Cells()) if mark else self.words
         cells.count += count
         return cells
@@ -143,9 +154,12 @@ class ColumnTally:
 
     @property
     def mostly_numeric(self) -> bool:
-        """Return whether answers are numbers but for marks of a missing answer, and for a few words."""
+        """Return whether answers are numbers but for missing marks, and for a few words or few different ones."""
         words, marks = self.words.count, sum(cells.count for cells in self.marks.values())
-        return self.low < self.high and words <= FEW_WORDS * self.present and self.present - words > marks
+        few = words <= FEW_WORDS * self.present or (
+            len(self.different_words) <= FEW_DIFFERENT_WORDS and 2 * words <= self.present - marks
+        )
+        return self.low < self.high and few and self.present - words > marks
 
     def left_out(self, reason: str) -> tuple[None, list[str]]:
         """Return that the column is not part of the draft, and why."""

@@ -207,7 +207,12 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     assert few is not None
     assert (few.kind, few.missing, few.other) == ("numeric", None, "no number")
     assert "forty" not in " ".join(remarks)
-    assert _drafted([*numbers, *["about forty"] * 20])[0] is None
+    refused, remarks = _drafted([*numbers, *["refused to say"] * 60])
+    assert refused is not None
+    assert (refused.kind, refused.other) == ("numeric", "no number")
+    assert remarks[1].startswith("attribute 'a': 60 of 260 cells are no numbers")
+    assert _drafted([*numbers, *["refused to say"] * 101])[0] is None
+    assert _drafted([*numbers, *[f"about {word}" for word in ("ten", "forty", "fifty", "sixty")] * 5])[0] is None
     assert _drafted([f"{i * 7 % 90},5" for i in range(200)])[1][0].endswith(
         "decimal commas: write them with a point, 1.5"
     )

@@ -1,5 +1,8 @@
 """CSV answers in batches: everything is text, and a file that ends in the middle of a cell is an error.
 
+Spreadsheets also save UTF-16 and, in Western Europe, Windows-1252. Both are recognised (`Transcoder`) and become UTF-8
+before they are parsed.
+
 The parser is pyarrow's. It forgives a quote that is never closed, which would swallow the rest of a survey into one
 cell. So a record that no file contains is appended to the stream: if it does not arrive as a record of its own, the
 file ended inside quotes.
@@ -12,11 +15,13 @@ waits until its threads hold nothing of ours (`_Parser.close`).
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
 import io
 import os
+import re
 import secrets
 import time
 import weakref
@@ -47,6 +52,91 @@ MOST_COLUMNS = 1 << 14
 
 _HEAD_BYTES = 1 << 16
 _HEAD_RECORDS = 20
+
+
+UTF_8, UTF_16, WINDOWS_1252 = "UTF-8", "UTF-16", "Windows-1252"
+"""Encodings that are recognised."""
+
+SPELLED = {WINDOWS_1252: "Windows-1252 (cp1252)"}
+"""What else encodings are called."""
+
+_UTF_16_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_SEPARATOR_LINE = re.compile(rb"(?:\xef\xbb\xbf)?sep=[^\r\n]\r?\n", re.IGNORECASE)
+"""What spreadsheets write in front of the column names to name the delimiter."""
+
+
+class Transcoder:
+    r"""Bytes of a text file to UTF-8, a block at a time; what they are shows in the first bytes that tell.
+
+    UTF-16 has a mark at its start, or a zero in every other byte. A text is Windows-1252 if its first bytes beyond
+    ASCII are not UTF-8 and hold no character of UTF-8 either; a damaged UTF-8 file is not taken for it.
+
+    Attributes
+    ----------
+    name : str
+        The encoding, as far as it is known: UTF-8 until something else shows.
+
+    Examples
+    --------
+    >>> transcoder = Transcoder()
+    >>> transcoder.utf8(b"K\xf6ln", final=True).decode(), transcoder.name
+    ('Köln', 'Windows-1252')
+    """
+
+    def __init__(self) -> None:
+        self.name = UTF_8
+        self._begun, self._known = False, False
+        self._pending = b""
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def utf8(self, data: bytes, *, final: bool = False) -> bytes:
+        """Return the next bytes as UTF-8; some may be held back until more are known.
+
+        Raises
+        ------
+        UnicodeDecodeError
+            If bytes mean nothing in the encoding that was recognised. Damaged UTF-8 is returned as it is.
+        """
+        data, self._pending = self._pending + data, b""
+        if not self._begun and data:
+            if len(data) < 2 and not final:
+                self._pending = data
+                return b""
+            self._begun = True
+            data = self._start(data)
+        if self._decoder is not None:
+            return self._decoder.decode(data, final).encode()
+        if self._known or data.isascii():
+            return data
+        with contextlib.suppress(UnicodeDecodeError):
+            _, used = codecs.utf_8_decode(data, "strict", final)
+            if used < len(data) and data[:used].isascii():
+                data, self._pending = data[:used], data[used:]  # cut off in its first character
+                return data
+            self._known = True
+            return data
+        self._known = True
+        if data.decode("utf-8", "ignore").isascii():
+            self.name = WINDOWS_1252
+            self._decoder = codecs.getincrementaldecoder("cp1252")()
+            return self._decoder.decode(data, final).encode()
+        return data
+
+    def _start(self, data: bytes) -> bytes:
+        codec = _UTF_16_MARKS.get(data[:2])
+        if codec is None and b"\0" in data[:2]:
+            start = data[:_HEAD_BYTES]
+            for codec_, zeros, letters in (
+                ("utf-16-le", start[1::2], start[::2]),
+                ("utf-16-be", start[::2], start[1::2]),
+            ):
+                if 2 * zeros.count(0) > len(zeros) and not letters.count(0):
+                    codec = codec_
+        elif codec is not None:
+            data = data[2:]
+        if codec is not None:
+            self.name, self._decoder = UTF_16, codecs.getincrementaldecoder(codec)()
+        return data
 
 
 def checked_delimiter(delimiter: str) -> str:
@@ -80,7 +170,7 @@ def found_delimiter(path: Path, usual: str, compressed: bool) -> str:
 
 
 class CsvFile:
-    """One CSV file of UTF-8 text with a header line, read once from front to back.
+    """One CSV file with a header line, read once from front to back.
 
     Parameters
     ----------
@@ -97,6 +187,8 @@ class CsvFile:
         The header.
     total : int
         Size of the file in bytes, the unit of `position`.
+    delimiter : str
+        Between cells.
     """
 
     unit = "bytes"
@@ -105,7 +197,7 @@ class CsvFile:
     def __init__(self, path: str | os.PathLike[str], delimiter: str, compressed: bool) -> None:
         self.path = Path(path)
         self.total = self.path.stat().st_size
-        self._delimiter, self._compressed = delimiter, compressed
+        self.delimiter, self._compressed = delimiter, compressed
         self._stream: _Stream | None = None
         self._parser: _Parser | None = None
         self.columns = self._header()
@@ -115,6 +207,25 @@ class CsvFile:
         if self._stream is None:
             return 0
         return self.total if self._stream.closed else self._stream.position()
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the text, as far as it was read."""
+        return UTF_8 if self._stream is None else self._stream.encoding
+
+    def head(self) -> list[list[str]]:
+        """Return the first records, without the header; what is wrong with them is said when they are read."""
+        try:
+            with _Stream(self.path, self._compressed, "") as stream:
+                content = stream.read(_HEAD_BYTES)
+        except OSError:
+            return []
+        records: list[list[str]] = []
+        with contextlib.suppress(csv.Error):
+            text = io.StringIO(content.decode("utf-8-sig", errors="replace"), newline="")
+            records.extend(filter(None, csv.reader(text, delimiter=self.delimiter)))
+        # The last may be cut off.
+        return records[1:] if len(content) < _HEAD_BYTES else records[1:-1]
 
     def close(self) -> None:
         """Close the file."""
@@ -126,7 +237,7 @@ class CsvFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches of text columns."""
         end = secrets.token_hex(16)
-        self._stream = stream = _Stream(self.path, self._compressed, self._delimiter.join([end] * len(self.columns)))
+        self._stream = stream = _Stream(self.path, self._compressed, self.delimiter.join([end] * len(self.columns)))
         rows, closed = 0, False
         try:
             with contextlib.closing(self._open(stream, columns)) as self._parser:
@@ -155,7 +266,7 @@ class CsvFile:
         try:
             with _Stream(self.path, self._compressed, "") as stream:
                 head = stream.read(BLOCK_BYTES).decode("utf-8-sig", errors="replace")
-            width = len(next(csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter), ()))
+            width = len(next(csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter), ()))
         except OSError:
             return
         except csv.Error:
@@ -174,7 +285,7 @@ class CsvFile:
             strings_can_be_null=False,
         )
         # Column names only: whatever else is wrong with the first block is said when it is read.
-        return _Parser(stream, self._delimiter, several, "skip" if columns is None else "error", convert)
+        return _Parser(stream, self.delimiter, several, "skip" if columns is None else "error", convert)
 
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
@@ -212,6 +323,11 @@ class CsvFile:
         if isinstance(error, OSError) and not isinstance(error, pa.ArrowException):
             raise FileFormatError(f"cannot read {self.path}: {error.strerror or type(error).__name__}") from None
         if isinstance(error, UnicodeDecodeError):
+            if stream.encoding != UTF_8:
+                raise FileFormatError(
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, it is none of them after row {rows}; "
+                    "save it as UTF-8"
+                ) from None
             raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None
         if "straddl" in str(error):
             raise InvalidInputError(
@@ -320,10 +436,16 @@ class _Stream(io.RawIOBase):
         self._last_record = last_record.encode() + (b"\n" if last_record else b"")
         self._last_byte = b""
         self._pending = b""
+        self._transcoder = Transcoder()
         self._position = 0
         self._ended = False
         self.error: Exception | None = None
         self.refused: pacsv.InvalidRow | None = None
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the text, as far as it was read."""
+        return self._transcoder.name
 
     def position(self) -> int:
         """Return how many bytes of the file have been read; the file itself must not be asked while a thread reads."""
@@ -333,7 +455,7 @@ class _Stream(io.RawIOBase):
         """Return the next bytes, none at the end."""
         try:
             return self._read(size)
-        except (OSError, EOFError, zlib.error) as error:
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             self.error = error.with_traceback(None)
             self._pending, self._ended = b"", True
             return b""
@@ -345,13 +467,14 @@ class _Stream(io.RawIOBase):
             data = self._content.read(size - len(self._pending))
             self._position = self._file.tell()
             self._ended = not data
+            data = self._transcoder.utf8(data, final=self._ended)
+            if data and not self._last_byte:
+                data = _SEPARATOR_LINE.sub(b"", data.lstrip(b"\r\n"), count=1)
+            self._last_byte = data[-1:] or self._last_byte
+            self._pending += data
             if self._ended:
                 self._pending += b"" if self._last_byte in (b"\n", b"\r") else b"\n"
                 self._pending += self._last_record
-            elif not self._last_byte:
-                data = data.lstrip(b"\r\n")
-            self._last_byte = data[-1:] or self._last_byte
-            self._pending += data
         result, self._pending = self._pending[:size], self._pending[size:]
         return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
-from deniable.files.formats.csv_files import CsvFile, checked_delimiter, found_delimiter
+from deniable.files.formats.csv_files import SPELLED, UTF_8, CsvFile, checked_delimiter, found_delimiter
+from deniable.files.formats.decimals import HEAD_RECORDS, Decimals, NumberColumns
 from deniable.files.formats.pages import check_pages, read_as_dictionaries, rows_at_a_time
 from deniable.files.formats.workbooks import SUFFIXES, Workbook
 from deniable.survey.encoding import check_columns
@@ -23,11 +25,9 @@ Progress = Callable[[int, int | None], None]
 
 BATCH_ROWS = 1 << 16
 
-_SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".txt": "\t"}
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
     b"ARROW1": "an Arrow file",
 }
 
@@ -39,6 +39,13 @@ class AnswerFile(Protocol):
     total: int
     unit: str
     records: int | None
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of its text."""
+
+    def head(self) -> list[list[str]]:
+        """Return the first records as texts, as many as are needed to see how numbers are written."""
 
     def position(self) -> int:
         """Return how much has been read, in `unit`, of `total`."""
@@ -69,15 +76,21 @@ class AnswerReader:
         Number of records, where it is known before they are read.
     """
 
-    def __init__(self, path: Path, file: AnswerFile, columns: Sequence[str] | None) -> None:
+    def __init__(
+        self, path: Path, file: AnswerFile, columns: Sequence[str] | None, decimals: Decimals | None = None
+    ) -> None:
         self.path = path
         self.columns, self.total, self.unit, self.records = file.columns, file.total, file.unit, file.records
         self.rows = 0
         self._file = file
         self._wanted = tuple(self.columns if columns is None else columns)
+        self._decimals = decimals
         try:
             check_columns(list(self.columns), self._wanted, str(path))
-        except InvalidInputError:
+            if decimals is not None:
+                cells = zip_longest(*file.head()[:HEAD_RECORDS])
+                decimals.look(dict(zip(self.columns, cells, strict=False)))
+        except DeniableError:
             file.close()
             raise
 
@@ -86,6 +99,17 @@ class AnswerReader:
         """Return how much has been read, in `unit`; of CSV, the parser may be 32 MiB ahead of the records."""
         return self._file.position()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the file was read where that is not usual: its encoding, and decimal commas; known after the last row."""
+        encoded = (
+            []
+            if self._file.encoding == UTF_8
+            else [f"{self.path} is {SPELLED.get(self._file.encoding, self._file.encoding)} text"]
+        )
+        found = () if self._decimals is None else self._decimals.remarks
+        return (*encoded, *(f"{self.path}: {remark}" for remark in found))
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yield record batches.
 
@@ -93,13 +117,15 @@ class AnswerReader:
         ------
         InvalidInputError
             If a record is ragged, naming it, or the file holds no record at all.
+        InvalidParameterError
+            If a number may be read in two ways and nothing says in which, naming its row.
         FileFormatError
-            If the file is damaged or not UTF-8, naming the place.
+            If the file is damaged or in no encoding that is recognised, naming the place.
         """
         for batch in self._file.batches(self._wanted):
             if batch.num_rows:
                 self.rows += batch.num_rows
-                yield batch
+                yield batch if self._decimals is None else self._decimals.convert(batch, self.rows - batch.num_rows + 1)
         if self.rows == 0:
             raise InvalidInputError(f"{self.path} holds no answers: at least one record is needed")
 
@@ -121,12 +147,18 @@ def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[p
 
 
 def open_answers(
-    path: str | os.PathLike[str], columns: Sequence[str] | None = None, *, delimiter: str | None = None
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    numbers: NumberColumns | None = None,
 ) -> AnswerReader:
     r"""Open a CSV or Parquet file or a workbook of answers, one row per contributor.
 
-    CSV (``.csv``, ``.tsv``, gzipped or not) is UTF-8 text with a header; every cell is text, line ends inside quotes
-    belong to the cell, a byte-order mark is dropped. In a file of one column an empty line is a missing answer.
+    CSV (``.csv``, ``.tsv``, ``.txt``, gzipped or not) is text with a header; every cell is text, line ends inside
+    quotes belong to the cell, a byte-order mark is dropped. UTF-8, UTF-16 and Windows-1252 are told apart. In a file of
+    one column an empty line is a missing answer.
     Parquet and gzip are recognised by their content, whatever the file is called, and so is what divides the cells of
     CSV: a comma (of ``.tsv`` a tab) if the first records then have equally many cells, at least two; else whichever of
     comma, semicolon, tab and bar does that. Of a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
@@ -139,6 +171,12 @@ def open_answers(
         Columns to read, all by default; they must be present.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found.
+    decimal : {"point", "comma"}, optional
+        What stands before the fraction of a number, where the file does not tell. With `numbers` only.
+    numbers : NumberColumns, optional
+        Columns whose numbers are given with a decimal point and nothing between thousands, however the file writes
+        them (`deniable.files.formats.decimals`); cells of white space are empty then. By default every cell is given as
+        it is.
 
     Returns
     -------
@@ -152,7 +190,8 @@ def open_answers(
     InvalidInputError
         If it is empty, a column is absent, or a column name occurs twice.
     InvalidParameterError
-        If the delimiter is not one character, or one that CSV cannot have.
+        If the delimiter is not one character, or one that CSV cannot have; or numbers may be read in two ways, and
+        `decimal` does not say in which.
 
     Examples
     --------
@@ -173,12 +212,12 @@ def open_answers(
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
     if head.startswith(b"PAR1"):
-        return AnswerReader(path, ParquetFile(path), columns)
+        return AnswerReader(path, ParquetFile(path), columns, _decimals(path, numbers, decimal))
     if path.name.lower().endswith(SUFFIXES):
-        return AnswerReader(path, Workbook(path), columns)
+        return AnswerReader(path, Workbook(path), columns, _decimals(path, numbers, decimal))
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8), Parquet or a workbook (.xlsx)")
+            raise FileFormatError(f"{path} is {kind}: answers must be CSV, Parquet or a workbook (.xlsx)")
     name = path.name.lower()
     usual = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
     if name.endswith(".parquet"):
@@ -188,7 +227,13 @@ def open_answers(
         raise FileFormatError(f"cannot tell what kind of file {path} is: its name must end in one of {kinds}")
     compressed = head.startswith(b"\x1f\x8b")
     chosen = found_delimiter(path, usual, compressed) if delimiter is None else checked_delimiter(delimiter)
-    return AnswerReader(path, CsvFile(path, chosen, compressed), columns)
+    return AnswerReader(
+        path, CsvFile(path, chosen, compressed), columns, _decimals(path, numbers, decimal, points=chosen == ",")
+    )
+
+
+def _decimals(path: Path, numbers: NumberColumns | None, decimal: str | None, points: bool = True) -> Decimals | None:
+    return None if numbers is None else Decimals(path, numbers, decimal, points)
 
 
 class ParquetFile:
@@ -203,6 +248,7 @@ class ParquetFile:
     """
 
     unit = "rows"
+    encoding = UTF_8
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -212,6 +258,10 @@ class ParquetFile:
             self.total = int(self._file.metadata.num_rows)
         self.records: int | None = self.total
         self._rows = 0
+
+    def head(self) -> list[list[str]]:
+        """Return nothing: programs write these files, and say what is a number."""
+        return []
 
     def position(self) -> int:
         """Return the number of records read so far."""

@@ -10,12 +10,14 @@ import datetime
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError, MissingExtraError
+from deniable.files.formats.decimals import HEAD_RECORDS
 
 BATCH_ROWS = 1 << 14
 
@@ -59,6 +61,7 @@ class Workbook:
 
     unit = "rows"
     records: int | None = None
+    encoding = "UTF-8"
 
     def __init__(self, path: Path) -> None:
         try:
@@ -69,6 +72,7 @@ class Workbook:
             ) from error
         self.path = path
         self._rows = 0
+        self._ahead: list[list[str]] = []
         with contextlib.ExitStack() as opened:
             self._file = opened.enter_context(path.open("rb"))
             with self._readable():
@@ -83,6 +87,11 @@ class Workbook:
                 raise InvalidInputError(f"{path} has no line of column names: its first sheet is empty")
             opened.pop_all()
 
+    def head(self) -> list[list[str]]:
+        """Return the first records, which are given again by `batches`."""
+        self._ahead += islice(self._records(), HEAD_RECORDS - len(self._ahead))
+        return self._ahead
+
     def position(self) -> int:
         """Return the number of records read so far."""
         return self._rows
@@ -91,7 +100,7 @@ class Workbook:
         """Yield record batches of text columns."""
         places = [self.columns.index(name) for name in columns]
         pending: list[list[str]] = []
-        for record in self._records():
+        for record in chain(self._ahead, self._records()):
             if len(record) > len(self.columns):
                 raise InvalidInputError(
                     f"{self.path} must have {len(self.columns)} cells in every record, got {len(record)} in row "

@@ -18,6 +18,7 @@ from typing import Any
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError, OutputError, not_available
+from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.json_lines import JsonLinesReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import Progress as Progress, open_answers, with_progress
@@ -105,6 +106,7 @@ def draft_schema_file(
     max_categories: int = 50,
     *,
     delimiter: str | None = None,
+    decimal: str | None = None,
     progress: Progress | None = None,
 ) -> DraftResult:
     """Collector: draft the public schema of a file of answers; see `deniable.survey.drafting.draft_schema`.
@@ -119,6 +121,8 @@ def draft_schema_file(
         Longest list of categories.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found.
+    decimal : {"point", "comma"}, optional
+        What stands before the fraction of a number, where the file does not tell (`deniable.files.formats.decimals`).
     progress : callable, optional
         Called with (done, total).
 
@@ -126,6 +130,8 @@ def draft_schema_file(
     ------
     InvalidInputError
         If the file holds no answers, or no column is fit for a schema.
+    InvalidParameterError
+        If numbers may be read in two ways, and `decimal` does not say in which.
     FileFormatError
         If it cannot be read.
     OutputError
@@ -143,8 +149,9 @@ def draft_schema_file(
     ('smoker',)
     """
     refuse_overwriting(output, [answers])
-    with open_answers(answers, delimiter=delimiter) as reader:
+    with open_answers(answers, delimiter=delimiter, decimal=decimal, numbers=NumberColumns()) as reader:
         draft = draft_schema(with_progress(reader, progress), max_categories)
+        draft = replace(draft, remarks=reader.remarks)
     draft.schema.save(output)
     return draft
 

@@ -20,6 +20,7 @@ from deniable.core.outputs import remove_left_over
 from deniable.core.randomness import SpawningRandomness, checked_randomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
+from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
@@ -52,6 +53,8 @@ class RandomizeResult:
         What its user must know.
     spending : Spending
         What the contributors have spent, in this collection and in earlier ones.
+    remarks : tuple of str
+        How the file of answers was read where that is not usual (`AnswerReader.remarks`).
     """
 
     n: int
@@ -59,6 +62,7 @@ class RandomizeResult:
     digest: str
     warnings: tuple[str, ...]
     spending: Spending
+    remarks: tuple[str, ...] = ()
 
 
 def randomize_file(
@@ -71,6 +75,7 @@ def randomize_file(
     shares: PathLike | None = None,
     max_epsilon: EpsilonLike | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
     keep: bool = False,
     memos: MemoStore | None = None,
     on_total: OnTotal | None = None,
@@ -110,6 +115,8 @@ def randomize_file(
         drawn, one with which the contributors would have spent more in all collections of the same answers.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found (`open_answers`).
+    decimal : {"point", "comma"}, optional
+        What stands before the fraction of a number, where the file does not tell (`deniable.files.formats.decimals`).
     keep : bool
         The reports stay with the holder of the answers, to be sent: only the owner can read their file, and of few
         answers the ledger remembers when their file was changed last. By default the reports have the permissions of a
@@ -192,7 +199,7 @@ def randomize_file(
         return messages
 
     before = ledger.entries()
-    foreseen = spending(before, _foreseen(collection, answers, key, before, delimiter))
+    foreseen = spending(before, _foreseen(collection, answers, key, before, delimiter, decimal))
     # Reports that a killed run left unfinished are nobody's: also if this run is refused.
     remove_left_over(output.absolute().parent)
     refuse(foreseen)
@@ -200,7 +207,7 @@ def randomize_file(
         on_total(foreseen)
 
     with (
-        open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
+        _opened(collection, answers, delimiter, decimal) as reader,
         Prefetcher(_numbered(reader, progress)) as batches,
         Prefetcher(_read(collection, batches, digest)) as read,
     ):
@@ -246,7 +253,7 @@ def randomize_file(
             written = write_reports(output, collection, ordered, rng, private=keep, commit=recorded())
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
-    return RandomizeResult(written.n, output, written.digest, tuple(warnings), done[0])
+    return RandomizeResult(written.n, output, written.digest, tuple(warnings), done[0], reader.remarks)
 
 
 def entries_about(entries: Entries, answers: PathLike, which: str, file: str) -> Entries:
@@ -274,21 +281,36 @@ def last_change(path: PathLike) -> int:
         return 0
 
 
-def _foreseen(collection: Collection, answers: PathLike, key: bytes, entries: Entries, delimiter: str | None) -> str:
+def _opened(collection: Collection, answers: PathLike, delimiter: str | None, decimal: str | None) -> AnswerReader:
+    """Open the answers to a collection's questions, numbers however they are written."""
+    schema = collection.schema
+    return open_answers(
+        answers, schema.asked, delimiter=delimiter, decimal=decimal, numbers=NumberColumns(schema.number_columns)
+    )
+
+
+def _foreseen(
+    collection: Collection,
+    answers: PathLike,
+    key: bytes,
+    entries: Entries,
+    delimiter: str | None,
+    decimal: str | None,
+) -> str:
     """Return what an entry says of these answers, "" if there is none that could be about the same.
 
     To know that, all answers have to be read: a second time before anything is drawn, but only where the ledger knows
     as many answers as these may be.
     """
     known = {entry.last for entry in entries if entry.answers.startswith("hmac:")}
-    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
+    with _opened(collection, answers, delimiter, decimal) as reader:
         if not known or reader.records not in (None, *known):
             return ""
-    return read_digest(collection, answers, key, delimiter=delimiter).answers()
+    return read_digest(collection, answers, key, delimiter=delimiter, decimal=decimal).answers()
 
 
 def read_digest(
-    collection: Collection, answers: PathLike, key: bytes, *, delimiter: str | None = None
+    collection: Collection, answers: PathLike, key: bytes, *, delimiter: str | None = None, decimal: str | None = None
 ) -> AnswersDigest:
     """Return the digest of a file's answers, under the key of a ledger.
 
@@ -301,7 +323,7 @@ def read_digest(
     """
     digest = AnswersDigest(collection, key)
     with (
-        open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
+        _opened(collection, answers, delimiter, decimal) as reader,
         Prefetcher(_numbered(reader, None)) as batches,
     ):
         for _ in _read(collection, batches, digest):
@@ -310,7 +332,12 @@ def read_digest(
 
 
 def read_truth(
-    collection: Collection, answers: PathLike, progress: Progress | None = None, *, delimiter: str | None = None
+    collection: Collection,
+    answers: PathLike,
+    progress: Progress | None = None,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Count the true answers of a file, where they are known: for a demo or a rehearsal.
 
@@ -345,7 +372,7 @@ def read_truth(
     if collection.schema.is_text:
         raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
     counts = [np.zeros(column.k) for column in columns]
-    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
+    with _opened(collection, answers, delimiter, decimal) as reader:
         for readings in _read(collection, _numbered(reader, progress)):
             for j, column in enumerate(columns):
                 counts[j] += np.bincount(readings.base[:, j], minlength=column.k)
@@ -356,7 +383,12 @@ def read_truth(
 
 
 def count_texts(
-    collection: Collection, answers: PathLike, progress: Progress | None = None, *, delimiter: str | None = None
+    collection: Collection,
+    answers: PathLike,
+    progress: Progress | None = None,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> Counter[str]:
     """Count the true answers of open text, each cut as the mechanism cuts it: for a rehearsal.
 
@@ -388,7 +420,7 @@ def count_texts(
     """
     mechanism: Any = collection.mechanism
     counts: Counter[bytes] = Counter()
-    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
+    with _opened(collection, answers, delimiter, decimal) as reader:
         for readings in _read(collection, _numbered(reader, progress)):
             counts.update(text.encode()[: mechanism.max_bytes] for text in readings.base[:, 0])
     return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})

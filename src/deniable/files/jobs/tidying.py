@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from deniable.core.outputs import atomic_path
+from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
 from deniable.survey.encoding import is_list_type
-
-COMMA = r"^\s*(-?[0-9]+),([0-9]+)\s*$"
-"""A number with a decimal comma."""
 
 
 def tidy_file(
@@ -22,8 +20,8 @@ def tidy_file(
     output: PathLike,
     spellings: Mapping[str, Mapping[str, str]],
     *,
-    commas: Collection[str] = (),
     delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> int:
     """Contributors' side: copy a file of answers, as CSV, with some cells spelled otherwise, before it is randomised.
 
@@ -35,11 +33,10 @@ def tidy_file(
         The copy. Only its owner can read it, as only the holder may read the answers.
     spellings : mapping of columns to mappings
         What becomes of which cell; other cells stay as they are. `DraftResult.spellings`, for instance.
-    commas : collection of str
-        Columns whose numbers have decimal commas, as in 1,5: points are written instead. `DraftResult.commas`, for
-        instance.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found.
+    decimal : {"point", "comma"}, optional
+        What stands before the fraction of a number, where the file does not tell. The copy has decimal points.
 
     Returns
     -------
@@ -62,14 +59,17 @@ def tidy_file(
     >>> with TemporaryDirectory() as folder:
     ...     answers, tidy = Path(folder) / "answers.csv", Path(folder) / "tidy.csv"
     ...     write_csv(table({"smoker": ["yes ", "no"], "weight": ["61,5", "58"]}), answers)
-    ...     tidy_file(answers, tidy, {"smoker": {"yes ": "yes"}}, commas=["weight"])
+    ...     tidy_file(answers, tidy, {"smoker": {"yes ": "yes"}})
     ...     tidy.read_text().splitlines()[1]
-    2
+    1
     '"yes","61.5"'
     """
     refuse_overwriting(output, [answers])
     changed = 0
-    with open_answers(answers, delimiter=delimiter) as reader, atomic_path(output, private=True) as temporary:
+    with (
+        open_answers(answers, delimiter=delimiter, decimal=decimal, numbers=NumberColumns()) as reader,
+        atomic_path(output, private=True) as temporary,
+    ):
         writer: pa.csv.CSVWriter | None = None
         for batch in reader:
             columns = []
@@ -79,9 +79,6 @@ def tidy_file(
                     there = pc.fill_null(pc.equal(texts, old), False)
                     changed += pc.sum(there).as_py() or 0
                     texts = pc.if_else(there, new, texts)
-                if name in commas:
-                    changed += pc.sum(pc.match_substring_regex(texts, COMMA)).as_py() or 0
-                    texts = pc.replace_substring_regex(texts, COMMA, r"\1.\2")
                 columns.append(texts)
             table = pa.table(columns, names=batch.schema.names)
             if writer is None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.survey.encoding import encode_column
-from deniable.survey.lists import described_list, settled_list
+from deniable.survey.lists import described_list, list_of_numbers, settled_list
 from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_ROWS, ColumnTally, unused
 
@@ -42,6 +42,9 @@ class Categories(QuestionKind):
 
     def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
         encode_column(attribute, column, first_row, codes, j)
+
+    def holds_numbers(self, attribute: Attribute) -> bool:
+        return list_of_numbers(attribute)
 
     def described(self, attribute: Attribute) -> str:
         return described_list(attribute)

@@ -103,6 +103,10 @@ class Numeric(QuestionKind):
         check_readable(attribute, codes[:, j], first_row)
         return Rounding(thresholds[indices], decimals[indices])
 
+    def holds_numbers(self, attribute: Attribute) -> bool:
+        del attribute
+        return True
+
     def text_tells(self, attribute: Attribute) -> bool:
         del attribute
         return False
@@ -141,7 +145,7 @@ class Numeric(QuestionKind):
             return Draft(*column.left_out("its numbers are too large or too close together"))
         remark = (
             f"attribute {column.name!r}: its range comes from the answers, rounded outwards; a range is public and "
-            "must have been known before: choose it by what is possible"
+            'must have been known before: fill in what is possible ("range")'
         )
         keys = {
             "missing": missing,

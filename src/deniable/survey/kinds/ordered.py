@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.survey.encoding import canonical_decimal, encode_column
-from deniable.survey.lists import checked_floats, described_list, settled_list
+from deniable.survey.lists import checked_floats, described_list, list_of_numbers, settled_list
 from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
 
@@ -62,6 +62,9 @@ class Ordered(QuestionKind):
 
     def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
         encode_column(attribute, column, first_row, codes, j)
+
+    def holds_numbers(self, attribute: Attribute) -> bool:
+        return list_of_numbers(attribute)
 
     def described(self, attribute: Attribute) -> str:
         return described_list(attribute, "ordered, ")
