@@ -325,7 +325,7 @@ class CsvFile:
         if isinstance(error, UnicodeDecodeError):
             if stream.encoding != UTF_8:
                 raise FileFormatError(
-                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, it is none of them after row {rows}; "
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, it cannot be read as any after row {rows}; "
                     "save it as UTF-8"
                 ) from None
             raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None
