@@ -27,7 +27,7 @@ Delimiter = Annotated[str | None, typer.Option("--delimiter", metavar="C", help=
 
 
 class DecimalName(StrEnum):
-    """What stands before the fraction of a number, as the command line spells it."""
+    """Mark before the fraction of a number, as the command line spells it."""
 
     point = "point"
     comma = "comma"

@@ -58,11 +58,11 @@ UTF_8, UTF_16, WINDOWS_1252 = "UTF-8", "UTF-16", "Windows-1252"
 """Encodings that are recognised."""
 
 SPELLED = {WINDOWS_1252: "Windows-1252 (cp1252)"}
-"""What else encodings are called."""
+"""Other names of encodings."""
 
 _UTF_16_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SEPARATOR_LINE = re.compile(rb"(?:\xef\xbb\xbf)?sep=[^\r\n]\r?\n", re.IGNORECASE)
-"""What spreadsheets write in front of the column names to name the delimiter."""
+"""A line of spreadsheets in front of the column names, which names the delimiter."""
 
 
 class Transcoder:
@@ -325,7 +325,7 @@ class CsvFile:
         if isinstance(error, UnicodeDecodeError):
             if stream.encoding != UTF_8:
                 raise FileFormatError(
-                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, it cannot be read as any after row {rows}; "
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, got others after row {rows}; "
                     "save it as UTF-8"
                 ) from None
             raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None

@@ -26,10 +26,10 @@ from deniable.errors import InvalidParameterError
 from deniable.survey.tally import FEW_DIFFERENT_WORDS, FEW_WORDS, NOTHING
 
 Mark: TypeAlias = Literal["point", "comma"]
-"""Which mark stands before the fraction; the other one may stand between thousands."""
+"""The mark before the fraction; the other one may stand between thousands."""
 
 Reading: TypeAlias = Literal["word", "plain", "point", "comma", "1.500", "1,500"]
-"""What a cell is: no number; digits only; a number with a decimal point, or comma; or one that may be either."""
+"""Kinds of cells: no number; digits only; a number with a decimal point, or comma; or one that may be either."""
 
 HEAD_RECORDS = 2000
 """First records that decide how the numbers of a file are written."""
@@ -107,7 +107,7 @@ def _sign(sign: str) -> str:
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Which columns of a file hold numbers.
+    """Columns of a file that hold numbers.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class _Column:
 
 
 class Decimals:
-    """How the numbers of one file are written: found in its first records, and used for all of them.
+    """The style of the numbers of one file: found in its first records, and used for all of them.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class AnswerReader:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How the file was read where that is not usual: its encoding, and decimal commas; known after the last row."""
+        """Unusual properties of the file: its encoding, and decimal commas; known after the last row."""
         encoded = (
             []
             if self._file.encoding == UTF_8

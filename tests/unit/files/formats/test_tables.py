@@ -143,7 +143,7 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (b"a,b,a\n1,2,3\n", InvalidInputError, "must have columns of different names, got columns 1 and 3 of one name"),
         (b"\xc3\xa9,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, its header is not"),
         (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, it is not in column 'b', row 2"),
-        (b"a,b\n1,2\n3,\x81\n", FileFormatError, "must be UTF-8, UTF-16 or Windows-1252 text, it cannot be read"),
+        (b"a,b\n1,2\n3,\x81\n", FileFormatError, "must be UTF-8, UTF-16 or Windows-1252 text, got others"),
         (b"PK\x03\x04\0\0\0\0", FileFormatError, "is a zip archive or a spreadsheet: answers must be CSV"),
     ],
 )
