@@ -40,6 +40,7 @@ class Action(StrEnum):
     invite = "invite"
     remind = "remind"
     revoke = "revoke"
+    next = "next"
     export = "export"
     publish = "publish"
     withdraw = "withdraw"
@@ -55,8 +56,8 @@ def survey(
         typer.Argument(
             metavar="ACTION",
             help=(
-                "Action: new, open, invite, remind, revoke, pause, close, status, list, export, publish, withdraw, "
-                "delete, backup, restore or migrate."
+                "Action: new, open, invite, remind, revoke, pause, close, next, status, list, export, publish, "
+                "withdraw, delete, backup, restore or migrate."
             ),
         ),
     ],
@@ -73,7 +74,7 @@ def survey(
     ] = None,
     database: Database = DEFAULT_DATABASE,
     contributors: Annotated[
-        int | None, typer.Option("--contributors", help="For new: planned number of contributors.", min=1)
+        int | None, typer.Option("--contributors", help="For new and next: planned number of contributors.", min=1)
     ] = None,
     language: Annotated[
         list[str] | None,
@@ -125,13 +126,25 @@ def survey(
         str | None,
         typer.Option("--anyway", metavar="REASON", help="For open: why to open a survey that cannot work, in words."),
     ] = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="For next: mechanism that learns from the rounds so far.")
+    ] = "Corr-RR",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="For next: learning option, with its value as JSON; repeatable."
+        ),
+    ] = None,
+    position: Annotated[
+        int | None, typer.Option("--round", help="For export: round to write; default: the last one.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, invite, remind, revoke, pause, close, status, list, export, publish,
-    withdraw, delete, backup, restore, migrate. If a collector is serving the database, the commands go
-    through it; restore and migrate need it stopped.
+    For collectors: new, open, invite, remind, revoke, pause, close, next, status, list, export,
+    publish, withdraw, delete, backup, restore, migrate. If a collector is serving the database, the
+    commands go through it; restore and migrate need it stopped.
 
     While a survey is open, status and export show the last release, as the dashboard does. Delete
     works on a draft or a closed survey; backups and exports still hold it.
@@ -158,10 +171,14 @@ def survey(
         return
     if action is Action.new:
         result = _new(database, request, survey_file, page_file, contributors, language)
+    elif action is Action.next:
+        result = _next(database, request, contributors, mechanism, settings, output)
     elif action in (Action.invite, Action.remind, Action.revoke):
         result = _invited(action, database, slug, output, url, links, count, rounds, tag, sheet)
     elif action in (Action.export, Action.backup):
         target = Path(_required(output, "--output", "where to write"))
+        if action is Action.export and position is not None:
+            request["position"] = position
         result = _written(database, request, target, reports, keep)
     elif action is Action.publish:
         result = _publish(database, request, output)
@@ -180,7 +197,7 @@ def survey(
             typer.echo(f"{row['slug']}  {row['state']}  n = {row['n']:,}  {row['collection'][:12]}")
     elif action not in (Action.export, Action.backup):
         for key, value in result.items():
-            if key not in ("page", "warning"):
+            if key not in ("page", "document", "warning"):
                 typer.echo(f"{key:<14}{value}")
     if "warning" in result:
         note(f"warning: {result['warning']}")
@@ -221,6 +238,30 @@ def _invited(
     if action is Action.revoke:
         return _invitations.revoke(database, slug, known)
     return _invitations.remind(database, slug, known, Path(_required(output, "--output", "the file of reminders")))
+
+
+def _next(
+    database: str,
+    request: dict[str, Any],
+    contributors: int | None,
+    mechanism: str,
+    settings: list[str] | None,
+    output: Path | None,
+) -> dict[str, Any]:
+    from deniable.cli._mechanisms import parse_settings
+    from deniable.service.control import ask
+
+    target = Path(_required(output, "--output", "the file for the collection of the next round"))
+    check_output(target, keep="a round's collection is written once")
+    planned = _required(contributors, "--contributors", "how many people the next round plans for")
+    learning = {"contributors": planned, "mechanism": mechanism, "settings": parse_settings(settings or [])}
+    result = ask(database, request | learning)
+    with writing(target):
+        write_text(target, result["document"])
+    note("its contributors must be others than those of the rounds before: who answers twice spends both epsilons")
+    if not result["browsers"]:
+        note("browsers cannot make its reports: contributors send them by deniable send")
+    return result
 
 
 def _confirm(slug: str, yes: bool) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, StoreError, StoreInUseError, unknown_name
-from deniable.service import inviting
+from deniable.service import inviting, rounds
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
@@ -108,6 +108,7 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "remind": lambda surveys, values: inviting.remind(surveys, **values),
     "publish": _publish,
     "withdraw": lambda surveys, values: surveys.withdraw(**values),
+    "next": lambda surveys, values: rounds.draft_next(surveys, **values),
     "export": _export,
     "backup": _backup,
     **ACCOUNT_COMMANDS,

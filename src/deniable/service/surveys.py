@@ -387,9 +387,14 @@ class Surveys:
             for row in self.store.collections()
         ]
 
-    def export(self, slug: str) -> bytes:
-        """Return the file of the last release's aggregate."""
+    def export(self, slug: str, position: int | None = None) -> bytes:
+        """Return the file of the last release's aggregate, of the last round or of another one."""
         row = self.row(slug)
+        if position is not None:
+            rounds = self.store.collections(slug)
+            if not 1 <= position <= len(rounds):
+                raise InvalidParameterError(f"round must be from 1 to {len(rounds)}, got round={position}")
+            row = rounds[position - 1]
         return self.load(row.id).aggregate(*self.store.released(row.id), row.source).to_bytes()
 
     def export_reports(self, slug: str) -> dict[str, bytes]:

@@ -324,6 +324,37 @@ class Store(Invitations, DraftTable, PublishedTable):
             for attribute, (file, words) in dictionaries.items():
                 run("INSERT INTO dictionaries VALUES (?, ?, ?, ?)", collection, attribute, file, words)
 
+    def add_round(
+        self,
+        collection: str,
+        slug: str,
+        document: str,
+        page: str,
+        counts: bytes,
+        dictionaries: Mapping[str, tuple[str, bytes]],
+    ) -> None:
+        """Enter the next round of a survey as a draft, after a round that is closed.
+
+        Raises
+        ------
+        StoreError
+            If the last round is not closed, or the collection is known already.
+        """
+        with self._working() as run:
+            found = run("SELECT position, state FROM collections WHERE slug = ? ORDER BY position", slug)
+            if not found or found[-1][1] != "closed":
+                raise StoreError(f"the last round of {slug!r} must be closed before the next one begins")
+            if run("SELECT 1 FROM collections WHERE id = ?", collection):
+                raise StoreError("this collection is known already: a collection can be collected only once")
+            source = f"collector:{secrets.token_hex(16)}"
+            run(
+                "INSERT INTO collections VALUES (?, ?, ?, ?, ?, 'draft', NULL, NULL, ?, ?, 0, 0,"
+                " (SELECT coalesce(max(number), 0) + 1 FROM collections))",
+                *(collection, slug, found[-1][0] + 1, document, page, source, counts),
+            )
+            for attribute, (file, words) in dictionaries.items():
+                run("INSERT INTO dictionaries VALUES (?, ?, ?, ?)", collection, attribute, file, words)
+
     def move(self, collection: str, before: Sequence[State], state: State, accepts_until: str | None = None) -> bool:
         """Move a collection to another state; False if it was in none of those before."""
         with self._working() as run:

@@ -1,0 +1,96 @@
+"""Rounds on a collector: the second is what the files' workflow learns, and has other people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from deniable import SPL, SimulationRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.errors import EmptyAggregateError, InvalidParameterError
+from deniable.files.wire import to_wire
+from deniable.records.phases.phases import Phases, next_phase
+from deniable.service.invitations import Link, draw_links, invitations, nullifier
+from deniable.service.rounds import draft_next
+from deniable.service.stores import open_store
+from deniable.service.stores.store import NEW, UNINVITED, Posted
+from deniable.service.surveys import Surveys
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+from tests.service.asking import Clock, open_survey
+
+SCHEMA = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+FIRST = Collection(SCHEMA, SPL(sizes=(2, 2), epsilon=2.0), title="Habits")
+
+
+@pytest.fixture
+def surveys(database: str) -> Iterator[Surveys]:
+    store = open_store(database, migrate=True)
+    yield Surveys(store, Clock())
+    store.close()
+
+
+def answer(surveys: Surveys, collection: Collection, links: list[Link], seed: int) -> list[int]:
+    """Let people answer with their links; return what became of their reports."""
+    codes = np.random.default_rng(seed).integers(0, 2, (len(links), 2))
+    rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
+    ids = np.frombuffer(b"".join(nullifier(collection.id, one.token) for one in links), np.uint8).reshape(-1, 16)
+    found = surveys.store.take({collection.id: Posted(ids, rows, invited=True)})[collection.id]
+    assert not isinstance(found, str)
+    return [int(one) for one in found]
+
+
+@pytest.mark.parametrize("mechanism", ["Corr-RR", "RS+RFD"])
+def test_a_second_round_is_that_of_the_files_and_has_nobody_of_the_first(surveys: Surveys, mechanism: str) -> None:
+    open_survey(surveys, "habits", FIRST, access="invited", closes_at="2026-06-01T00:00:00Z")
+    links = draw_links(400, rounds=2)
+    first, second = ([one for one in links if one.position == position] for position in (1, 2))
+    surveys.store.invite(FIRST.id, invitations(FIRST.id, first, 20))
+    assert answer(surveys, FIRST, first, 1) == [NEW] * 200
+    made = draft_next(surveys, "habits", 200, mechanism)
+    assert (made["round"], made["learned_from"], made["state"]) == (2, 200, "draft")
+    assert not made["browsers"]
+    before = Aggregate.from_bytes(surveys.export("habits", 1))
+    expected = next_phase(FIRST, before, 200, mechanism)
+    assert made["collection"] == expected.id
+    later = surveys.load(expected.id)
+    assert later.page.closes_at is None
+    assert later.page.access == "invited"
+    surveys.open("habits")
+    surveys.store.invite(expected.id, invitations(expected.id, second, 20))
+    assert answer(surveys, expected, first, 2) == [UNINVITED] * 200
+    assert answer(surveys, expected, second, 3) == [NEW] * 200
+    surveys.close("habits", now=True)
+    after = Aggregate.from_bytes(surveys.export("habits"))
+    assert (before.n, after.n) == (200, 200)
+    together = Phases([(FIRST, before), (expected, after)])
+    assert together.n == 400
+    # The collector's sums are those of the same reports in files.
+    codes = np.random.default_rng(3).integers(0, 2, (200, 2))
+    by_hand = expected.aggregate(expected.randomize(codes, SimulationRandomness(3)))
+    assert after.counts.tolist() == by_hand.counts.tolist()
+    assert "smokes" in together.estimate()
+
+
+def test_a_round_follows_one_that_was_opened_and_has_reports(surveys: Surveys) -> None:
+    open_survey(surveys, "habits", FIRST)
+    with pytest.raises(InvalidParameterError, match="mechanism must be one of"):
+        draft_next(surveys, "habits", 200, "SPL")
+    assert surveys.status("habits")["state"] == "open"  # nothing was closed for it
+    with pytest.raises(EmptyAggregateError):
+        draft_next(surveys, "habits", 200)
+    assert [row.position for row in surveys.store.collections("habits")] == [1]
+    with pytest.raises(InvalidParameterError, match="round must be from 1 to 1, got round=2"):
+        surveys.export("habits", 2)
+
+
+def test_a_draft_is_opened_before_another_round_follows(surveys: Surveys) -> None:
+    open_survey(surveys, "habits", FIRST, access="invited")
+    links = draw_links(40)
+    surveys.store.invite(FIRST.id, invitations(FIRST.id, links, 20))
+    answer(surveys, FIRST, links, 1)
+    draft_next(surveys, "habits", 40)
+    with pytest.raises(InvalidParameterError, match="round 2 of 'habits' must be opened before another follows"):
+        draft_next(surveys, "habits", 40)
