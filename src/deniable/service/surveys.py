@@ -388,7 +388,7 @@ class Surveys:
         ]
 
     def export(self, slug: str, position: int | None = None) -> bytes:
-        """Return the file of the last release's aggregate, of the last round or of another one."""
+        """Return the file of the last release's aggregate; `position` names another round than the last."""
         row = self.row(slug)
         if position is not None:
             rounds = self.store.collections(slug)
