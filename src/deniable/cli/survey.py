@@ -258,7 +258,7 @@ def _next(
     result = ask(database, request | learning)
     with writing(target):
         write_text(target, result["document"])
-    note("its contributors must be others than those of the rounds before: who answers twice spends both epsilons")
+    note("its contributors must be others than those of the rounds before: people who answer twice spend both epsilons")
     if not result["browsers"]:
         note("browsers cannot make its reports: contributors send them by deniable send")
     return result

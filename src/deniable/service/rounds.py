@@ -15,7 +15,7 @@ def draft_next(
 ) -> dict[str, Any]:
     """Close the last round of a survey, learn the next one from all rounds, and enter it as a draft.
 
-    Its page has the texts and terms of the last round without its times. Who answered before must not answer again:
+    Its page has the texts and terms of the last round without its times. Nobody may answer in two rounds:
     invitations are split in advance, and in open access devices refuse that remember an earlier round.
 
     Parameters
