@@ -19,7 +19,7 @@
 # make call-paths how many modules the call path of a command has, and its upward calls; results/call_paths.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
-# make stack    packages for other programs, as their own tools check them: R CMD check of r/ (R, from Debian)
+# make stack    packages for other programs, as their own tools check them: R CMD check of r/ (R, from Debian), npm pack
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
 # make guides   the pictures of the guides, and the report, page and dashboard of the demonstration in Chromium; docs/pictures, docs/screenshots
 # make screenshots  the site in Chromium: no page too wide, no network, a search that finds; docs/screenshots

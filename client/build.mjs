@@ -47,23 +47,29 @@ for (const [name, content] of Object.entries(files)) {
   writeFileSync(`${target}${name}`, content);
   size(name, content);
 }
-// What the npm package has: the page, and two modules of their own.
-if (!process.argv[2]) {
-  rmSync(`${root}client/dist`, { recursive: true, force: true });
-  mkdirSync(`${root}client/dist`, { recursive: true });
-  writeFileSync(`${root}client/dist/survey.js`, files["survey.js"]);
-  writeFileSync(`${root}client/dist/survey.css`, files["survey.css"]);
+// What the npm package has: the page, and three modules of their own.
+const packed = process.argv[2] ? process.argv[3] : `${root}client/dist/`;
+if (packed) {
+  rmSync(packed, { recursive: true, force: true });
+  mkdirSync(packed, { recursive: true });
+  writeFileSync(`${packed}survey.js`, files["survey.js"]);
+  writeFileSync(`${packed}survey.css`, files["survey.css"]);
   // A page that has the element may set every colour of the sheet: --deniable-accent for --accent.
   const opened = files["survey.css"].replace(/--([a-z-]+):([^;}]+)/g, "--$1:var(--deniable-$1,$2)");
   const style = {
     name: "style",
     setup: (one) => one.onLoad({ filter: /survey\.css$/ }, () => ({ contents: opened, loader: "text" })),
   };
-  for (const [name, source] of Object.entries({ client: "index", element: "element" })) {
-    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style] };
+  // The adapter imports the module beside it, which a page has already.
+  const beside = {
+    name: "beside",
+    setup: (one) => one.onResolve({ filter: /^\.\/index\.js$/ }, () => ({ path: "./client.js", external: true })),
+  };
+  for (const [name, source] of Object.entries({ client: "index", element: "element", surveyjs: "surveyjs" })) {
+    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style, beside] };
     const made = await build({ ...options, entryPoints: [`package/${source}.ts`] });
     const code = made.outputFiles[0].text;
-    writeFileSync(`${root}client/dist/${name}.js`, code);
+    writeFileSync(`${packed}${name}.js`, code);
     size(`${name}.js`, code);
   }
 }

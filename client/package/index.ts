@@ -5,6 +5,6 @@ export { draw, load, type Loaded, type Place, send } from "./client.js";
 export type { Answer, Attribute } from "../src/kind.js";
 export * from "../src/library.js";
 export type { Progress } from "../src/send.js";
-export type { Kept } from "../src/store.js";
+export { kept, type Kept } from "../src/store.js";
 export type { Survey } from "../src/survey.js";
 export type { PageDocument } from "../src/terms.js";

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +20,7 @@ from tests.service.asking import unhurried
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+CLIENT = Path(__file__).parents[2] / "client"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -59,6 +62,19 @@ def browser() -> Iterator[Browser]:
         )
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the npm package has in `dist`, built from these sources."""
+    if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
+        required = os.environ.get("DENIABLE_BROWSER") == "required" and shutil.which("npm") is not None
+        (pytest.fail if required else pytest.skip)("the client's developer tools are not installed (npm ci)")
+    place = tmp_path_factory.mktemp("package")
+    (place / "static").mkdir()
+    build = ["node", "build.mjs", f"{place / 'static'}/", f"{place / 'dist'}/"]
+    subprocess.run(build, cwd=CLIENT, check=True, capture_output=True)
+    return place
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
-"""The npm package, packed and installed as a page has it: the module, and the element `<deniable-survey>`."""
+"""What the npm package has: the module, and the element `<deniable-survey>`; tests/stack packs and installs it."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,22 +35,6 @@ crypto.getRandomValues = (array) => array instanceof BigUint64Array
   : draw(array);
 """
 """The browser's random words, but no other random numbers, are `LEADING`."""
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the package, installed from its tarball."""
-    if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
-        required = os.environ.get("DENIABLE_BROWSER") == "required" and shutil.which("npm") is not None
-        (pytest.fail if required else pytest.skip)("the client's developer tools are not installed (npm ci)")
-    place = tmp_path_factory.mktemp("page")
-    pack = ["npm", "pack", "--json", f"--pack-destination={place}"]
-    subprocess.run(pack, cwd=CLIENT, check=True, capture_output=True)
-    (tarball,) = place.glob("*.tgz")
-    (place / "package.json").write_text('{"type": "module"}')
-    install = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(tarball)]
-    subprocess.run(install, cwd=place, check=True, capture_output=True)
-    return place / "node_modules" / "@deniable" / "client"
 
 
 @pytest.fixture
@@ -111,30 +92,6 @@ def place(running: Loopback) -> str:
     return json.dumps({"api": f"{running.origin}/api/v1", "collection": running.collection.id, "link": running.digits})
 
 
-def test_the_tarball_passes_the_vectors_and_says_what_it_exports(package: Path) -> None:
-    manifest = json.loads((package / "package.json").read_text())
-    assert "dependencies" not in manifest
-    for entry in manifest["exports"].values():
-        for path in entry.values() if isinstance(entry, dict) else [entry]:
-            assert (package / path).exists(), path
-    run = ["node", "--test", str(CLIENT / "test" / "vectors.test.mjs")]
-    environment = {**os.environ, "CLIENT": str(package / "dist" / "client.js")}
-    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
-    # By its name, with types that its user's compiler takes.
-    (package.parents[2] / "use.mts").write_text(
-        'import { load, draw, send, type Place } from "@deniable/client";\n'
-        "export const run = async (place: Place) => {\n"
-        "  const one = await load(place);\n"
-        "  return send(one, await draw(one, ['yes']));\n"
-        "};\n"
-    )
-    tsc = [str(CLIENT / "node_modules" / ".bin" / "tsc"), "--noEmit", "--strict", "--target", "es2020", "--module"]
-    tsc += ["preserve", "--moduleResolution", "bundler", "--lib", "es2020,dom,dom.iterable", "use.mts"]
-    checked = subprocess.run(tsc, cwd=package.parents[2], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout
-
-
 def test_a_page_loads_draws_once_and_sends_until_counted(visit: Visit, smoker: Loopback, package: Path) -> None:
     smoker.failures = [503]
     with visit() as context:
@@ -151,7 +108,7 @@ def test_a_page_loads_draws_once_and_sends_until_counted(visit: Visit, smoker: L
 
 def test_sizes_are_those_of_the_documentation(package: Path) -> None:
     text = (CLIENT.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    for name in ("client.js", "element.js", "survey.js", "survey.css"):
+    for name in ("client.js", "element.js", "surveyjs.js", "survey.js", "survey.css"):
         found = re.search(rf"^\| `{name}` \| .* \| ([0-9.]+) \| ([0-9.]+) \|$", text, re.M)
         assert found
         content = (package / "dist" / name).read_bytes()

@@ -81,6 +81,7 @@ ELSEWHERE = {
     ("docs/comparing.md", "py"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
     ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
     ("docs/load-times.md", "js"): "tests/browser/test_load_times.py",
+    ("docs/surveyjs.md", "js"): "tests/browser/test_surveyjs.py",
     ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
     ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
     ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",

@@ -471,7 +471,7 @@ class MemoisedGRR(OneCode, Memoised[Codes]):
         group="one attribute",
         when="the same people are asked again and their answer practically never changes; few values",
         planned=False,
-        instead="it answers one question again and again: `plan --waves` compares it",
+        instead="it answers one question again and again, so no plan of one survey ranks it",
         wire="one code",
         page="programmes.md",
     )
@@ -578,7 +578,7 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         group="one attribute",
         when="the same people are asked again and their answer practically never changes; up to 1,024 values",
         planned=False,
-        instead="it answers one question again and again: `plan --waves` compares it",
+        instead="it answers one question again and again, so no plan of one survey ranks it",
         wire="k bits",
         page="programmes.md",
     )
@@ -699,7 +699,7 @@ class MemoisedHash(Sketch, Memoised[Any]):
         group="dictionaries",
         when="the same people are asked again and their answer practically never changes; any number of values",
         planned=False,
-        instead="it answers one question again and again: `plan --waves` compares it",
+        instead="it answers one question again and again, so no plan of one survey ranks it",
         wire="hash function and cell",
         page="programmes.md",
     )

@@ -1,0 +1,55 @@
+"""The npm package, packed by npm and installed from its tarball, as a page has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.stack.conftest import ROOT
+
+CLIENT = ROOT / "client"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the package, installed from its tarball."""
+    if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
+        pytest.skip("the client's developer tools are not installed (npm ci)")
+    place = tmp_path_factory.mktemp("page")
+    pack = ["npm", "pack", "--json", f"--pack-destination={place}"]
+    subprocess.run(pack, cwd=CLIENT, check=True, capture_output=True)
+    (tarball,) = place.glob("*.tgz")
+    (place / "package.json").write_text('{"type": "module"}')
+    install = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(tarball)]
+    subprocess.run(install, cwd=place, check=True, capture_output=True)
+    return place / "node_modules" / "@deniable" / "client"
+
+
+@pytest.mark.long
+def test_the_tarball_passes_the_vectors_and_says_what_it_exports(package: Path) -> None:
+    manifest = json.loads((package / "package.json").read_text())
+    assert "dependencies" not in manifest
+    for entry in manifest["exports"].values():
+        for path in entry.values() if isinstance(entry, dict) else [entry]:
+            assert (package / path).exists(), path
+    run = ["node", "--test", str(CLIENT / "test" / "vectors.test.mjs")]
+    environment = {**os.environ, "CLIENT": str(package / "dist" / "client.js")}
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
+    # By its name, with types that its user's compiler takes.
+    (package.parents[2] / "use.mts").write_text(
+        'import { load, draw, send, type Place } from "@deniable/client";\n'
+        "export const run = async (place: Place) => {\n"
+        "  const one = await load(place);\n"
+        "  return send(one, await draw(one, ['yes']));\n"
+        "};\n"
+    )
+    tsc = [str(CLIENT / "node_modules" / ".bin" / "tsc"), "--noEmit", "--strict", "--target", "es2020", "--module"]
+    tsc += ["preserve", "--moduleResolution", "bundler", "--lib", "es2020,dom,dom.iterable", "use.mts"]
+    checked = subprocess.run(tsc, cwd=package.parents[2], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
