@@ -144,7 +144,7 @@ stack: $(VENV)/.installed-dev
 	cd build/r && R CMD build --no-build-vignettes ../../r
 	cd build/r && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual deniable_*.tar.gz
 	grep -q "^Status: OK" build/r/deniable.Rcheck/00check.log
-	DENIABLE_R=required $(RUN)/pytest tests/stack
+	DENIABLE_R=required $(RUN)/pytest -m "long or not long" tests/stack
 
 engines: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet -e ".[spark]" --group engines
