@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```output\n(?P<shown>.*
 ELSEWHERE = ("README.md", "docs/epsilon.md", "docs/templates/consent.md")
 """Pages that show what their code prints in another way."""
 
-NEEDS_DATA = ("docs/stories/health.md",)
+NEEDS_DATA = ("docs/stories/health.md", "docs/stories/smoking.md")
 """Pages whose output is that of data which not everybody has."""
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")

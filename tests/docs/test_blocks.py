@@ -110,6 +110,10 @@ OTHER_PROGRAMS = {
     "python -m experiments": "minutes: `make quick` runs all with few runs; those named are checked to exist",
     "DENIABLE_DATA=": "the same, on data that not everybody has",
     "deniable serve --demo": "tests/service/test_commands.py starts it, and 60 contributors answer",
+    "deniable survey invite": "needs a survey for invited people: tests/service/test_invitations.py",
+    "deniable survey next": "needs reports of a round: tests/service/test_rounds.py",
+    "deniable survey open smoking": "the second round's draft: tests/service/test_rounds.py",
+    "deniable survey export smoking --round": "the same",
     "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_commands.py sends to one",
 }
 """Beginnings of lines that are not run here, and why."""
@@ -300,8 +304,8 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 4): _pilot,
     ("docs/cli.md", 6): _guess,
     ("docs/cli.md", 7): _dealt,
-    ("docs/collecting.md", 2): _accounts,
-    ("docs/collecting.md", 3): _accounts,
+    ("docs/collecting.md", 4): _accounts,
+    ("docs/collecting.md", 5): _accounts,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
     ("docs/deployment.md", 0): _database,
     ("docs/deployment.md", 1): _database,
