@@ -87,9 +87,9 @@ OVERRIDDEN = {
     *(("Moved", "evaluate"), ("MixtureProblem", "middle")),
     *(("IntervalChart", "charts"), ("IntervalChart", "note"), ("IntervalChart", "key")),
 }
-"""What typing makes of a protocol, how a database is locked while its tables change, how a likelihood in other parameters
-moves its sum once and a mixture sums squares without copies, and what a chart of intervals says beside itself. Kinds of
-questions are left out: what their base says is right for one answer out of a list."""
+"""What typing makes of a protocol, how a database is locked while its tables change, how a likelihood in other
+parameters moves its sum once and a mixture sums squares without copies, and what a chart of intervals says beside
+itself. Kinds of questions are left out: what their base says is right for one answer out of a list."""
 
 
 def test_no_other_class_overrides_a_body() -> None:
