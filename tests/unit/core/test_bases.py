@@ -129,6 +129,7 @@ ALLOWED = {
     "leakage/prior/correlation.py: isinstance(release, bool)": "a budget or more",
     "research/comparison/comparing.py: getattr(module, name, None)": "what a user's file may lack",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
+    "files/jobs/memos.py: isinstance(collection.mechanism, Memoised)": "a device keeps responses of these alone",
     "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
 }
 """Calls that look like probes of a mechanism outside the bases, and why each may stay."""

@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from typing_extensions import TypeIs
 
 from deniable.core.documents import Document, document_text, parse_document, read_document
 from deniable.core.outputs import locked, write_text
@@ -73,12 +72,7 @@ def is_memoised(collection: Collection) -> bool:
     >>> is_memoised(Collection(schema, MemoisedGRR(k=2, epsilon_forever=2.0, epsilon_once=1.0)))
     True
     """
-    mechanism: object = collection.mechanism
-    return _keeps(mechanism)
-
-
-def _keeps(kept: object) -> TypeIs[Memoised[Any]]:
-    return isinstance(kept, Memoised)
+    return isinstance(collection.mechanism, Memoised)
 
 
 def memoised_of(collection: Collection) -> Memoised[Any]:
