@@ -74,7 +74,7 @@ def nullifier(collection: str, token: bytes) -> bytes:
     Examples
     --------
     >>> nullifier("00" * 32, bytes(16)).hex()
-    'f6c6eb45f5bb54fd3afab2c9bcc94c48'
+    '4830bbd133ef1e4e1c3063b9b415ae22'
     """
     return hashlib.sha256(b"deniable nullifier" + bytes.fromhex(collection) + token).digest()[:ID_BYTES]
 
