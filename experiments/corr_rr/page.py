@@ -441,7 +441,7 @@ PAGE = Page(
         "with standard errors of .01": "the row of the table above it",
         "SynA, d = 2, rho = .1, 100 runs": "a setting",
         "Over 200 runs": "a setting",
-        "Of 314 verdicts 298 are the same": "claims.csv of seed 2, 200 runs, beside that of seed 1",
+        "298 of 314 verdicts are the same": "claims.csv of seed 2, 200 runs, beside that of seed 1",
         "On real data 51 of 60 comparisons are the same": "claims-real.csv of seed 2 beside that of seed 1",
         "below RS+RFD there at the other seed, .85 (.04)": "claims-real.csv of seed 2",
         "(n = 20,000, 200 runs, by": "a setting",
