@@ -79,7 +79,7 @@ PAGE = Page(
         "f = 0 | .01 | 1/k | .5 | 1 | epsilon at delta": "settings",
         "k = 10, n = 10,000": "a setting",
         "m = 5 | epsilon = .1 | .5 | 1": "settings",
-        "no event of 1e-6 but of probability 1/2": "the default delta",
+        "is not 1e-6 but 1/2": "the default delta",
         "The likelihood of 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
         "c exceeds 1/m by less than 1 part in 196": "P >= 7m: at most 1/14^2",
