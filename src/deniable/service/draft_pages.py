@@ -47,7 +47,7 @@ from deniable.service.problems import Problem
 from deniable.service.readiness import LEAST_WORDS, cannot_work
 from deniable.service.receiving import read_body
 from deniable.service.rendering import policy, render_template
-from deniable.service.survey_page import LANGUAGES
+from deniable.service.survey_page import LANGUAGE_NAMES, LANGUAGES
 from deniable.service.surveys import Survey, check_slug
 from deniable.survey.attribute import Attribute
 from deniable.survey.drafting import draft_schema
@@ -61,8 +61,6 @@ MAX_FORM = 8 << 20
 
 _FIELDS = 20_000
 _IMPORT_SUFFIXES = (".csv", ".tsv", ".xlsx")
-
-LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "fr": "français", "es": "español", "ar": "العربية"}
 
 BUDGETS = ("0.5", "1", "2", "4")
 """Epsilons that a plan compares."""

@@ -19,12 +19,11 @@ from deniable.service.phrases import phrases
 from deniable.service.rendering import TEMPLATES, render_template
 from deniable.service.results import found, results
 from deniable.service.stores.store import Store
+from deniable.service.survey_page import LANGUAGE_NAMES
 from deniable.service.surveys import Clock, Surveys
 
 INDEX = "index.html"
 """Name of the page in the survey's first language; the others are called "de.html"."""
-
-LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "fr": "français", "es": "español", "ar": "العربية"}
 
 RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
 """Languages that are written from right to left."""
@@ -78,9 +77,7 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
             "title": words.title,
             "intro": words.intro,
             "contact": held.survey.page.contact,
-            "others": [
-                (one, names[one], LANGUAGE_NAMES.get(one.partition("-")[0], one)) for one in names if one != tag
-            ],
+            "others": [(one, names[one], _called(one)) for one in names if one != tag],
             "findings": findings,
             "top": top,
             "ticks": axis_ticks(top, said),

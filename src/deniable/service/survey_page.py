@@ -23,8 +23,10 @@ FORMAT = "deniable survey page"
 DRAFT = "DRAFT: "
 """Beginning of texts that nobody has written yet."""
 
-LANGUAGES = ("en", "de", "fr", "es", "ar")
-"""Languages whose sentences ship with the client."""
+LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "fr": "français", "es": "español", "ar": "العربية"}
+"""Languages whose sentences ship with the client, and how each calls itself."""
+
+LANGUAGES = tuple(LANGUAGE_NAMES)
 
 INTERFACE_KEYS = frozenset(
     [
