@@ -156,7 +156,7 @@ class Schema:
         Parameters
         ----------
         answers : pyarrow Table or RecordBatch, data frame, or dict of columns
-            One row per contributor. Columns that are not attribute are ignored.
+            One row per contributor. Columns that are not attributes are ignored.
         rng : Randomness, optional
             Needed if an attribute is numeric: rounds at random, see `Readings.codes` for the order of its words.
         first_row : int

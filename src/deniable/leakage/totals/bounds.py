@@ -184,7 +184,7 @@ def block_bound(
     Raises
     ------
     InvalidInputError
-        If the blocks are not partition, or not independent given the target under this joint.
+        If the blocks are not a partition, or not independent given the target under this joint.
 
     Examples
     --------
