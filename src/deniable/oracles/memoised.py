@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer
@@ -84,6 +84,8 @@ class Memoised(FrequencyOracle[Reports]):
     constructor = "from_epsilon"
     kept: ClassVar[str] = "answer"
     """Thing that has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
+    kept_note: ClassVar[str] = ""
+    """Limit of the row about changes, where answers are not what is kept."""
 
     def _check_budgets(self) -> None:
         for name in ("epsilon_forever", "epsilon_once"):
@@ -280,6 +282,7 @@ class Memoised(FrequencyOracle[Reports]):
                     forever,
                     status="upper bound",
                     scaling="per report",
+                    note=self.kept_note,
                 ),
                 repeated("r reports, each with new permanent responses", once),
             ),
@@ -542,7 +545,12 @@ class MemoisedGRR(OneCode, Memoised[Codes]):
         return int(self.k**waves)
 
     def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
-        return [_code_law(self.k, self.first_stage, self.second_stage, history)]
+        p, q = map(_scaled, self.first_stage)
+
+        def stored(value: int) -> list[int]:
+            return [p if code == value else q for code in range(self.k)]
+
+        return [_law(self.k, stored, self.second_stage, history)]
 
 
 @final
@@ -658,7 +666,12 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         return int(2**waves)
 
     def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
-        return [_bit_law(self.first_stage, self.second_stage, history, bit) for bit in range(self.k)]
+        p, q = map(_scaled, self.first_stage)
+
+        def stored_of(bit: int) -> Callable[[int], Sequence[int]]:
+            return lambda value: (SCALE - p, p) if value == bit else (SCALE - q, q)
+
+        return [_law(2, stored_of(bit), self.second_stage, history) for bit in range(self.k)]
 
 
 @final
@@ -694,6 +707,7 @@ class MemoisedHash(Sketch, Memoised[Any]):
     g: int | None = None
 
     kept = "cell"
+    kept_note = "answers that change at the same times may change cells at different ones"
     name = "MemoisedHash"
     card = Card(
         group="dictionaries",
@@ -816,57 +830,36 @@ def _scaled(probability: Fraction) -> int:
     return int(probability * SCALE)
 
 
-def _code_law(
-    m: int, first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], history: tuple[int, ...]
+def _law(
+    outcomes: int,
+    stored: Callable[[int], Sequence[int]],
+    second: tuple[Fraction, Fraction],
+    history: tuple[int, ...],
 ) -> list[int]:
-    """Return P(all reports | history) of codes over 2^(128 T), the last report varying fastest."""
-    p1, q1, p2, q2 = map(_scaled, (*first, *second))
-    chances = np.array([q2, p2], dtype=object)
-    outputs = np.array(np.unravel_index(np.arange(m ** len(history)), (m,) * len(history)))
-    law = np.full(outputs.shape[1], SCALE ** (len(history) - len(set(history))), dtype=object)
+    """Return P(all reports | history) of codes, or of one bit, over 2^(128 T), the last report varying fastest.
+
+    Parameters
+    ----------
+    outcomes : int
+        Number of values that a report can have.
+    stored : callable
+        An answer -> the probability of each permanent response, times 2^64.
+    second : tuple of Fraction
+        (p2, q2).
+    history : tuple of int
+        The answer of each wave.
+    """
+    chances = np.array([_scaled(second[1]), _scaled(second[0])], dtype=object)
+    waves = len(history)
+    outputs = np.array(np.unravel_index(np.arange(outcomes**waves), (outcomes,) * waves))
+    law = np.full(outputs.shape[1], SCALE ** (waves - len(set(history))), dtype=object)
     for value in set(history):
         times = [t for t, one in enumerate(history) if one == value]
         total = np.zeros(outputs.shape[1], dtype=object)
-        for stored in range(m):
-            part = np.full(outputs.shape[1], p1 if stored == value else q1, dtype=object)
-            for t in times:
-                part = part * chances[(outputs[t] == stored).astype(np.int64)]
-            total = total + part
-        law = law * total
-    return list(law)
-
-
-def _bit_law(
-    first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], history: tuple[int, ...], bit: int
-) -> list[int]:
-    """Return P(all reports of one bit | history) over 2^(128 T), the last report varying fastest."""
-    p1, q1, p2, q2 = map(_scaled, (*first, *second))
-    chances = np.array([q2, p2], dtype=object)
-    outputs = np.array(np.unravel_index(np.arange(2 ** len(history)), (2,) * len(history)))
-    law = np.full(outputs.shape[1], SCALE ** (len(history) - len(set(history))), dtype=object)
-    for value in set(history):
-        times = [t for t, one in enumerate(history) if one == value]
-        is_set = p1 if value == bit else q1
-        total = np.zeros(outputs.shape[1], dtype=object)
-        for stored, chance in ((1, is_set), (0, SCALE - is_set)):
+        for response, chance in enumerate(stored(value)):
             part = np.full(outputs.shape[1], chance, dtype=object)
             for t in times:
-                part = part * chances[(outputs[t] == stored).astype(np.int64)]
+                part = part * chances[(outputs[t] == response).astype(np.int64)]
             total = total + part
         law = law * total
     return list(law)
-
-
-def memo_matrix(mechanism: Memoised[Any]) -> NDArray[Any]:
-    """Return P(report | permanent response) of codes as Fractions, shape (k, k): what a second stage does.
-
-    Examples
-    --------
-    >>> memo_matrix(MemoisedGRR(k=2, epsilon_forever=1.0, epsilon_once=1.0)).astype(int)
-    array([[1, 0],
-           [0, 1]])
-    """
-    p, q = mechanism.second_stage
-    matrix = np.full((mechanism.memo_rows, mechanism.memo_rows), q, dtype=object)
-    np.fill_diagonal(matrix, p)
-    return matrix

@@ -21,7 +21,6 @@ from deniable.oracles.memoised import (
     MemoisedGRR,
     MemoisedHash,
     MemoisedOUE,
-    memo_matrix,
     memoised_oracle,
     pattern,
     second_lie,
@@ -64,6 +63,14 @@ def test_both_stages_together_are_the_oracle_in_rationals(m: int, forever: int, 
     flip = second_lie(1 - q1, q1, q)
     assert q1 * (1 - flip) + (1 - q1) * flip == q
     assert Fraction(1, 2) * (1 - flip) + Fraction(1, 2) * flip == Fraction(1, 2)
+
+
+def memo_matrix(mechanism: Any) -> NDArray[Any]:
+    """Return P(report | permanent response) of codes as Fractions, shape (k, k)."""
+    p, q = mechanism.second_stage
+    matrix = np.full((mechanism.memo_rows, mechanism.memo_rows), q, dtype=object)
+    np.fill_diagonal(matrix, p)
+    return matrix
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
