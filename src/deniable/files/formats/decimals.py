@@ -41,6 +41,7 @@ _BOTH = re.compile(_SIGN + r"([1-9][0-9]{0,2}(?:([.,])[0-9]{3})(?:\3[0-9]{3})*)(
 _GROUPS = re.compile(_SIGN + r"([1-9][0-9]{0,2})([.,])([0-9]{3}(?:\3[0-9]{3})*)", re.ASCII)
 _FRACTION = re.compile(_SIGN + r"([0-9]*)([.,])([0-9]+)((?:[eE][+-]?[0-9]+)?)", re.ASCII)
 _LIST = re.compile(r"[1-9][0-9]?(?:,[1-9][0-9]?)+", re.ASCII)
+_GIVEN: Mapping[str | None, Mark | None] = {None: None, "point": "point", "comma": "comma"}
 _MARK: Mapping[str, Mark] = {".": "point", ",": "comma"}
 _OTHER: Mapping[str, str] = {".": ",", ",": "."}
 
@@ -190,10 +191,10 @@ class Decimals:
     """
 
     def __init__(self, path: Path, numbers: NumberColumns, decimal: str | None, points: bool) -> None:
-        if decimal not in (None, "point", "comma"):
+        if decimal not in _GIVEN:
             raise InvalidParameterError(f'decimal must be "point" or "comma", got decimal={decimal!r}')
         self._path, self._known, self._points = path, numbers.known, points
-        self._given: Mark | None = decimal  # type: ignore[assignment]
+        self._given = _GIVEN[decimal]
         self._marks: dict[str, Mark | None] = {}
         self._commas: list[str] = []
 
