@@ -1,82 +1,11 @@
 // A survey from its link to a counted report, for pages that have a form of their own.
 
-import { base64 } from "../src/bytes.js";
 import { must } from "../src/exact.js";
+import { known } from "../src/invitation.js";
 import type { Answer } from "../src/kind.js";
-import { type Invitation, invitation, known } from "../src/invitation.js";
-import { encode } from "../src/schema.js";
+import { type Loaded, randomised } from "../src/loading.js";
 import { deliver, type Progress } from "../src/send.js";
 import { found, keep, type Kept, kept, ledger, nextPerson, note } from "../src/store.js";
-import { check, type Survey } from "../src/survey.js";
-import { matches, type PageDocument, pageHash, split, terms } from "../src/terms.js";
-import { SecureWords } from "../src/words.js";
-
-/** Where a survey is, and what its link says of it. */
-export interface Place {
-  /** Address of the collector's interface, for instance "https://collector.example/api/v1". */
-  readonly api: string;
-  /** Id of the collection. */
-  readonly collection: string;
-  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
-  readonly link: string;
-}
-
-/** A survey whose guarantee this device has proved, and whose texts are those that the link was made for. */
-export interface Loaded {
-  readonly survey: Survey;
-  /** What people read, and the terms. */
-  readonly texts: PageDocument;
-  /** Hash of the survey document. */
-  readonly page: string;
-  /** Address of the collection. */
-  readonly url: string;
-  /** "open" while people may answer. */
-  readonly state: string;
-  /** The invitation of the link; none where everybody may answer. */
-  readonly invited?: Invitation;
-}
-
-/**
- * Load a survey and prove its guarantee. It rejects with a `Refusal` if anything is off, before anybody is asked anything.
- */
-export async function load(place: Place): Promise<Loaded> {
-  must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
-  must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
-  const { digits, token } = split(place.link);
-  const url = `${place.api}/collections/${place.collection}`;
-  const read = async (path: string): Promise<string> => {
-    const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
-    must(answer?.ok, `The server gave no survey${path}.`, "unreachable");
-    return answer.text();
-  };
-  const [document, text, said] = await Promise.all([read(""), read("/page"), read("/state")]);
-  const survey = await check(document, place.collection);
-  const page = await pageHash(text);
-  await matches(survey.id, page, digits);
-  const texts = terms(text, survey);
-  must((texts.access === "invited") === !!token, "A survey for invited people needs an invitation in its link, and any other has none.", "cut");
-  const invited = token ? await invitation(survey.id, token) : undefined;
-  const attributes = await Promise.all(survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)));
-  const state = String((JSON.parse(said) as { state?: unknown }).state);
-  return { survey: { ...survey, attributes }, texts, page, url, state, ...(invited && { invited }) };
-}
-
-/** Randomise answers into the bytes that are sent; it throws an `AnswerError` that names the question. */
-export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "page" | "invited">, answers: readonly Answer[], person: number): Kept {
-  const random = new SecureWords();
-  try {
-    const codes = encode(survey.attributes, answers, random);
-    const report = survey.mechanism.randomize(codes, random);
-    codes.fill(0n);
-    const { id, title, epsilon } = survey;
-    // Open access: a name that nobody else has, and that nothing else carries.
-    const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
-    const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-    return { collection: id, person, title, epsilon, body, page, state: "drawn", ...(invited && { invitation: invited.mark }) };
-  } finally {
-    random.wipe();
-  }
-}
 
 /**
  * Draw one report of answers and keep it on this device. Whoever has answered here before gets the report that is kept, and

@@ -1,6 +1,7 @@
 // <deniable-survey src="https://collector.example/api/v1/collections/ID#DIGITS">: a survey in any page, with one script tag.
 
-import { mount, type Place } from "../src/page.js";
+import type { Place } from "../src/loading.js";
+import { mount } from "../src/page.js";
 import text from "../survey.css";
 
 /** What a page may style, as `::part(name)`. */

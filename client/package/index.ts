@@ -1,9 +1,10 @@
 // The npm package: load a survey, draw one report of answers, send it until it is counted. For pages with a form of their own.
 
 export { AnswerError } from "../src/answers.js";
-export { draw, load, type Loaded, type Place, send } from "./client.js";
+export { draw, send } from "./client.js";
 export type { Answer, Attribute } from "../src/kind.js";
 export * from "../src/library.js";
+export { load, type Loaded, type Place } from "../src/loading.js";
 export type { Progress } from "../src/send.js";
 export { kept, type Kept } from "../src/store.js";
 export type { Survey } from "../src/survey.js";

@@ -2,34 +2,19 @@
 
 import { AnswerError } from "./answers.js";
 import { Asking } from "./asking.js";
-import { base64 } from "./bytes.js";
 import { badge, button, h, mark, type Sign } from "./element.js";
-import { must, Refusal } from "./exact.js";
-import { type Invitation, invitation, known } from "./invitation.js";
+import { Refusal } from "./exact.js";
+import { known } from "./invitation.js";
 import { showLedger } from "./ledger.js";
+import { load, type Loaded, type Place, randomised } from "./loading.js";
 import { contact, how, ornament, promise, what } from "./protection.js";
 import { Question } from "./questions.js";
-import { encode } from "./schema.js";
 import { deliver, hurry } from "./send.js";
 import { contents } from "./sent.js";
 import { found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
-import { check, type Survey } from "./survey.js";
-import { LINK, matches, type PageDocument, pageHash, split, terms } from "./terms.js";
+import { LINK } from "./terms.js";
 import type { Key } from "./text.js";
 import { preferred, Voice } from "./voice.js";
-import { SecureWords } from "./words.js";
-
-/** Where a survey is, and what its link says of it. */
-export interface Place {
-  /** Address of the collector's interface, for instance "https://collector.example/api/v1". */
-  readonly api: string;
-  /** Id of the collection. */
-  readonly collection: string;
-  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
-  readonly link: string;
-  /** Whether this only shows how the page works: nothing is sent, and nothing is kept or read on this device. */
-  readonly preview?: boolean;
-}
 
 /** Where in the answering a person is, kept in the entry of the history: 0 is the welcome, then the questions, then the review. */
 interface Step {
@@ -42,33 +27,15 @@ interface Step {
 /** The languages whose sentences ship, for a page that has no survey to believe. */
 const SHIPPED = ["en", "de", "fr", "es", "ar"];
 
-/** Draw the survey of a place into an element, once everything about it has been checked. */
-export async function mount(root: HTMLElement, place: Place): Promise<void> {
+/**
+ * Draw the survey of a place into an element, once everything about it has been checked. A preview only shows how the page works:
+ * nothing is sent, and nothing is kept or read on this device.
+ */
+export async function mount(root: HTMLElement, place: Place, preview = false): Promise<void> {
   try {
     root.classList.add("deniable");
-    must(globalThis.isSecureContext, "A page needs a secure connection (https) to keep and send a report.", "old");
-    must(globalThis.indexedDB && crypto.subtle && globalThis.BigInt, "This browser has no IndexedDB, WebCrypto or BigInt.", "old");
-    const { digits, token } = split(place.link);
-    const url = `${place.api}/collections/${place.collection}`;
-    const read = async (path: string): Promise<string> => {
-      // A preview is for people who have logged in.
-      const credentials = place.preview ? "same-origin" : "omit";
-      const answer = await fetch(url + path, { credentials, referrerPolicy: "no-referrer" }).catch(() => undefined);
-      must(answer?.ok, `The server gave no survey${path}.`, "unreachable");
-      return answer.text();
-    };
-    const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
-    const survey = await check(document, place.collection);
-    const hash = await pageHash(page);
-    await matches(survey.id, hash, digits);
-    const said = terms(page, survey);
-    must((said.access === "invited") === !!token, "A survey for invited people needs an invitation in its link, and any other has none.", "cut");
-    const invited = token ? await invitation(survey.id, token) : undefined;
-    const attributes = await Promise.all(
-      survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)),
-    );
-    const open = (JSON.parse(state) as { state?: unknown }).state;
-    await show(root, url, { ...survey, attributes }, said, hash, String(open), invited, place.preview);
+    // A preview is for people who have logged in.
+    await show(root, await load(place, preview ? "same-origin" : "omit"), preview);
   } catch (error) {
     refuse(root, error);
   }
@@ -112,16 +79,8 @@ function speakIn(root: HTMLElement, { tag, direction }: Voice, title: string): v
 }
 
 /** Show a survey that has been checked; functions of one page share what is declared here. */
-async function show(
-  root: HTMLElement,
-  url: string,
-  survey: Survey,
-  texts: PageDocument,
-  hash: string,
-  opened: string,
-  invited?: Invitation,
-  preview = false,
-): Promise<void> {
+async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promise<void> {
+  const { survey, texts, url, state: opened, invited } = loaded;
   const tags = Object.keys(texts.languages);
   const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
   const asking = new Asking(survey, texts, voice);
@@ -396,27 +355,17 @@ async function show(
 
     /** Draw the report, keep it, and drop the answers. */
     async function send(): Promise<void> {
-      const random = new SecureWords();
-      let report: Uint8Array;
+      let drawn: Kept;
       try {
-        const codes = encode(attributes, questions.map((one) => one.answer!), random);
-        report = survey.mechanism.randomize(codes, random);
-        codes.fill(0n);
+        drawn = randomised(loaded, questions.map((one) => one.answer!), person);
       } catch (error) {
         if (!(error instanceof AnswerError)) throw error;
         drawing = false;
         const place = attributes.findIndex((one) => one.name === error.attribute);
         return to(place + 1);
-      } finally {
-        random.wipe();
       }
       // From here on nothing on this device knows the answers.
       drop();
-      const { id, title, epsilon } = survey;
-      // Open access: a name that nobody else has, and that nothing else carries.
-      const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
-      const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-      const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn", ...(invited && { invitation: invited.mark }) } as const;
       if (preview) {
         const sent = await contents(asking, drawn, "wouldSend");
         return end("previewed", "done", "previewed", text("previewedNote"), sent, acts(act("previewAgain", () => ask(1), "go")));
@@ -605,6 +554,6 @@ export function mountAll(): void {
     // has them, whoever serves the page cannot name others.
     const hash = location.hash.slice(1);
     const link = pinned === undefined || LINK.test(hash) ? hash : pinned;
-    void mount(root, { api, collection, link, preview: root.dataset.preview !== undefined });
+    void mount(root, { api, collection, link }, root.dataset.preview !== undefined);
   }
 }
