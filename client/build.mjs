@@ -29,31 +29,41 @@ const sources = readdirSync(`${root}client/src`, { recursive: true, withFileType
   .map((entry) => `${entry.parentPath}/${entry.name}`.slice(`${root}client/src/`.length))
   .sort();
 const read = (name) => `${name}\0${readFileSync(`${root}client/src/${name}`, "utf8")}\0`;
-// Two minifiers make less of it than either alone.
-const script = await build({ ...common, entryPoints: ["src/index.ts"], format: "esm", target: "es2020", minify: true });
-const small = await minify(script.outputFiles[0].text, {
-  module: true,
-  compress: { passes: 3, ecma: 2020, unsafe_arrows: true },
-  // Members of this bundle alone; nothing that is read of a document, or that other pages use, has such names.
-  mangle: { properties: { regex: /^(_\w+|chances|respond|own|polynomial|degree|optionalText|integer|take|perAttribute|threshold|bolder|budget)$/ } },
-  format: { ecma: 2020, preamble: `/* deniable client, Apache-2.0, of sources ${digest(sources.map(read).join(""))} */` },
-});
+const preamble = `/* deniable client, Apache-2.0, of sources ${digest(sources.map(read).join(""))} */`;
+/** One file of an entry. Two minifiers make less of it than either alone. */
+const small = async (entry, mangled, plugins) => {
+  const options = { ...common, entryPoints: [entry], format: "esm", target: "es2020", minify: true, plugins };
+  const { code } = await minify((await build(options)).outputFiles[0].text, {
+    module: true,
+    compress: { passes: 3, ecma: 2020, unsafe_arrows: true },
+    // Members of this bundle alone: nothing that is read of a document, or that other files and pages use, has such names.
+    mangle: { properties: { regex: mangled } },
+    format: { ecma: 2020, preamble },
+  });
+  return code;
+};
+// The second file is part of no bundle. Whichever holds the first names it by its digest, so that what is loaded is what
+// was built with it.
+const second = await small("src/further/index.ts", /^(polynomial|degree)$/, []);
+const named = `further.${digest(second).slice(0, 16)}.js`;
+const apart = { name: "apart", setup: (one) => one.onResolve({ filter: /\/further\/index\.js$/ }, () => ({ path: `./${named}`, external: true })) };
+const first = await small("src/index.ts", /^(_\w+|own|optionalText)$/, [apart]);
 const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
 
 const size = (name, content) =>
   console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
-const files = { "survey.js": small.code, "survey.css": sheet.outputFiles[0].text };
+const files = { "survey.js": first, [named]: second, "survey.css": sheet.outputFiles[0].text };
+for (const old of readdirSync(target)) if (/^further\.[0-9a-f]{16}\.js$/.test(old)) rmSync(target + old);
 for (const [name, content] of Object.entries(files)) {
   writeFileSync(`${target}${name}`, content);
   size(name, content);
 }
-// What the npm package has: the page, and three modules of their own.
+// What the npm package has: the page, and three modules of their own; the second file is the page's.
 const packed = process.argv[2] ? process.argv[3] : `${root}client/dist/`;
 if (packed) {
   rmSync(packed, { recursive: true, force: true });
   mkdirSync(packed, { recursive: true });
-  writeFileSync(`${packed}survey.js`, files["survey.js"]);
-  writeFileSync(`${packed}survey.css`, files["survey.css"]);
+  for (const [name, content] of Object.entries(files)) writeFileSync(`${packed}${name}`, content);
   // A page that has the element may set every colour of the sheet: --deniable-accent for --accent.
   const opened = files["survey.css"].replace(/--([a-z-]+):([^;}]+)/g, "--$1:var(--deniable-$1,$2)");
   const style = {
@@ -66,7 +76,7 @@ if (packed) {
     setup: (one) => one.onResolve({ filter: /^\.\/index\.js$/ }, () => ({ path: "./client.js", external: true })),
   };
   for (const [name, source] of Object.entries({ client: "index", element: "element", surveyjs: "surveyjs" })) {
-    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style, beside] };
+    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style, beside, apart] };
     const made = await build({ ...options, entryPoints: [`package/${source}.ts`] });
     const code = made.outputFiles[0].text;
     writeFileSync(`${packed}${name}.js`, code);

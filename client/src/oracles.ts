@@ -10,7 +10,6 @@ import {
   must,
   SCALE,
 } from "./exact.js";
-import type { Hashes } from "./sketch.js";
 import { low, uniformBelow, type Words } from "./words.js";
 
 /** What the bytes of a report say about an answer: they come from some answers with one chance, from all others with another. */
@@ -233,29 +232,6 @@ export function SquareWave(k: bigint, budget: Fraction, window: bigint): Oracle 
     read: (report) => {
       const y = fromBytes(report);
       return { supports: (x) => x <= y && y < x + near, likely: [SCALE - lies, SCALE * near], unlikely: [far, SCALE] };
-    },
-  };
-}
-
-/** Count-mean sketch: a public random hash function, and the noisy cell that it puts the answer into. */
-export function CountMeanSketch(k: bigint, budget: Fraction, hashes: Hashes): Oracle {
-  const { coins, chances, respond } = GRR(hashes.m, budget);
-  return {
-    k,
-    width: hashes.width,
-    coins,
-    randomize: (code, words) => {
-      const parameters = hashes.draw(words);
-      return hashes.join(parameters, respond(hashes.cell(code, parameters), words.next()));
-    },
-    read: (report) => {
-      const [parameters, cell] = hashes.split(report);
-      const [n, d] = hashes.chance(parameters);
-      return {
-        supports: (code) => hashes.cell(code, parameters) === cell,
-        likely: [n * chances[0], d * SCALE],
-        unlikely: [n * chances[1], d * SCALE],
-      };
     },
   };
 }

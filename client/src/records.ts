@@ -1,10 +1,10 @@
 // Mechanisms for records of several answers, and how a specification becomes one.
 
 import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
-import { ceiling, type Coin, decimalText, type Fraction, fraction, less, must, parseDecimal, SCALE, spent, times } from "./exact.js";
+import { ceiling, type Coin, decimalText, type Fraction, fraction, less, must, parseDecimal, Refusal, SCALE, spent, times, type Why } from "./exact.js";
+import type { Further } from "./further/index.js";
 import { type Json, Keys, whole } from "./json.js";
 import {
-  CountMeanSketch,
   GRR,
   type Oracle,
   OUE,
@@ -14,8 +14,7 @@ import {
   SubsetSelection,
   SUE,
 } from "./oracles.js";
-import { PrimeHashes, SpreadHashes } from "./sketch.js";
-import { high, low, uniformShare, type Words } from "./words.js";
+import { high, low, uniformBelow, uniformShare, type Words } from "./words.js";
 
 /** What a report says, about one attribute or about several together. */
 export interface Part {
@@ -169,67 +168,41 @@ function sampled(
   };
 }
 
-/** One attribute with the whole budget, inside a message with a code of every attribute. */
-function pivotCoded(sizes: readonly bigint[], epsilon: Fraction): Mechanism {
-  const oracles = sizes.map((k) => GRR(k, spent(epsilon)));
-  const coins = oracles.flatMap((one) => one.coins);
-  const d = sizes.length;
-  const groups = sizes.reduce((least, k) => (k < least ? k : least));
-  const column = Math.max(...oracles.map((one) => one.width));
-  const group = (code: bigint, k: bigint): bigint => (code * groups) / k;
-  const start = (at: bigint, k: bigint): bigint => ceiling(at * k, groups);
-  /** How many codes of an attribute are in a group. */
-  const inside = (at: bigint, k: bigint): bigint => start(at + 1n, k) - start(at, k);
-  /** How many codes an attribute that is no pivot has to choose among. */
-  const bound = (j: number, at: bigint): bigint => {
-    const own = inside(at, sizes[j]!);
-    return j ? sizes[j]! - own : own;
-  };
-  let share = 1;
-  while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
-  const alike = sizes.every((k) => k === sizes[0]);
-  return {
-    drawn: d > 1 ? "One" : "All",
-    swaps: true,
-    sizes,
-    epsilon,
-    width: column * d,
-    coins,
-    ratio: largest(coins),
-    perAttribute: sizes.map(() => epsilon),
-    randomize: (record, words) => {
-      const pivot = Number(uniformShare(words, BigInt(d), share));
-      const draw = (): bigint[] => sizes.map(() => words.next());
-      let drawn = draw();
-      const told = oracles[pivot]!.respond(record[pivot]!, drawn[0]!);
-      const at = group(told, sizes[pivot]!);
-      for (;;) {
-        let [wrong, next] = [false, 1];
-        const report = sizes.map((k, j) => {
-          // Over equal domains attribute 0 copies the pivot, and every other attribute has its own word.
-          if (j === pivot || (alike && !j)) return told;
-          const product = drawn[alike ? j : next++]! * bound(j, at);
-          wrong ||= low(product) < SCALE % bound(j, at);
-          const [choice, first] = [high(product), start(at, k)];
-          return j === 0 ? choice + first : choice >= first ? choice + inside(at, k) : choice;
-        });
-        if (!wrong) return joined(report.map((value) => toBytes(value, column)));
-        drawn = draw();
-      }
-    },
-    read: (report) => {
-      const codes = sizes.map((_, j) => fromBytes(report.subarray(j * column, (j + 1) * column)));
-      const told = codes.map((code, j) => group(code, sizes[j]!));
-      const pivot = Math.max(0, told.indexOf(told[0]!, 1));
-      // Besides the pivot's: the chance of the other codes, uniform within the rule.
-      const others = sizes.reduce((product, _, j) => (j === pivot ? product : product * bound(j, told[pivot]!)), BigInt(d));
-      const oracle = oracles[pivot]!;
-      return [{ attributes: [pivot], reading: chance(oracle.read(toBytes(codes[pivot]!, oracle.width)), [1n, others]) }];
-    },
-  };
-}
-
 const unknown = (name: string): string => `This page does not know the mechanism "${name}".`;
+
+/** What the mechanisms of the second file are made of, so that it holds nothing twice. */
+export const KIT = {
+  GRR,
+  SCALE,
+  ceiling,
+  chance,
+  codeBytes,
+  fraction,
+  fromBytes,
+  high,
+  joined,
+  largest,
+  low,
+  // As a function that returns, not as an assertion: those may not be handed on.
+  need: must as (holds: unknown, otherwise?: string, why?: Why) => void,
+  spent,
+  times,
+  toBytes,
+  uniformBelow,
+  uniformShare,
+  unknown,
+};
+
+export type Kit = typeof KIT;
+
+/** The mechanisms that few surveys use; they are loaded, from beside this file, before a survey that uses one is shown. */
+const further = (): Promise<Further> =>
+  import("./further/index.js").then(
+    ({ further }) => further(KIT),
+    () => {
+      throw new Refusal("A part of this page could not be loaded.", "unreachable");
+    },
+  );
 
 const domain = (k: number): bigint => {
   must(k >= 2 && k <= 2 ** 32);
@@ -250,50 +223,46 @@ function declared(keys: Keys): Fraction {
   return epsilon;
 }
 
-function oracle(name: string, keys: Keys, k: bigint, epsilon: Fraction): Oracle | undefined {
+async function oracle(name: string, keys: Keys, k: bigint, epsilon: Fraction): Promise<Oracle | undefined> {
   const budget = spent(epsilon);
   if (name === "GRR") return GRR(k, budget);
   if (name === "SUE") return SUE(k, budget);
   if (name === "OUE") return OUE(k, budget);
   if (name === "SubsetSelection") return SubsetSelection(k, budget, BigInt(keys.integer("omega")));
   if (name === "SquareWave") return SquareWave(k, budget, BigInt(keys.integer("window")));
-  if (name !== "CMS") return undefined;
-  const [m, family] = [BigInt(keys.integer("m")), keys.text("family")];
-  must(family === "prime" || family === "spread", unknown(family), "refused");
-  return CountMeanSketch(k, budget, family === "prime" ? PrimeHashes(k, m) : SpreadHashes(k, m));
+  return (await further()).oracle(name, keys, k, budget);
 }
 
-function part(spec: Json, k: bigint, whole: Fraction): Oracle {
+async function part(spec: Json, k: bigint, whole: Fraction): Promise<Oracle> {
   const keys = new Keys(spec);
   const [name, own, epsilon] = [keys.text("mechanism"), domain(keys.integer("k")), declared(keys)];
   must(own === k && epsilon[0] === whole[0] && epsilon[1] === whole[1]);
-  const found = oracle(name, keys, k, epsilon);
+  const found = await oracle(name, keys, k, epsilon);
   must(found, unknown(name), "refused");
   keys.end();
   return found;
 }
 
 /** The mechanism of a specification; a refusal if it is not one that this client knows in every detail. */
-export function mechanism(spec: Json): Mechanism {
+export async function mechanism(spec: Json): Promise<Mechanism> {
   const keys = new Keys(spec);
   const [name, epsilon] = [keys.text("mechanism"), declared(keys)];
-  const one = keys.has("k") ? oracle(name, keys, domain(keys.integer("k")), epsilon) : undefined;
-  const found = one ? single(epsilon, one) : several(name, keys, epsilon);
+  const one = keys.has("k") ? await oracle(name, keys, domain(keys.integer("k")), epsilon) : undefined;
+  const found = one ? single(epsilon, one) : await several(name, keys, epsilon);
   must(found, unknown(name), "refused");
   keys.end();
   must(found.width <= 1 << 19);
   return found;
 }
 
-function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undefined {
+async function several(name: string, keys: Keys, epsilon: Fraction): Promise<Mechanism | undefined> {
   if (!keys.has("sizes")) return undefined;
   const sizes = keys.list("sizes").map(whole).map(domain);
   must(sizes.length >= 1 && sizes.length <= 4096);
-  if (name === "PivotCoded") return pivotCoded(sizes, epsilon);
   if (name === "SMP[ADP]" || name === "PairSample") {
     const specs = keys.list("oracles");
     must(specs.length === sizes.length);
-    const oracles = specs.map((spec, j) => part(spec, sizes[j]!, epsilon));
+    const oracles = await Promise.all(specs.map((spec, j) => part(spec, sizes[j]!, epsilon)));
     if (name === "SMP[ADP]") return sampled(sizes, epsilon, oracles);
     const singles = written(keys.text("singles"));
     must(singles[0] >= 0n && singles[0] < singles[1]);
@@ -308,7 +277,7 @@ function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undef
     must(pairs.length && !omegas.length);
     return sampled(sizes, epsilon, oracles, pairs, (singles[0] * SCALE) / singles[1]);
   }
-  if (name !== "SPL" && name !== "SMP") return undefined;
+  if (name !== "SPL" && name !== "SMP") return (await further()).record(name, keys, sizes, epsilon);
   const through = keys.text("oracle");
   must(through === "GRR" || through === "OUE", unknown(through), "refused");
   if (name === "SPL") return split(sizes, epsilon, through === "GRR");

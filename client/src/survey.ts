@@ -40,7 +40,7 @@ export async function check(document: string, asked: string): Promise<Survey> {
   must(id === asked, "This is not the survey that this page asked for.");
   const attributes = schema(content.get("schema"));
   must(format === 2 || attributes.every((one) => one.first));
-  const found = mechanism(content.get("mechanism")!);
+  const found = await mechanism(content.get("mechanism")!);
   const sizes = attributes.flatMap((one) => one.sizes);
   must(
     sizes.length === found.sizes.length && sizes.every((k, j) => k === found.sizes[j]),

@@ -9,7 +9,9 @@ const root = new URL("..", import.meta.url).pathname;
 const built = existsSync(`${root}node_modules/esbuild`);
 const bundled = async (entry) => {
   const { build } = await import("esbuild");
-  const options = { absWorkingDir: root, bundle: true, charset: "utf8", format: "esm", minify: true, target: "es2020", metafile: true, write: false };
+  // The second file is part of no bundle.
+  const apart = { name: "apart", setup: (one) => one.onResolve({ filter: /further\/index\.js$/ }, ({ path }) => ({ path, external: true })) };
+  const options = { plugins: [apart], absWorkingDir: root, bundle: true, charset: "utf8", format: "esm", minify: true, target: "es2020", metafile: true, write: false };
   const { outputFiles, metafile } = await build({ ...options, entryPoints: [entry] });
   const [{ inputs }] = Object.values(metafile.outputs);
   return { text: outputFiles[0].text, parts: Object.fromEntries(Object.entries(inputs).map(([name, one]) => [name, one.bytesInOutput])) };

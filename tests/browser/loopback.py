@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -131,9 +132,10 @@ class Loopback:
             return 200, "text/javascript", self.scripts[path]
         if path == "/s/demo":
             return 200, "text/html; charset=utf-8", SHELL.format(id=self.collection.id).encode()
-        if path in ("/static/survey.js", "/static/survey.css"):
+        name = path.removeprefix("/static/")
+        if path.startswith("/static/") and name in os.listdir(STATIC):
             kind = "text/javascript" if path.endswith(".js") else "text/css"
-            return 200, kind, (STATIC / path.removeprefix("/static/")).read_bytes()
+            return 200, kind, (STATIC / name).read_bytes()
         if path == base:
             return 200, "application/json", self.document.encode()
         if path == f"{base}/page":

@@ -629,6 +629,47 @@ def test_who_answered_the_first_part_is_not_asked_the_second(visit: Visit, smoke
         assert first.title in page.inner_text(".device tbody")
 
 
+def pivot() -> Collection:
+    """A survey whose mechanism is in the second file."""
+    two = Schema((Attribute("smoker", ("yes", "no")), Attribute("drinker", ("yes", "no"))))
+    return Collection(two, PivotCoded(two.sizes, 1.0), title="Habits")
+
+
+def test_the_second_file_is_there_before_the_first_question(visit: Visit) -> None:
+    with visit() as context, one_question(pivot()) as survey:
+        page = context.new_page()
+        loaded: list[str] = []
+        page.on("request", lambda request: loaded.append(request.url))
+        page.goto(survey.link)
+        state(page, "welcome")
+        assert sum("/static/further." in one for one in loaded) == 1
+        # Nothing more is needed to draw: only the report has to leave.
+        context.set_offline(True)
+        go_on(page)
+        for j in range(2):
+            page.check(f"input[name=deniable-{j}] >> nth=0")
+            go_on(page)
+        page.check("input[name=agree]")
+        go_on(page)
+        state(page, "offline")
+        context.set_offline(False)
+        state(page, "counted")
+        assert len(survey.counted) == 1
+
+
+def test_without_the_second_file_nobody_is_asked(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context, one_question(pivot()) as survey:
+        context.route("**/static/further.*", lambda route: route.fulfill(status=404))
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "refused")
+        assert "A part of this page could not be loaded" in str(page.text_content("details"))
+        # A survey that does not need it does not ask for it.
+        page.goto(smoker.link)
+        state(page, "welcome")
+    assert survey.posts == []
+
+
 def test_a_saved_list_keeps_another_browser_from_drawing_again(visit: Visit, smoker: Loopback, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     with visit() as context:

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
+from deniable.service.public import bundles
 from deniable.service.survey_page import link_digits
 from tests.wire_vectors import PLACE, answers, documents, recorded, replayed, subjects, threshold_table
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src" / "deniable" / "service" / "static"
 BUNDLE = STATIC / "survey.js"
+(SECOND,) = STATIC.glob("further.*.js")
 NODE = shutil.which("node")
 BUILT = (ROOT / "client" / "node_modules" / "esbuild").exists()
 
@@ -56,7 +58,7 @@ def test_a_link_ends_in_half_of_a_hash_over_both_documents() -> None:
 
 
 def test_the_clients_polynomials_are_the_librarys() -> None:
-    found = re.search(r"IRREDUCIBLE = \[([^\]]*)\]", (ROOT / "client" / "src" / "sketch.ts").read_text())
+    found = re.search(r"IRREDUCIBLE = \[([^\]]*)\]", (ROOT / "client" / "src" / "further" / "sketch.ts").read_text())
     assert found
     table = [int(one) for one in found[1].split(",")]
     assert table == [smallest_irreducible(degree) ^ (1 << degree) for degree in range(1, 33)]
@@ -68,18 +70,32 @@ def test_the_bundle_was_built_from_these_sources() -> None:
     for path in sorted(sources.rglob("*"), key=lambda path: path.relative_to(sources).as_posix()):
         if path.is_file():
             content.update(f"{path.relative_to(sources).as_posix()}\0{path.read_text()}\0".encode())
-    assert f"of sources {content.hexdigest()} " in BUNDLE.read_text().splitlines()[0], "run `make client`"
+    for bundle in (BUNDLE, SECOND):
+        assert f"of sources {content.hexdigest()} " in bundle.read_text().splitlines()[0], "run `make client`"
+
+
+def test_the_bundle_names_the_second_file_by_its_digest() -> None:
+    """Whoever compares the first file with the released one has compared both."""
+    digest = hashlib.sha256(SECOND.read_bytes()).hexdigest()[:16]
+    assert SECOND.name == f"further.{digest}.js"
+    assert re.findall(r'import\("([^"]*)"\)', BUNDLE.read_text()) == [f"./{SECOND.name}"]
+    # It holds nothing twice: what both need, the first hands to the second.
+    assert "import" not in SECOND.read_text()
+    assert bundles()[SECOND.name][0] == SECOND.name
 
 
 def test_the_bundle_is_small() -> None:
     """About 15 KB each for the library and for 130 sentences in five languages; the rest is the page."""
     assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 40 * 1024
+    assert len(gzip.compress(SECOND.read_bytes(), 9)) <= 8 * 1024
 
 
 @pytest.mark.skipif(NODE is None or not BUILT, reason="the client's developer tools are not installed (npm ci)")
 def test_building_again_gives_the_bundle(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", f"{tmp_path}/"], cwd=ROOT / "client", check=True, capture_output=True)
-    for name in ("survey.js", "survey.css"):
+    built = {path.name for path in tmp_path.iterdir()}
+    assert built == {BUNDLE.name, SECOND.name, "survey.css"}
+    for name in built:
         assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes()
 
 

@@ -592,13 +592,17 @@ class _Receipts:
 
 @functools.cache
 def bundles() -> dict[str, tuple[str, bytes, str]]:
-    """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type."""
+    """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type.
+
+    A file that other files load has the digest in its name already.
+    """
     found = {}
     for path in sorted(STATIC.iterdir()):
         if path.suffix in _MEDIA_TYPES:
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()[:16]
-            found[path.name] = (f"{path.stem}.{digest}{path.suffix}", content, _MEDIA_TYPES[path.suffix])
+            hashed = path.name if digest in path.name else f"{path.stem}.{digest}{path.suffix}"
+            found[path.name] = (hashed, content, _MEDIA_TYPES[path.suffix])
     return found
 
 

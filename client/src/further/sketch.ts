@@ -1,8 +1,9 @@
-// Public hash functions of the count-mean sketch: two families, drawn exactly by their laws.
+// The count-mean sketch, and its public hash functions: two families, drawn exactly by their laws.
 
-import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
-import { type Fraction, must } from "./exact.js";
-import { uniformBelow, type Words } from "./words.js";
+import type { Fraction } from "../exact.js";
+import type { Oracle } from "../oracles.js";
+import type { Kit } from "../records.js";
+import type { Words } from "../words.js";
 
 /** A family of hash functions from 0..k-1 to m cells; one of them is a list of parameters. */
 export interface Hashes {
@@ -18,9 +19,32 @@ export interface Hashes {
 
 const HALF = 1n << 32n;
 
+/** Count-mean sketch: a public random hash function, and the noisy cell that it puts the answer into. */
+export function CountMeanSketch({ GRR, SCALE }: Kit, k: bigint, budget: Fraction, hashes: Hashes): Oracle {
+  const { coins, chances, respond } = GRR(hashes.m, budget);
+  return {
+    k,
+    width: hashes.width,
+    coins,
+    randomize: (code, words) => {
+      const parameters = hashes.draw(words);
+      return hashes.join(parameters, respond(hashes.cell(code, parameters), words.next()));
+    },
+    read: (report) => {
+      const [parameters, cell] = hashes.split(report);
+      const [n, d] = hashes.chance(parameters);
+      return {
+        supports: (code) => hashes.cell(code, parameters) === cell,
+        likely: [n * chances[0], d * SCALE],
+        unlikely: [n * chances[1], d * SCALE],
+      };
+    },
+  };
+}
+
 /** ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). */
-export function PrimeHashes(k: bigint, m: bigint): Hashes {
-  must(m >= 2n && m <= HALF);
+export function PrimeHashes({ codeBytes, fromBytes, joined, need, toBytes, uniformBelow }: Kit, k: bigint, m: bigint): Hashes {
+  need(m >= 2n && m <= HALF);
   const prime = smallestPrime(k > 7n * m ? k : 7n * m);
   const wide = prime < HALF ? 4 : 8;
   return {
@@ -79,8 +103,8 @@ interface Level {
 }
 
 /** Spread: m = 2^l cells, subspaces of F_2^b that meet in zero; see the library's `families/spread.py`. */
-export function SpreadHashes(k: bigint, m: bigint): Hashes {
-  must(m >= 2n && m <= 65536n && !(m & (m - 1n)));
+export function SpreadHashes({ fromBytes, need, toBytes, uniformBelow }: Kit, k: bigint, m: bigint): Hashes {
+  need(m >= 2n && m <= 65536n && !(m & (m - 1n)));
   const cellBits = bitLength(m) - 1n;
   let bits = bitLength(k - 1n);
   if (bits < cellBits) bits = cellBits;
