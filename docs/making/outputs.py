@@ -6,6 +6,8 @@ import contextlib
 import io
 import os
 import re
+import sys
+import types
 from pathlib import Path
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```output\n(?P<shown>.*?)^```\n)?", re.M | re.S)
@@ -21,19 +23,23 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 def with_outputs(name: str, text: str) -> str:
     """Run a page's Python from top to bottom, and return the page with what each block printed below it."""
-    namespace: dict[str, object] = {}
+    module = types.ModuleType("page")  # a module of its own, so that classes of the page can be pickled
 
     def run(block: re.Match[str]) -> str:
         code = block["code"]
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, name, "exec"), namespace)
+            exec(compile(code, name, "exec"), module.__dict__)
         said = "\n".join(line.rstrip() for line in printed.getvalue().splitlines()).strip("\n")
         if name in ELSEWHERE or not said:
             return f"```python\n{code}```\n"
         return f"```python\n{code}```\n\n```output\n{said}\n```\n"
 
-    return BLOCK.sub(run, text)
+    sys.modules["page"] = module
+    try:
+        return BLOCK.sub(run, text)
+    finally:
+        del sys.modules["page"]
 
 
 def alike(shown: str, made: str) -> bool:

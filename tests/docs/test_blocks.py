@@ -12,6 +12,9 @@ import importlib
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -418,9 +421,31 @@ def test_the_mechanism_of_the_page_is_the_one_that_is_held_to_the_laws() -> None
 
 def test_a_mechanism_of_another_package_is_named_as_the_page_says() -> None:
     (block,) = (block for block in BLOCKS if block[0::2] == ("docs/extending.md", "toml"))
-    named = tomllib.loads(block.text)["project"]["entry-points"]["deniable.mechanisms"]
+    project = tomllib.loads(block.text)["project"]
+    named = project["entry-points"]["deniable.mechanisms"]
     (installed,) = (ROOT / "tests" / "toy_package").glob("*.dist-info/entry_points.txt")
     parser = configparser.RawConfigParser()
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read_string(installed.read_text())
     assert named.items() <= dict(parser["deniable.mechanisms"]).items()
+    metadata = (installed.parent / "METADATA").read_text()
+    assert f"Name: {project['name']}\nVersion: {project['version']}" in metadata
+
+
+@pytest.mark.long
+def test_the_pyproject_of_the_page_installs_the_mechanism(tmp_path: Path) -> None:
+    (block,) = (block for block in BLOCKS if block[0::2] == ("docs/extending.md", "toml"))
+    source, installed = tmp_path / "source", tmp_path / "installed"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(block.text)
+    shutil.copy(ROOT / "tests" / "toy_package" / "toy_package.py", source)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--target", str(installed), str(source)], check=True)
+    code = (
+        "import deniable\nfrom deniable.testing import check_mechanism\n"
+        "print(check_mechanism(deniable.mechanism('ToyRR', k=3, epsilon=1.0)))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(installed)}, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "ToyRR(k=3, epsilon=1.0): 22 laws hold, 0 not checked\n"

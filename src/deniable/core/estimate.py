@@ -135,6 +135,21 @@ class Shown(ABC):
         frame: pandas.DataFrame = self.to_arrow(confidence, target).to_pandas()
         return frame
 
+    def to_frame(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
+        """Return the table of `to_pandas`, its index the category, or attribute and category (extra ``dataframes``).
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> import numpy as np
+        >>> oracle = GRR(k=2, epsilon=1.0)
+        >>> estimate = oracle.estimate(oracle.aggregate(np.array([0, 0, 1]))).named("smoker", ["yes", "no"])
+        >>> estimate.to_frame().loc["yes", "estimate"].round(3)
+        np.float64(0.861)
+        """
+        frame = self.to_pandas(confidence, target)
+        return frame.set_index([name for name in ("attribute", "category") if name in frame])
+
     def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
         """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
         try:

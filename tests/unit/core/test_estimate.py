@@ -132,6 +132,9 @@ def test_tables() -> None:
     assert table.column("attribute").to_pylist() == ["smoker", "smoker", "drinker", "drinker"]
     assert table.column("category").to_pylist() == ["yes", "no", "0", "1"]
     assert named.to_pandas()["estimate"].tolist() == pytest.approx([0.7, 0.3])
+    assert named.to_frame().loc["no", "estimate"] == pytest.approx(0.3)
+    both = RecordEstimate({"smoker": named, "drinker": named}).to_frame()
+    assert both.loc[("drinker", "yes"), "estimate"] == pytest.approx(0.7)
     assert named.to_polars()["estimate"].to_list() == pytest.approx([0.7, 0.3])
     with pytest.raises(InvalidParameterError, match="labels must name all 2"):
         _half().named("smoker", ["yes"])

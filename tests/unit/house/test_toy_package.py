@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import deniable as dn
 from deniable.cli import app
 from deniable.core.names import mechanism_class
+from deniable.errors import BrokenLawError
 from deniable.leakage import attack_success, audit, mechanism_cpl
 from deniable.planning import plan
 from deniable.postprocess import iterative_bayes
@@ -41,6 +42,17 @@ def test_the_laws_hold(k: int, epsilon: float) -> None:
     checked = check_mechanism(toy(k, epsilon))
     assert len(checked.held) >= 16
     assert not checked.skipped
+
+
+def test_a_class_without_an_entry_point_keeps_every_law_that_needs_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = toy(3)
+    monkeypatch.setattr("deniable.core.names.extensions", lambda _: ())
+    mechanism_class.cache_clear()
+    checked = check_mechanism(mechanism, registered=False)
+    assert [law for law, _ in checked.skipped] == ["is_found_by_name"]
+    assert "entry point" in str(checked)
+    with pytest.raises(BrokenLawError, match=r"breaks is_found_by_name: .*entry point .*'ToyRR'"):
+        check_mechanism(mechanism)
 
 
 def test_a_toy_with_grrs_law_gives_grrs_numbers() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -283,6 +283,7 @@ class CountMeanSketch(Sketch):
     epsilon: float | Fraction
     m: int | None = None
     family: str = "prime"
+    made_by: str = field(default="", init=False, compare=False)
 
     name = "CMS"
     card = Card(
@@ -344,6 +345,12 @@ class CountMeanSketch(Sketch):
         cells = entry.build(self.k, m).m
         GRR(cells, self.epsilon)  # refuses what GRR refuses
         object.__setattr__(self, "m", cells)
+
+    def __repr__(self) -> str:
+        """Return the call that makes it: by an older name, such as `OLH`, if that name made it."""
+        if self.made_by:
+            return f"{self.made_by}(k={self.k}, epsilon={self.epsilon!r})"
+        return f"CountMeanSketch(k={self.k}, epsilon={self.epsilon!r}, m={self.m}, family={self.family!r})"
 
     @cached_property
     def hashes(self) -> HashFamily:

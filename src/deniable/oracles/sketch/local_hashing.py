@@ -40,9 +40,9 @@ def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     Examples
     --------
     >>> BLH(k=100, epsilon=1.0)
-    CountMeanSketch(k=100, epsilon=1.0, m=2, family='prime')
+    BLH(k=100, epsilon=1.0)
     """
-    return CountMeanSketch(k, checked_epsilon(epsilon), 2)
+    return _called("BLH", CountMeanSketch(k, checked_epsilon(epsilon), 2))
 
 
 def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
@@ -71,7 +71,7 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     Examples
     --------
     >>> OLH(k=100, epsilon=1.0), OLH(k=100, epsilon=4.0).m
-    (CountMeanSketch(k=100, epsilon=1.0, m=4, family='prime'), 56)
+    (OLH(k=100, epsilon=1.0), 56)
     """
     budget = checked_epsilon(epsilon)
     # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
@@ -81,4 +81,10 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
             f"epsilon must be at most 22.18 for OLH, where m = e^epsilon + 1 reaches 2^32, got epsilon={epsilon}; "
             "CountMeanSketch chooses an m within its limits"
         )
-    return CountMeanSketch(k, budget, m)
+    return _called("OLH", CountMeanSketch(k, budget, m))
+
+
+def _called(name: str, sketch: CountMeanSketch) -> CountMeanSketch:
+    """Have a sketch print the name that made it; it equals the same sketch under any name."""
+    object.__setattr__(sketch, "made_by", name)
+    return sketch
