@@ -145,7 +145,7 @@ def test_the_element_asks_a_survey_under_a_strict_policy(visit: Visit, tmp_path:
         context.add_init_script(RECORDED)
         running.policy = documented("text").strip().replace("https://collector.example", running.origin)
         # The element's tag as the documentation has it; the tag of the script is in the head.
-        tag = documented("html").splitlines()[1].replace("https://collector.example", running.origin)
+        tag = documented("html").splitlines()[-1].replace("https://collector.example", running.origin)
         tag = tag.replace("ID#DIGITS", f"{collection.id}#{running.digits}")
         page = context.new_page()
         page.goto(serve(running, package, "element", f"<main>{tag}</main>"))

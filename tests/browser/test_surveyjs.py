@@ -108,7 +108,7 @@ def serve(running: Loopback, package: Path, adapter: bytes = b"", form: Any = FO
     code = documented().replace("@deniable/client/surveyjs", "/surveyjs.js").replace("@deniable/client", "/client.js")
     code = code.replace("ID", f'"{running.collection.id}"').replace("DIGITS", f'"{running.digits}"')
     code = code.replace("https://collector.example", running.origin).replace("new Survey.Model(", "new Model(")
-    imports, rest = code.split("\n\n", 1)
+    imports, rest = re.sub(r"\nconst form = .*", "", code).split("\n\n", 1)
     running.scripts["/page.js"] = "\n".join([imports, HOST.replace("FORM", json.dumps(form)), rest, RESTORE]).encode()
     head = '<title>Ours</title><script src="/core.js"></script><script src="/ui.js"></script>'
     head += '<script type="module" src="/page.js"></script>'

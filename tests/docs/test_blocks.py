@@ -84,6 +84,7 @@ ELSEWHERE = {
     ("docs/comparing.md", "py"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
     ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
     ("docs/load-times.md", "js"): "tests/browser/test_load_times.py",
+    ("docs/surveyjs.md", "html"): "tests/stack/test_transcripts.py::test_a_form_of_surveyjs",
     ("docs/surveyjs.md", "js"): "tests/browser/test_surveyjs.py",
     ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
     ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
@@ -285,6 +286,11 @@ def _form(name: str) -> None:
     book.save(name)
 
 
+def _pilot_of_form() -> None:
+    _form("form.xlsx")
+    Path("answers.csv").write_text("smoker\n" + "yes\nno\nno\n" * 100)
+
+
 def _loads() -> None:
     entry = {"duration": 900.5, "responseEnd": 200.25, "confidence": {"randomizedTriggerRate": 0.5, "value": "high"}}
     Path("loads.jsonl").write_text(f"{json.dumps(entry)}\n" * 3)
@@ -316,7 +322,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
     ("docs/comparing.md", 0): _mechanism_of_mine,
-    ("docs/forms.md", 0): lambda: _form("form.xlsx"),
+    ("docs/forms.md", 0): _pilot_of_form,
     ("docs/forms.md", 1): lambda: _asked("stars"),
     ("docs/load-times.md", 0): _loads,
     ("docs/r.md", 0): lambda: _asked("stars"),

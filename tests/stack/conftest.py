@@ -1,4 +1,4 @@
-"""R, where it is installed, with the package of `r/` in a library of its own."""
+"""R with the package of `r/` in a library of its own, and the npm package installed from its tarball."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "client"
 
 Rscript = Callable[[Path, str], str]
 
@@ -37,3 +38,18 @@ def rscript(tmp_path_factory: pytest.TempPathFactory) -> Rscript:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the package, installed from its tarball."""
+    if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
+        pytest.skip("the client's developer tools are not installed (npm ci)")
+    place = tmp_path_factory.mktemp("page")
+    pack = ["npm", "pack", "--json", f"--pack-destination={place}"]
+    subprocess.run(pack, cwd=CLIENT, check=True, capture_output=True)
+    (tarball,) = place.glob("*.tgz")
+    (place / "package.json").write_text('{"type": "module"}')
+    install = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(tarball)]
+    subprocess.run(install, cwd=place, check=True, capture_output=True)
+    return place / "node_modules" / "@deniable" / "client"

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.stack.conftest import ROOT
-
-CLIENT = ROOT / "client"
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the package, installed from its tarball."""
-    if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
-        pytest.skip("the client's developer tools are not installed (npm ci)")
-    place = tmp_path_factory.mktemp("page")
-    pack = ["npm", "pack", "--json", f"--pack-destination={place}"]
-    subprocess.run(pack, cwd=CLIENT, check=True, capture_output=True)
-    (tarball,) = place.glob("*.tgz")
-    (place / "package.json").write_text('{"type": "module"}')
-    install = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(tarball)]
-    subprocess.run(install, cwd=place, check=True, capture_output=True)
-    return place / "node_modules" / "@deniable" / "client"
+from tests.stack.conftest import CLIENT
 
 
 @pytest.mark.long

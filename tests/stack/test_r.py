@@ -15,6 +15,7 @@ from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
 from deniable.answers import counts_document
 from deniable.cli import app
 from deniable.core.construction import mechanism
+from deniable.files import write_codebook
 from tests import r_vectors
 from tests.stack.conftest import ROOT, Rscript
 
@@ -89,6 +90,37 @@ def test_r_reads_numbers_and_codebook_as_the_page_on_answers_says(rscript: Rscri
     check = 'stopifnot(numbers$category[3] == "NA", is.numeric(numbers$estimate), all(is.na(numbers$truth)))\n'
     check += 'stopifnot("epsilon of the whole contributor" %in% codebook$label); cat(nrow(numbers))'
     assert rscript(tmp_path, block + check) == "5"
+
+
+def test_r_reads_codebooks(rscript: Rscript, tmp_path: Path) -> None:
+    """`read.csv` reads the codebook for R; haven, where it is installed, those for Stata and SPSS."""
+    attributes = (
+        Attribute("stars", ("1", "2", "NA", "4"), missing="no answer", title="How many stars?"),
+        Attribute("team", ('north, "upper"', "süd")),
+    )
+    survey = Collection(Schema(attributes), mechanism("SMP", sizes=(5, 2), epsilon="1.5"))
+    for ending in ("csv", "dta", "sav"):
+        write_codebook(survey, tmp_path / f"codebook.{ending}")
+    code = """
+    book <- read.csv("codebook.csv", na.strings = "")
+    stars <- subset(book, variable == "stars")
+    factors <- factor(c(0, 4, 2), stars$value, stars$value_label)
+    stopifnot(identical(as.character(factors), c("1", "no answer", "NA")), stars$title == "How many stars?")
+    stopifnot(identical(subset(book, variable == "team")$value_label, c('north, "upper"', "süd")))
+    stopifnot(subset(book, title == "epsilon")$value_label == "1.5", nrow(book) == 10)
+    cat("csv")
+    if (requireNamespace("haven", quietly = TRUE)) {
+      for (read in list(haven::read_dta, haven::read_sav)) {
+        found <- read(if (identical(read, haven::read_dta)) "codebook.dta" else "codebook.sav")
+        stopifnot(nrow(found) == 0, identical(attr(found$stars, "label"), "How many stars?"))
+        labels <- attr(found$stars, "labels")
+        stopifnot(identical(names(labels), stars$value_label), all(labels == stars$value))
+        stopifnot(identical(names(attr(found$team, "labels")), c('north, "upper"', "süd")))
+      }
+      cat(" haven")
+    }
+    """
+    assert rscript(tmp_path, code) in ("csv", "csv haven")
 
 
 def test_counts_say_which_covariances_are_known() -> None:

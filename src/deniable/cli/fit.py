@@ -44,6 +44,13 @@ class CovName(StrEnum):
     expected = "expected"
 
 
+class MissingName(StrEnum):
+    """Treatment of missing values, as the command line spells it."""
+
+    refuse = "refuse"
+    drop = "drop"
+
+
 @command("fit")
 def fit(
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='As in R: "smoker ~ age + C(region)".')],
@@ -70,6 +77,9 @@ def fit(
     key: Annotated[
         str | None, typer.Option("--key", metavar="COLUMN", help="Column that matches reports and table.")
     ] = None,
+    missing: Annotated[
+        MissingName, typer.Option("--missing", help='Refuse, or leave out and count, blank rows and "no answer".')
+    ] = MissingName.refuse,
     effects: Annotated[bool, typer.Option("--effects", help="Also list average effects.")] = False,
     predict: Annotated[
         str | None, typer.Option("--predict", metavar="A=20:80", help="Also predict along a column.")
@@ -96,6 +106,7 @@ def fit(
         clusters=cluster,
         weights=weights,
         key=key,
+        missing=missing.value,
         force=force,
     )
     summary = found.summarize(confidence)

@@ -215,6 +215,8 @@ class Material:
         Columns of randomised predictors.
     weights : RowWeights
         What rows count.
+    silent : tuple of str
+        Attributes whose "no answer" is left out of the model.
     """
 
     formula: ModelFormula
@@ -225,11 +227,45 @@ class Material:
     outcome_labels: tuple[str, ...]
     effects: Effects
     weights: RowWeights
+    silent: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of a randomised outcome."""
         return self.attributes[self.formula.outcome].labels
+
+    @property
+    def left_out(self) -> str | None:
+        """The outcome's "no answer", where a likelihood has an equation of its own for it that nobody reads."""
+        return self.attributes[self.formula.outcome].missing if self.formula.outcome in self.silent else None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Labels of a randomised outcome that the model is about."""
+        return answered_labels(self.attributes[self.formula.outcome], self.formula.outcome in self.silent)
+
+    def equations(self, columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[Role, ...]]:
+        """Return names and roles of a multinomial logit's coefficients, category by category."""
+        many = len(self.categories) > 2
+        names = tuple(
+            f"{label}: {name}" if many or label == self.left_out else name
+            for label in self.labels[1:]
+            for name in columns
+        )
+        roles: tuple[Role, ...] = tuple(
+            "class" if label == self.left_out else _role(name) for label in self.labels[1:] for name in columns
+        )
+        return names, roles
+
+    def answered(self, indicators: ReportIndicators) -> ReportIndicators:
+        """Return indicators without the cells of those who did not answer."""
+        if not self.silent:
+            return indicators
+        kept = np.ones(1, dtype=np.bool_)
+        for name, attribute in self.attributes.items():
+            own = np.arange(attribute.k) != (attribute.missing_code if name in self.silent else -1)
+            kept = np.outer(kept, own).ravel()
+        return indicators._replace(values=np.ascontiguousarray(indicators.values[:, kept]))
 
     def cell_names(self) -> list[str]:
         """Return what each cell of the randomised predictors is called."""
@@ -237,6 +273,11 @@ class Material:
         for name in self.formula.predictors:
             names = [f"{old} {name}={label}".strip() for old in names for label in self.attributes[name].labels]
         return names
+
+
+def answered_labels(attribute: Attribute, silent: bool) -> tuple[str, ...]:
+    """Return the labels of an attribute, without that of "no answer" if it is left out."""
+    return tuple(label for label in attribute.labels if not (silent and label == attribute.missing))
 
 
 def build_outcome(
@@ -267,15 +308,16 @@ def build_outcome(
         scaling = standardise(values, plain.intercept, centred=False)
         law = MultinomialLaw(k)
         turned = np.asarray(np.kron(np.eye(k - 1), scaling.turned()), dtype=np.float64)
-        names = tuple(f"{label}: {name}" if k > 2 else name for label in labels[1:] for name in plain.names)
-        roles = tuple(_role(name) for _ in labels[1:] for name in plain.names)
+        names, roles = material.equations(plain.names)
         deviations = np.tile(scaling.deviations, k - 1)
         start = np.zeros((k - 1, len(plain.names)))
         if plain.intercept is not None:
             start[:, plain.intercept] = np.log(shares[1:] / shares[0])
     problem = MixtureProblem(law, [values], likelihood, NO_OUTCOME, material.weights)
     parameters = Parameters(names, roles, turned, deviations)
-    return Built(problem, start.ravel(), parameters, model, "ml", labels, scaling, material.effects, listed)
+    return Built(
+        problem, start.ravel(), parameters, model, "ml", material.categories, scaling, material.effects, listed
+    )
 
 
 def _many(role: Role, number: int) -> tuple[Role, ...]:
@@ -329,13 +371,7 @@ def build_mixture(
             for a in range(m)
             for place in (*range(a * p, (a + 1) * p), *range(m * p + a * q, m * p + (a + 1) * q))
         ]
-        labels = material.labels
-        names = tuple(
-            f"{label}: {name}" if k > 2 else name
-            for label in labels[1:]
-            for name in (*plain.names, *effects.alone_names)
-        )
-        roles = tuple(_role(name) for _ in labels[1:] for name in (*plain.names, *effects.alone_names))
+        names, roles = material.equations((*plain.names, *effects.alone_names))
         deviations = np.tile(np.concatenate([scaling.deviations, slopes]), m)
         turned = np.zeros((m * (p + q),) * 2)
         turned[: m * p, : m * p] = np.kron(np.eye(m), own)
@@ -345,7 +381,7 @@ def build_mixture(
         outcome_shares = every.reshape(k, cells).sum(axis=1)
         if plain.intercept is not None:
             start[plain.intercept : m * p : p] = np.log(outcome_shares[1:] / outcome_shares[0])
-        categories = labels
+        categories = material.categories
     else:
         family = cast(Family, model)
         law = PredictorLaw(family, effects.alone)
@@ -450,30 +486,38 @@ def _responses(
     if not formula.randomised_outcome:
         totals = indicators.values
         return totals, totals[:, :, None] * material.outcome[:, None, None], material.outcome_labels
-    attribute = material.attributes[formula.outcome]
-    own = indicators.values.reshape(len(indicators.values), attribute.k, cells)
+    attribute, categories = material.attributes[formula.outcome], material.categories
+    own = indicators.values.reshape(len(indicators.values), len(categories), cells)
     if model == "linear":
         scores = attribute.code_scores
         if scores is None:
             raise InvalidParameterError(
                 f'{formula.outcome} must have scores for a linear model, got none; use model="multinomial"'
             )
+        scores = scores[[attribute.labels.index(label) for label in categories]]
         known = np.isfinite(scores)
         responses = np.einsum("nac,a->nc", own[:, known], scores[known])[:, :, None]
-        if cells == 1 and known.all():
+        if cells == 1 and known.all() and not material.silent:
             # One copy whose weight is known to be one.
             return indicators.asked[:, None].astype(np.float64), responses, ()
         return own[:, known].sum(axis=1), responses, ()
     responses = own[:, 1:].swapaxes(1, 2)
-    if cells == 1:
-        return indicators.asked[:, None].astype(np.float64), responses, attribute.labels
-    return own.sum(axis=1), responses, attribute.labels
+    if cells == 1 and not material.silent:
+        return indicators.asked[:, None].astype(np.float64), responses, categories
+    return own.sum(axis=1), responses, categories
 
 
 def check_model(
-    model: str, method: str, formula: ModelFormula, attribute: Attribute | None, outcome: Floats
+    model: str,
+    method: str,
+    formula: ModelFormula,
+    attribute: Attribute | None,
+    outcome: Floats,
+    silent: Sequence[str] = (),
 ) -> tuple[str, str]:
     """Return the model and method that are meant, or refuse those that do not fit.
+
+    `silent` are the attributes whose "no answer" is left out.
 
     Raises
     ------
@@ -484,7 +528,12 @@ def check_model(
     """
     predictors = bool(formula.predictors)
     if attribute is not None:
-        chosen = _outcome_model(model, method, attribute, predictors)
+        k = len(answered_labels(attribute, attribute.name in silent))
+        if k < 2:
+            raise InvalidParameterError(
+                f'{attribute.name} must have two categories beside "no answer" with missing="drop", got {k}'
+            )
+        chosen = _outcome_model(model, method, attribute, k, predictors)
     else:
         binary = bool(np.isin(outcome, (0.0, 1.0)).all())
         chosen = ("logit" if binary else "linear") if model == "auto" else model
@@ -512,16 +561,20 @@ def check_model(
         raise InvalidParameterError(
             'method must be "weights" for interactions of randomised and plain columns, got method="ml"'
         )
+    if way == "ml" and set(silent) & set(formula.predictors):
+        raise InvalidParameterError(
+            'method must be "weights" to leave out "no answer" of a randomised predictor, got method="ml"'
+        )
     if way == "weights" and chosen == "ordered":
         raise InvalidParameterError('method must be "ml" for an ordered model, got method="weights"')
     return chosen, way
 
 
-def _outcome_model(model: str, method: str, attribute: Attribute, predictors: bool) -> str:
+def _outcome_model(model: str, method: str, attribute: Attribute, k: int, predictors: bool) -> str:
     ranked = attribute.question_kind.in_order(attribute) and not attribute.unranked
     chosen = model
     if model == "auto":
-        if attribute.k == 2:
+        if k == 2:
             chosen = "logit"
         elif attribute.ask == "mean":
             chosen = "linear"
@@ -529,10 +582,9 @@ def _outcome_model(model: str, method: str, attribute: Attribute, predictors: bo
             chosen = "ordered" if ranked and not predictors and method != "weights" else "multinomial"
     if chosen == "poisson":
         raise InvalidParameterError(f'model must not be "poisson" for the categories of {attribute.name}')
-    if chosen == "logit" and attribute.k > 2:
+    if chosen == "logit" and k > 2:
         raise InvalidParameterError(
-            f'model must be "multinomial" or "ordered" for the {attribute.k} categories of {attribute.name}, got '
-            'model="logit"'
+            f'model must be "multinomial" or "ordered" for the {k} categories of {attribute.name}, got model="logit"'
         )
     if chosen == "ordered" and attribute.unranked:
         raise NotIdentifiedError(

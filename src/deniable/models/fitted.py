@@ -87,7 +87,7 @@ class Source:
     table : pandas.DataFrame
         The plain columns of the rows that were used.
     rows, dropped : int
-        Rows that were read, and those left out because a plain column was missing.
+        Rows that were read, and those left out because a value was missing.
     clusters : int64[n] or None
         Cluster of each row, from 0 on.
     sampling, frequency : bool

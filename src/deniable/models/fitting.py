@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate, short_id
 from deniable.core.checks import checked_kind
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
-from deniable.errors import InvalidInputError, InvalidParameterError, NotIdentifiedError
+from deniable.errors import InvalidParameterError, NotIdentifiedError
 from deniable.models.building import (
     Built,
     Material,
     Method,
     Model,
+    answered_labels,
     build_mixture,
     build_outcome,
     build_weighted,
@@ -37,7 +37,7 @@ from deniable.models.formulas import ModelFormula, effects_of, parse_formula, pl
 from deniable.models.maximising import STARTS, best_of_starts
 from deniable.models.privacy import privacy_statement
 from deniable.models.problem import MixtureProblem, RowWeights, gram
-from deniable.models.reading import Rows, frame_of, pairs_of, rows_of, some_reports
+from deniable.models.reading import Missing, Rows, complete, frame_of, pairs_of, rows_of, some_reports
 from deniable.models.row_laws import Floats, MultinomialLaw, OrderedLaw
 from deniable.survey.collection import Collection
 
@@ -62,6 +62,7 @@ def fit(
     clusters: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     key: str | None = None,
+    missing: Missing = "refuse",
     classes: Literal["same", "1"] = "same",
     force: bool = False,
 ) -> Fit:
@@ -81,8 +82,7 @@ def fit(
         As the mechanism returns them; a report file; a pandas column of codes or of reported labels; a table with a
         column for each field of a report. An aggregate of "SPL pairs" for ``a ~ b`` without a table.
     people : table or path, optional
-        Plain columns: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet file. Rows with a
-        missing value in a column that is needed are left out and counted.
+        Plain columns: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet file.
     model : {"auto", "logit", "multinomial", "ordered", "linear", "poisson"}
         By default what fits the outcome. Randomised: logit for two categories, multinomial for more, ordered for
         ordered ones, linear where a mean was asked. Plain: logit for 0 and 1, else linear.
@@ -96,6 +96,10 @@ def fit(
         Cluster of each row; sampling weight of each row. A column's name, or n values. Both need the sandwich.
     key : str, optional
         Column that matches reports and table, unique in both; by default they match row by row.
+    missing : {"refuse", "drop"}
+        "drop" leaves out rows with a missing value in a column that is needed, or without a report, and counts them.
+        It also leaves out "no answer" of the randomised attributes, so that the model is about people who answered:
+        reports hide who did not, so that no row goes. By default such rows are refused, and "no answer" is a category.
     classes : {"same", "1"}
         By likelihood with a randomised predictor: the predictor depends on the same plain columns, or on none, which
         biases its coefficient where it does depend on them.
@@ -108,6 +112,8 @@ def fit(
         If no number of such reports tells what is asked, or these are too few.
     InvalidParameterError
         If formula, model or options do not fit together.
+    InvalidInputError
+        If rows have missing values that are not to be left out.
     MismatchError
         If reports and table do not match.
     MissingExtraError
@@ -126,20 +132,25 @@ def fit(
     ({'Intercept': -1.02, 'age': 0.52}, True)
     """
     checked_kind("survey", survey, Collection)
-    _check_choices(model=(model, Model), method=(method, Method), cov_type=(cov_type, CovType), classes=(classes, None))
+    _check_choices(
+        model=(model, Model),
+        method=(method, Method),
+        cov_type=(cov_type, CovType),
+        missing=(missing, Missing),
+        classes=(classes, None),
+    )
     mechanism, names = survey.mechanism, survey.schema.names
     parsed, rows = _read(formula, survey, reports, people, key)
     places = [names.index(name) for name in parsed.randomised]
     _check_related(parsed, mechanism)
     weighting, groups = _extra(rows.table, weights, "weights"), _extra(rows.table, clusters, "clusters")
-    kept = _complete(rows.table, parsed.columns, weighting, groups)
+    kept = complete(rows, parsed.columns, missing, weighting, groups)
     dropped = int((~kept).sum())
     if dropped:
         rows = Rows(some_reports(rows.reports, kept, mechanism), rows.table[kept], rows.frequency)
         weighting, groups = (None if one is None else one[kept] for one in (weighting, groups))
-    if not len(rows.table):
-        raise InvalidInputError("the table must have rows without missing values in the formula's columns, got none")
     attributes = {name: survey.schema.columns[names.index(name)] for name in parsed.randomised}
+    silent = [name for name, one in attributes.items() if missing == "drop" and one.missing_code is not None]
     cells = math.prod(attribute.k for attribute in attributes.values())
     if cells > MAX_CELLS or any(not attribute.question_kind.coded for attribute in attributes.values()):
         raise InvalidParameterError(
@@ -147,7 +158,7 @@ def fit(
         )
     outcome, labels = (np.empty(0), ()) if parsed.randomised_outcome else plain_outcome(parsed, rows.table)
     own = attributes[parsed.outcome] if parsed.randomised_outcome else None
-    chosen, way = check_model(model, method, parsed, own, outcome)
+    chosen, way = check_model(model, method, parsed, own, outcome, silent)
     _check_errors(cov_type, way, weighting, groups, mechanism.dealt_types is not None)
     plain, values = plain_columns(parsed, rows.table)
     if rows.frequency is None and people is not None:
@@ -155,9 +166,18 @@ def fit(
     likelihood, indicators = mechanism.likelihood(rows.reports, places), mechanism.indicators(rows.reports, places)
     if not likelihood.asked.any():
         raise NotIdentifiedError(f"no report says anything about {' and '.join(parsed.randomised)}; collect more")
-    effects = effects_of(parsed, {name: attribute.labels for name, attribute in attributes.items()}, plain)
+    kept_labels = {name: answered_labels(one, name in silent) for name, one in attributes.items()}
+    effects = effects_of(parsed, kept_labels, plain)
     material = Material(
-        parsed, attributes, plain, values, outcome, labels, effects, RowWeights(weighting, rows.frequency)
+        parsed,
+        attributes,
+        plain,
+        values,
+        outcome,
+        labels,
+        effects,
+        RowWeights(weighting, rows.frequency),
+        tuple(silent),
     )
     listed = mechanism.listed_likelihood(places) if parsed.randomised_outcome else None
     built = _build(material, likelihood, indicators, chosen, way, classes, listed)
@@ -188,7 +208,7 @@ def fit(
         privacy_statement(mechanism, guarantee),
         short_id(survey.id),
         survey.title,
-        {name: attribute.labels for name, attribute in attributes.items()},
+        kept_labels,
     )
     return Fit(parsed, plain, built, solution, starts, source, cov_type, expected, warnings)
 
@@ -241,16 +261,6 @@ def _extra(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] | Non
     return found
 
 
-def _complete(table: pandas.DataFrame, columns: Sequence[str], *extra: NDArray[Any] | None) -> NDArray[np.bool_]:
-    import pandas
-
-    kept: NDArray[np.bool_] = ~table[list(columns)].isna().any(axis=1).to_numpy()
-    for one in extra:
-        if one is not None:
-            kept &= ~np.asarray(pandas.isna(one))
-    return kept
-
-
 def _check_errors(cov_type: str, way: str, weights: Any, groups: Any, dealt: bool) -> None:
     for what, given in (("weights", weights is not None), ("clusters", groups is not None), ("dealt reports", dealt)):
         if given and cov_type != "sandwich":
@@ -282,7 +292,7 @@ def _build(
     listed: Any,
 ) -> Built:
     if way == "weights":
-        return build_weighted(material, indicators, model)
+        return build_weighted(material, material.answered(indicators), model)
     if material.formula.predictors:
         return build_mixture(material, likelihood, indicators, model, classes, listed)
     return build_outcome(material, likelihood, indicators, model, listed)
@@ -331,11 +341,11 @@ def expected_error(built: Built) -> float | None:
     local = local_information(problem, phi, built.listed)
     asked = float(problem.likelihood.asked.mean())
     spread = np.linalg.inv(gram(x) * max(asked, 1e-12))
-    outcomes = problem.law.groups[0].size
+    outcomes = {place // x.shape[1] for place in slopes}
     # Ordered columns are centred: cuts and slopes do not share information.
     errors = np.linalg.inv(local) if isinstance(problem.law, MultinomialLaw) else np.array([[1 / local[0, 0]]])
     columns = [place % x.shape[1] for place in slopes]
-    return max(math.sqrt(max(spread[j, j] * errors[a, a], 0.0)) for j in set(columns) for a in range(outcomes))
+    return max(math.sqrt(max(spread[j, j] * errors[a, a], 0.0)) for j in set(columns) for a in outcomes)
 
 
 def _without_effects(problem: MixtureProblem, start: Floats) -> Floats:

@@ -18,7 +18,7 @@ from deniable.core.checks import checked_kind, checked_probability
 from deniable.core.fieller import fieller
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.models.privacy import privacy_statement
-from deniable.models.reading import rows_of
+from deniable.models.reading import Missing, complete, rows_of
 from deniable.models.row_laws import Floats
 from deniable.survey.collection import Collection
 
@@ -181,6 +181,7 @@ def by_group(
     quantile: float | None = None,
     confidence: float = 0.95,
     key: str | None = None,
+    missing: Missing = "refuse",
 ) -> GroupValues:
     """Analyst: return the mean or a quantile of a plain column within the groups of a randomised answer.
 
@@ -190,8 +191,8 @@ def by_group(
         A column of numbers.
     group : str
         An attribute of the survey.
-    survey, reports, people, key
-        As `fit` takes them.
+    survey, reports, people, key, missing
+        As `fit` takes them; "no answer" stays a group.
     quantile : float, optional
         A share in (0, 1) for that quantile; the mean by default.
     confidence : float
@@ -202,7 +203,7 @@ def by_group(
     InvalidParameterError
         If the survey lacks the group.
     InvalidInputError
-        If the outcome is not a column of finite numbers.
+        If the outcome is not a column of finite numbers, or has missing values that are not to be left out.
 
     Examples
     --------
@@ -222,9 +223,12 @@ def by_group(
     rows = rows_of(survey, reports, people, key)
     if outcome not in rows.table.columns:
         raise InvalidInputError(f"the table must have the column {outcome!r}, got {', '.join(rows.table.columns)}")
+    kept = complete(rows, [outcome], missing)
     y = rows.table[outcome].to_numpy(dtype=np.float64)
     told = survey.mechanism.indicators(rows.reports, [place])
-    kept = told.asked & np.isfinite(y)
+    if not np.isfinite(y[kept]).all():
+        raise InvalidInputError(f"{outcome} must hold finite numbers; leave out its other rows")
+    kept &= told.asked
     if not kept.any():
         raise InvalidInputError(f"{outcome} must have at least one finite number in the rows of {group}, got none")
     labels = survey.schema.columns[place].labels

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import pandas
 
 
+Missing = Literal["refuse", "drop"]
+"""Treatment of missing values."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Reports and plain columns, row by row.
@@ -40,11 +44,14 @@ class Rows:
         As many rows.
     frequency : float64[n] or None
         How many equal rows each row stands for.
+    blank : bool[n] or None
+        Rows of a table whose report is missing; another row's report stands there.
     """
 
     reports: Any
     table: pandas.DataFrame
     frequency: Floats | None = None
+    blank: NDArray[np.bool_] | None = None
 
 
 def frame_of(people: Any) -> pandas.DataFrame:
@@ -169,21 +176,43 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
     if isinstance(reports, Aggregate):
         raise InvalidParameterError("reports must be rows here, got an aggregate; leave out people to fit a ~ b to it")
     path = Path(reports) if isinstance(reports, (str, os.PathLike)) else None
+    reports, blank = _filled(collection, reports)
     found, own = reports_of(collection, reports)
     n = report_count(found)
     if people is None:
         import pandas
 
-        return Rows(found, pandas.DataFrame(index=range(n)))
+        return Rows(found, pandas.DataFrame(index=range(n)), blank=blank)
     table = frame_of(people).reset_index(drop=True)
     if key is not None:
         keys = own[key].tolist() if own is not None and key in own.columns else _keys(path, key)
-        return _matched(collection, found, keys, table, key)
+        return _matched(collection, found, keys, table, key, blank)
     if len(table) != n:
         raise MismatchError(
             f"reports has {n:,} rows and the table {len(table):,}; they must match row by row, or give key="
         )
-    return Rows(found, table)
+    return Rows(found, table, blank=blank)
+
+
+def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return columns of reports with the row before in place of what is missing, and which rows these are."""
+    if isinstance(reports, (str, os.PathLike, np.ndarray, tuple, list)):
+        return reports, None
+    formulaic()
+    import pandas
+
+    if not isinstance(reports, pandas.Series):
+        reports = frame_of(reports)
+        own = [field.name for field in collection.mechanism.report_fields if field.name in reports.columns]
+        blank = reports[own].isna().any(axis=1).to_numpy(dtype=np.bool_)
+    else:
+        blank = reports.isna().to_numpy(dtype=np.bool_)
+    if not blank.any():
+        return reports, None
+    if blank.all():
+        raise InvalidInputError("reports must not all be missing, got none; check the column")
+    filled = reports.ffill().bfill()
+    return filled.astype(np.int64) if isinstance(filled, pandas.Series) and filled.dtype.kind == "f" else filled, blank
 
 
 def _keys(path: Path | None, key: str) -> list[Any]:
@@ -199,7 +228,9 @@ def _keys(path: Path | None, key: str) -> list[Any]:
     return keys
 
 
-def _matched(collection: Collection, reports: Any, keys: Sequence[Any], table: Any, key: str) -> Rows:
+def _matched(
+    collection: Collection, reports: Any, keys: Sequence[Any], table: Any, key: str, blank: NDArray[np.bool_] | None
+) -> Rows:
     if key not in table.columns:
         raise MismatchError(f"the table must have the column {key!r}, got {', '.join(map(str, table.columns))}")
     theirs = table[key].tolist()
@@ -211,7 +242,38 @@ def _matched(collection: Collection, reports: Any, keys: Sequence[Any], table: A
     if not len(kept):
         raise MismatchError(f"{key} must have values that are in both, the reports and the table have none in common")
     order = [places[keys[place]] for place in kept]
-    return Rows(some_reports(reports, kept, collection.mechanism), table.iloc[order].reset_index(drop=True))
+    own = some_reports(reports, kept, collection.mechanism)
+    return Rows(own, table.iloc[order].reset_index(drop=True), blank=None if blank is None else blank[kept])
+
+
+def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Return which rows have a report and all their columns; refuse others unless they are to be left out.
+
+    Raises
+    ------
+    InvalidInputError
+        If rows are incomplete and `missing` is "refuse", or if no row is complete.
+    """
+    import pandas
+
+    blank: dict[str, NDArray[np.bool_]] = {name: rows.table[name].isna().to_numpy() for name in columns}
+    if rows.blank is not None:
+        blank["the reports"] = rows.blank
+    given = [np.asarray(pandas.isna(one)) for one in extra if one is not None]
+    if given:
+        blank["weights or clusters"] = np.logical_or.reduce(given)
+    lost = np.zeros(len(rows.table), dtype=np.bool_)
+    for own in blank.values():
+        lost |= own
+    if lost.all() and len(lost):
+        raise InvalidInputError("the table must have rows without missing values in the formula's columns, got none")
+    if missing == "refuse" and lost.any():
+        where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())
+        raise InvalidInputError(
+            f"rows must be complete, got {int(lost.sum()):,} of {len(lost):,} with missing values ({where}); "
+            'missing="drop" leaves them out'
+        )
+    return ~lost
 
 
 def pairs_of(collection: Collection, aggregate: Aggregate, outcome: str, predictor: str) -> Rows:

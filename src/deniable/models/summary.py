@@ -60,7 +60,7 @@ class FitSummary(Result):
     categories : tuple of str
         The outcome's categories, the reference first; empty for numbers.
     rows, dropped, used : int
-        Rows that were read, left out for missing columns, and used.
+        Rows that were read, left out for missing values, and used.
     confidence : float
         Level of the intervals.
     interval_kind : {"wald", "score"}
@@ -149,7 +149,7 @@ class FitSummary(Result):
     def facts(self) -> str:
         """Model, method and rows in one line."""
         how = "maximum likelihood" if self.method == "ml" else "inverse channel weights"
-        left = f", {self.dropped:,} left out for missing columns" if self.dropped else ""
+        left = f", {self.dropped:,} left out for missing values" if self.dropped else ""
         fit = f"; log likelihood {self.log_likelihood:.4f}" if math.isfinite(self.log_likelihood) else ""
         against = f"; coefficients against {self.categories[0]!r}" if len(self.categories) > 1 else ""
         if self.model == "ordered":
