@@ -46,8 +46,10 @@ class People:
         for _ in range(n):
             one = np.frombuffer(secrets.token_bytes(16), np.uint8).reshape(1, 16)
             row: Rows = self._generator.integers(0, 200, (1, 5), dtype=np.uint8)
-            self.store.take({MARKED.id: Posted(one, row)})
+            leaf = np.frombuffer(secrets.token_bytes(32), np.uint8).reshape(1, 32)
+            self.store.take({MARKED.id: Posted(one, row, leaves=leaf)})
             self.pairs.add((one.tobytes(), row.tobytes()))
+            self.pairs.add((one.tobytes(), leaf.tobytes()))
             self.arrived.append(row.tobytes())
 
     def drain(self) -> int:
@@ -76,13 +78,12 @@ def linked_by_the_log(database: Path, folder: Path) -> Pairs:
         tables = [name for (name,) in reader.execute("SELECT name FROM sqlite_master")]
         held = [
             {bytes(value) for (value,) in reader.execute(f"SELECT {column} FROM {table}")} if table in tables else set()
-            for table, column in (("receipts", "nullifier"), ("inbox", "report"))
+            for table, column in (("receipts", "nullifier"), ("inbox", "report"), ("inbox", "leaf"))
         ]
         reader.close()
         if seen:
-            names, reports = (now - before for now, before in zip(held, seen, strict=True))
-            if len(names) == len(reports) == 1:
-                found.add((names.pop(), reports.pop()))
+            names, *rest = (now - before for now, before in zip(held, seen, strict=True))
+            found |= {(next(iter(names)), part.pop()) for part in rest if len(names) == len(part) == 1}
         seen = held
     return found
 
@@ -96,15 +97,20 @@ def linked_by_transaction(server: postgres.Server, url: str) -> Pairs:
     assert row is not None
     content = b"".join(path.read_bytes() for path in (server.folder / "data" / "base" / str(row[0])).iterdir())
     # Its header ends with its length, 24; then the number of the collection, and the value behind its length.
-    names, reports = (
-        _by_transaction(content, rb"(?s)(?=\x18.\x01\0{7}" + re.escape(bytes([2 * n + 3])) + b"(.{%d}))" % n)
-        for n in (16, 5)
+    names, reports, leaves = (
+        _by_transaction(content, rb"(?s)(?=\x18.\x01\0{7}" + pattern + b")")
+        for pattern in (_value(16), _value(5), re.escape(bytes([13])) + b".{5}" + _value(32))
     )
     return {
-        (names[number].copy().pop(), reports[number].copy().pop())
-        for number in names.keys() & reports.keys()
-        if len(names[number]) == len(reports[number]) == 1
+        (names[number].copy().pop(), held[number].copy().pop())
+        for held in (reports, leaves)
+        for number in names.keys() & held.keys()
+        if len(names[number]) == len(held[number]) == 1
     }
+
+
+def _value(n: int) -> bytes:
+    return re.escape(bytes([2 * n + 3])) + b"(.{%d})" % n
 
 
 def _by_transaction(content: bytes, pattern: bytes) -> dict[int, set[bytes]]:

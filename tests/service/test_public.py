@@ -415,7 +415,13 @@ def test_whatever_is_asked_of_the_description_meets_an_answer_of_the_description
     assert description["openapi"].startswith("3.1")
     operations = [(path, method) for path, found in description["paths"].items() for method in found]
     assert sorted(operations) == sorted(
-        [(f"/collections/{{id}}{part}", "get") for part in ("", "/page", "/state", "/dictionary/{attribute}")]
+        [
+            (f"/collections/{{id}}{part}", "get")
+            for part in (
+                *("", "/page", "/state", "/dictionary/{attribute}", "/aggregate", "/batches"),
+                *("/batches/{number}/leaves", "/batches/{number}/reports"),
+            )
+        ]
         + [(f"/collections/{{id}}{part}", "post") for part in ("/receipts", "/reports")]
     )
     # Whatever is served under this address is described, and nothing else is.

@@ -200,7 +200,7 @@ def test_a_backup_has_nothing_of_reports_that_were_drained(tmp_path: Path) -> No
     store = with_reports(sqlite(tmp_path), 20)
     with store._working() as run:
         run("PRAGMA secure_delete = OFF")
-        run("INSERT INTO inbox VALUES (1, ?)", b"MarkedReport" * 9)
+        run("INSERT INTO inbox VALUES (1, ?, NULL)", b"MarkedReport" * 9)
     store._writer.execute("PRAGMA secure_delete = OFF")  # type: ignore[attr-defined]
     with store._working() as run:
         run("DELETE FROM inbox WHERE length(report) > 99")

@@ -98,7 +98,10 @@ def survey(
     ] = None,
     no_backup: Annotated[bool, typer.Option("--no-backup", help="For migrate: skip the backup.")] = False,
     reports: Annotated[
-        bool, typer.Option("--reports", help="For export: write the reports to a folder instead of their sum.")
+        bool,
+        typer.Option(
+            "--reports", help="For export: write the reports instead of their sum; for publish: show them as well."
+        ),
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="For delete: skip the question that asks for the name again.")
@@ -150,7 +153,9 @@ def survey(
     works on a draft or a closed survey; backups and exports still hold it.
 
     Publish makes a page of the results of a closed survey in each of its languages. With --output
-    it writes them to a folder; without, the public port shows them at /r/SLUG/ until withdraw.
+    it writes them to a folder; without, the public port shows them at /r/SLUG/ until withdraw, and
+    anyone can get the aggregate. With --reports anyone can get the randomised reports too, and
+    check by "deniable verify" that the aggregate is their sum.
 
     A new survey is a draft. Without PAGE, a page is drafted next to SURVEY. Edit the page, pass it
     to "survey new" again, then run "survey open". Open refuses a survey that cannot work with the
@@ -181,7 +186,7 @@ def survey(
             request["position"] = position
         result = _written(database, request, target, reports, keep)
     elif action is Action.publish:
-        result = _publish(database, request, output)
+        result = _publish(database, request | ({"reports": True} if reports else {}), output)
     else:
         if action is Action.close:
             request["now"] = now

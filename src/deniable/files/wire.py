@@ -2,14 +2,17 @@
 
 A report is the fields of `mechanism.report_fields` in their order, little-endian, without padding between them or
 around them, so that all reports of a collection have equal length. A posted report has an id of 16 bytes, by which a
-retry is recognised; the sender chooses it and says nothing of what is sent.
+retry is recognised; the sender chooses it and says nothing of what is sent. It may have a leaf of 32 bytes, by which
+its sender finds later that it was counted: `deniable.files.receipts`.
 
 Bodies come in two forms, which say the same.
 
 * JSON, one object: ``{"collection": <64 hex digits>, "reports": [{"id": <22 characters>, "report": <characters>}]}``,
-  ids and reports in base64url (RFC 4648, section 5) without padding, spare bits zero. Keys may come in any order, and
-  no other key is taken. A line of a JSON Lines file is one such body.
-* Binary, `BINARY_TYPE`: the collection's id, 32 bytes; then for every report its id, 16 bytes, and its row.
+  ids and reports in base64url (RFC 4648, section 5) without padding, spare bits zero. A report may have a third key,
+  ``"leaf": <43 characters>``. Keys may come in any order, and no other key is taken. A line of a JSON Lines file is one
+  such body.
+* Binary, `BINARY_TYPE`: the collection's id, 32 bytes; then for every report its id, 16 bytes, and its row. With
+  `LEAVES_TYPE`, every row is followed by a leaf, 32 bytes.
 
 Both hold at least one report and at most `MAX_REPORTS`, in at most `MAX_BODY` bytes.
 """
@@ -32,6 +35,7 @@ from deniable.records.mixed_reports import field_bytes, packed, unpacked
 
 JSON_TYPE = "application/json"
 BINARY_TYPE = "application/vnd.deniable.reports"
+LEAVES_TYPE = "application/vnd.deniable.reports-with-leaves"
 
 MAX_BODY = 1 << 20
 """Bytes of a body."""
@@ -42,12 +46,16 @@ MAX_REPORTS = 10_000
 ID_BYTES = 16
 """Bytes of a report's id."""
 
+LEAF_BYTES = 32
+"""Bytes of a leaf; one of zeros stands for none."""
+
 _COLLECTION_BYTES = 32
 _HEX = re.compile(r"[0-9a-f]{64}")
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
 """By the number of characters in the last group, those whose spare bits are zero; a whole group has none."""
 _BODY_KEYS, _REPORT_KEYS = {"collection", "reports"}, {"id", "report"}
+_LEAF_KEYS = {"id", "report", "leaf"}
 _URL = bytes.maketrans(b"+/", b"-_")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
@@ -156,6 +164,8 @@ class Body:
         The reports' ids.
     rows : uint8[n, width]
         The reports.
+    leaves : uint8[n, 32], optional
+        Their leaves.
 
     Examples
     --------
@@ -169,23 +179,36 @@ class Body:
     collection: str
     ids: Rows
     rows: Rows
+    leaves: Rows | None = None
 
     @property
     def n(self) -> int:
         """Number of reports."""
         return len(self.ids)
 
+    @property
+    def all_leaves(self) -> Rows:
+        """Leaves of all reports, uint8[n, 32]: of those that have none, zeros."""
+        return np.zeros((self.n, LEAF_BYTES), np.uint8) if self.leaves is None else self.leaves
+
+    @property
+    def binary_type(self) -> str:
+        """Media type of the short form."""
+        return BINARY_TYPE if self.leaves is None else LEAVES_TYPE
+
     def to_json(self) -> bytes:
         """Return the body in its readable form; one line."""
         reports = ",".join(
-            f'{{"id":"{to_base64url(name)}","report":"{to_base64url(row)}"}}'
-            for name, row in zip(self.ids, self.rows, strict=True)
+            f'{{"id":"{to_base64url(name)}","report":"{to_base64url(row)}"'
+            + (f',"leaf":"{to_base64url(leaf)}"}}' if leaf.any() else "}")
+            for name, row, leaf in zip(self.ids, self.rows, self.all_leaves, strict=True)
         )
         return f'{{"collection":"{self.collection}","reports":[{reports}]}}'.encode()
 
     def to_binary(self) -> bytes:
         """Return the body in its short form."""
-        return bytes.fromhex(self.collection) + np.concatenate([self.ids, self.rows], axis=1).tobytes()
+        columns = [self.ids, self.rows] + ([] if self.leaves is None else [self.leaves])
+        return bytes.fromhex(self.collection) + np.concatenate(columns, axis=1).tobytes()
 
 
 def from_json(content: bytes, width: int | None = None) -> Body:
@@ -222,29 +245,40 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     if not isinstance(reports, list):
         raise InvalidReportError("reports must be a list, got another value")
     _check_count(len(reports))
-    names, texts = [], []
+    names, texts, leaves, places = [], [], [], []
     for row, posted in enumerate(reports, 1):
-        if not isinstance(posted, dict) or posted.keys() != _REPORT_KEYS:
-            raise InvalidReportError(f"report {row} must be an object with the keys id and report, and no other")
+        if not isinstance(posted, dict) or posted.keys() not in (_LEAF_KEYS, _REPORT_KEYS):
+            raise InvalidReportError(
+                f"report {row} must be an object with the keys id, report and, if it has one, leaf, and no other"
+            )
         names.append(posted["id"])
         texts.append(posted["report"])
+        if "leaf" in posted:
+            places.append(row - 1)
+            leaves.append(posted["leaf"])
     ids = from_base64url(names, ID_BYTES, "id")
     if width is None:
         width = len(texts[0]) * 3 // 4 if isinstance(texts[0], str) else 0
-    return Body(collection, ids, from_base64url(texts, width, "report"))
+    rows = from_base64url(texts, width, "report")
+    if not leaves:
+        return Body(collection, ids, rows)
+    found = np.zeros((len(names), LEAF_BYTES), np.uint8)
+    found[places] = from_base64url(leaves, LEAF_BYTES, "leaf")
+    return Body(collection, ids, rows, found)
 
 
-def from_binary(content: bytes, width: int) -> Body:
-    """Collector: read a body in its short form; see `from_json`."""
+def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
+    """Collector: read a body in its short form, `leaves` if every report has one; see `from_json`."""
     _check_size(len(content))
-    reports = len(content) - _COLLECTION_BYTES
-    if reports < 0 or reports % (ID_BYTES + width):
+    reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
+    if reports < 0 or reports % one:
         raise InvalidReportError(
-            f"the body must have {_COLLECTION_BYTES} bytes and {ID_BYTES + width} for every report, got {len(content)}"
+            f"the body must have {_COLLECTION_BYTES} bytes and {one} for every report, got {len(content)}"
         )
-    _check_count(reports // (ID_BYTES + width))
-    table = np.frombuffer(content, np.uint8, offset=_COLLECTION_BYTES).reshape(-1, ID_BYTES + width)
-    return Body(content[:_COLLECTION_BYTES].hex(), table[:, :ID_BYTES], table[:, ID_BYTES:])
+    _check_count(reports // one)
+    table = np.frombuffer(content, np.uint8, offset=_COLLECTION_BYTES).reshape(-1, one)
+    ids, rows, rest = table[:, :ID_BYTES], table[:, ID_BYTES : ID_BYTES + width], table[:, ID_BYTES + width :]
+    return Body(content[:_COLLECTION_BYTES].hex(), ids, rows, rest if leaves else None)
 
 
 def to_base64url(content: Rows | bytes) -> str:

@@ -16,7 +16,7 @@ from deniable.service.stores.store import Store
 from deniable.survey.collection import Collection
 
 
-def reports_of_steps(store: Store, collection: Collection, source: str) -> dict[str, bytes]:
+def reports_of_steps(store: Store, collection: Collection, source: str, only: int | None = None) -> dict[str, bytes]:
     """Return the report files of a collection's releases, by name.
 
     Parameters
@@ -27,13 +27,17 @@ def reports_of_steps(store: Store, collection: Collection, source: str) -> dict[
         Which reports.
     source : str
         The collector's name for the collection; it makes each file the same batch in every export.
+    only : int, optional
+        Number of the one step to read, from 1.
     """
     files, last = {}, 0
     for number, release in enumerate(store.releases(collection.id), 1):
-        batches = [store.batch_file(collection.id, i) for i in range(last + 1, release.batches + 1)]
-        name = f"{source}/{last + 1}-{release.batches}"
+        first, last = last + 1, release.batches
+        if only not in (None, number):
+            continue
+        batches = [store.batch_file(collection.id, i) for i in range(first, last + 1)]
+        name = f"{source}/{first}-{last}"
         files[f"batch-{number:06}.parquet"] = batches[0] if len(batches) == 1 else _merged(collection, batches, name)
-        last = release.batches
     return files
 
 

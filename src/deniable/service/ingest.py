@@ -291,7 +291,9 @@ class Ingest:
             valid[collection] = kept = valid_rows(group[0].survey, [item.body.rows for item in group])
             if kept.any():
                 rows = np.concatenate([item.body.rows for item in group])
-                posted[collection] = Posted(ids[kept], rows[kept], group[0].survey.page.access == "invited")
+                leaves = np.concatenate([item.body.all_leaves for item in group])
+                invited = group[0].survey.page.access == "invited"
+                posted[collection] = Posted(ids[kept], rows[kept], invited, leaves[kept])
             if not kept.all():
                 self._look_for_repeated(collection, group, kept)
         began = time.perf_counter()
@@ -360,8 +362,11 @@ class Ingest:
 def _parts(body: Body) -> list[Body]:
     """Return a body in the pieces in which it is written."""
     starts = range(0, body.n, PIECE)
+    parts = [slice(start, start + PIECE) for start in starts]
+    leaves = body.leaves
     return [
-        Body(body.collection, body.ids[start : start + PIECE], body.rows[start : start + PIECE]) for start in starts
+        Body(body.collection, body.ids[part], body.rows[part], None if leaves is None else leaves[part])
+        for part in parts
     ]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.files.wire import BINARY_TYPE, JSON_TYPE, MAX_REPORTS
+from deniable.files.wire import BINARY_TYPE, JSON_TYPE, LEAVES_TYPE, MAX_REPORTS
 from deniable.service.problems import MEDIA_TYPE, PREFIX, PROBLEMS
 
 _ID = {"type": "string", "pattern": "^[A-Za-z0-9_-]{21}[AQgw]$"}
 _COLLECTION = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _COUNT = {"type": "integer", "minimum": 0}
+_NUMBER = {"type": "integer", "minimum": 1}
+_LEAF = {"type": "string", "pattern": "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"}
+_DIGEST = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
+_OPENING = {"type": ["string", "null"], "pattern": "^[0-9a-f]{32}$"}
+_BYTES = {"type": "string", "format": "binary"}
 
 
 def description() -> dict[str, Any]:
@@ -42,6 +47,22 @@ def description() -> dict[str, Any]:
                     [_parameter("attribute", {"type": "string"})],
                 )
             },
+            "/collections/{id}/batches": {
+                "get": _operation(
+                    "How many reports each batch has, the root over its leaves, and the digest of the sum so far.",
+                    {"200": _content("The batches.", JSON_TYPE, {"$ref": "#/components/schemas/Batches"})},
+                    ["unknown-collection", "store"],
+                )
+            },
+            "/collections/{id}/batches/{number}/leaves": {
+                "get": _file("All leaves of a batch, sorted, 32 bytes each.", [_parameter("number", _NUMBER)])
+            },
+            "/collections/{id}/batches/{number}/reports": {
+                "get": _file(
+                    "A batch of reports in Parquet, where they are published.", [_parameter("number", _NUMBER)]
+                )
+            },
+            "/collections/{id}/aggregate": {"get": _file("The aggregate, where it is published.", [])},
             "/collections/{id}/receipts": {
                 "post": {
                     **_operation(
@@ -91,7 +112,8 @@ def description() -> dict[str, Any]:
                         "required": True,
                         "content": {
                             JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Reports"}},
-                            BINARY_TYPE: {"schema": {"type": "string", "format": "binary"}},
+                            BINARY_TYPE: {"schema": _BYTES},
+                            LEAVES_TYPE: {"schema": _BYTES},
                         },
                     },
                 }
@@ -117,7 +139,21 @@ def description() -> dict[str, Any]:
                     }
                 ),
                 "Receipt": _object({"id": _ID}),
-                "Report": _object({"id": _ID, "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}}),
+                "Batches": _object(
+                    {
+                        "collection": _COLLECTION,
+                        "batches": {"type": "array", "items": {"$ref": "#/components/schemas/Batch"}},
+                        "aggregate": {"type": "boolean"},
+                        "reports": {"type": "boolean"},
+                    }
+                ),
+                "Batch": _object(
+                    {"number": _NUMBER, "n": _COUNT, "root": _DIGEST, "digest": _DIGEST, "opening": _OPENING}
+                ),
+                "Report": _object(
+                    {"id": _ID, "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}, "leaf": _LEAF},
+                    optional=("leaf",),
+                ),
                 "Reports": _object(
                     {
                         "collection": _COLLECTION,
@@ -155,6 +191,11 @@ def _operation(
 def _read(summary: str, media_type: str) -> dict[str, Any]:
     found = {"200": _content("The document.", media_type, {"type": "object"}), "304": {"description": "It is known."}}
     return _operation(summary, found, ["unknown-collection"])
+
+
+def _file(summary: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    found = {"200": _content("The bytes.", "application/octet-stream", _BYTES)}
+    return _operation(summary, found, ["unknown-collection", "not-found", "store"], parameters)
 
 
 def _content(said: str, media_type: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from deniable.files.wire import (
     BINARY_TYPE,
     ID_BYTES,
     JSON_TYPE,
+    LEAVES_TYPE,
     MAX_BODY,
     MAX_REPORTS,
     Body,
@@ -42,6 +43,7 @@ from deniable.files.wire import (
 )
 from deniable.service import ingest
 from deniable.service.auth import Analyst, Logins, digest
+from deniable.service.batches import BatchEndpoints
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.ingest import Outcome
@@ -129,7 +131,7 @@ class Receipt(Document):
 
 def public_app(collector: Collector, access: Access) -> ASGIApp:
     """Return the application of the public port."""
-    pages = _Pages(collector)
+    pages, batches = _Pages(collector), BatchEndpoints(collector)
     reports, receipts = _Reports(collector, access), _Receipts(collector, access)
     cors, here = _cors(access.page_origins), "/api/v1/collections/{id}"
     app = Starlette(
@@ -141,6 +143,10 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
             Route(here, pages.document, middleware=cors),
             Route(f"{here}/page", pages.page, middleware=cors),
             Route(f"{here}/dictionary/{{attribute}}", pages.dictionary, middleware=cors),
+            Route(f"{here}/batches", batches.batches, middleware=cors),
+            Route(f"{here}/batches/{{number}}/leaves", batches.leaves, middleware=cors),
+            Route(f"{here}/batches/{{number}}/reports", batches.reports, middleware=cors),
+            Route(f"{here}/aggregate", batches.aggregate, middleware=cors),
             Route("/api/v1/openapi.json", pages.openapi, middleware=cors),
             Route("/", pages.front),
             Route("/s/{slug}", pages.survey),
@@ -217,7 +223,7 @@ class _Pages:
         held = self._collector.of_slug(request.path_params["slug"])
         name = request.path_params.get("name", INDEX)
         page = None
-        if held is not None and held.row.state == "closed":
+        if held is not None and held.row.state == "closed" and not name.startswith("."):
             read = partial(self._collector.store.published_page, held.row.id, name)
             page = await to_thread.run_sync(read, limiter=self._looking)
         if page is None:
@@ -340,7 +346,7 @@ class _Reports:
         if state not in ("open", "closing"):
             raise Problem("not-open")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in (JSON_TYPE, BINARY_TYPE) or headers.get("content-encoding"):
+        if kind not in (JSON_TYPE, BINARY_TYPE, LEAVES_TYPE) or headers.get("content-encoding"):
             raise Problem("unsupported", f"reports are taken as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
         ingest = self._collector.ingest
         if not sender:
@@ -531,10 +537,10 @@ def parsed(content: bytes, kind: str, held: SurveySnapshot, most: int = MAX_REPO
 def _parsed(content: bytes, kind: str, held: SurveySnapshot) -> Body:
     width = held.survey.width
     try:
-        if kind == BINARY_TYPE:
+        if kind != JSON_TYPE:
             if len(content) >= 32 and content[:32].hex() != held.row.id:
                 raise Problem("wrong-collection")
-            return from_binary(content, width)
+            return from_binary(content, width, leaves=kind == LEAVES_TYPE)
         body = from_json(content)
     except InvalidReportError as error:
         raise Problem("malformed", str(error)) from None

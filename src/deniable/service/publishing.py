@@ -18,6 +18,7 @@ from deniable.service.findings import axis_ticks, axis_top, drawn, interval_text
 from deniable.service.phrases import phrases
 from deniable.service.rendering import TEMPLATES, render_template
 from deniable.service.results import found, results
+from deniable.service.stores.published import REPORTS
 from deniable.service.stores.store import Store
 from deniable.service.survey_page import LANGUAGE_NAMES
 from deniable.service.surveys import Clock, Surveys
@@ -105,12 +106,35 @@ def _called(tag: str) -> str:
     return LANGUAGE_NAMES.get(tag.partition("-")[0].lower(), tag)
 
 
-def publish(surveys: Surveys, slug: str, *, online: bool = True) -> dict[str, Any]:
-    """Make the pages of a survey, and put them on the public port unless they are only to be written."""
+def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool = False) -> dict[str, Any]:
+    """Make the pages of a survey, and put them on the public port unless they are only to be written.
+
+    Parameters
+    ----------
+    surveys : Surveys
+        Those of the collector.
+    slug : str
+        Name of the survey.
+    online : bool
+        Whether the public port shows them, and the file of the aggregate.
+    reports : bool
+        Whether it shows every batch of reports as well, so that anyone can add them up.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the survey is not closed or keeps no sum, or if `reports` is asked for and it keeps no reports.
+    """
     row = surveys.row(slug)
+    if reports and surveys.load(row.id).page.retention != "reports":
+        raise InvalidParameterError(
+            f"reports must be left out for {slug!r}, whose retention is 'aggregate': it keeps no reports"
+        )
+    if reports and not online:
+        raise InvalidParameterError("reports must be written by survey export --reports where pages go to a folder")
     pages = results_pages(SurveySnapshot(row, surveys.load(row.id)), surveys.store, surveys.clock)
     if online:
-        surveys.store.publish(row.id, pages)
+        surveys.store.publish(row.id, pages | ({REPORTS: ""} if reports else {}))
     return {"slug": slug, "state": row.state, "results": public_path(slug) if online else None, "pages": pages}
 
 

@@ -90,6 +90,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE published (collection TEXT NOT NULL, name TEXT NOT NULL, page TEXT NOT NULL,"
         " PRIMARY KEY (collection, name))",
     ),
+    (
+        # What a device finds its report by: in no table with an id, and apart from the reports once they are drained.
+        "ALTER TABLE inbox ADD COLUMN leaf {bytes}",
+        "ALTER TABLE batches ADD COLUMN leaves {bytes}",
+        "ALTER TABLE releases ADD COLUMN leaves {bytes}",
+        "ALTER TABLE releases ADD COLUMN root {bytes}",
+        "ALTER TABLE releases ADD COLUMN digest {bytes}",
+        "ALTER TABLE releases ADD COLUMN opening {bytes}",
+    ),
 )
 
 RESTORED = "restored"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import MissingExtraError, StoreError
-from deniable.files.wire import Rows
+from deniable.files.wire import LEAF_BYTES, Rows
 from deniable.service.stores.accounts import Run
 from deniable.service.stores.migrations import AFTER_RESTORE, restored
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
@@ -37,7 +37,8 @@ except ImportError as missing:
 
 _SOME = (
     "WITH taken AS (DELETE FROM inbox WHERE ctid = ANY(ARRAY(SELECT ctid FROM inbox WHERE collection = ? LIMIT ?))"
-    " RETURNING report) SELECT string_agg(report, ''), count(*) FROM taken"
+    " RETURNING report || coalesce(leaf, decode(repeat('00', 32), 'hex')) AS whole)"
+    " SELECT string_agg(whole, ''), count(*) FROM taken"
 )
 """Takes some reports out in one row: a row each would take a hundred times their bytes."""
 
@@ -251,8 +252,8 @@ class PostgresStore(Store):
         return np.fromiter((name in known for name in names), dtype=np.bool_, count=len(names))
 
     def _put(self, run: Run, collection: int, rows: Rows) -> None:
-        reports = [row.tobytes() for row in rows]
-        run("INSERT INTO inbox SELECT ?, unnest(?::bytea[])", collection, reports)
+        reports, leaves = ([row.tobytes() for row in part] for part in np.split(rows, [-LEAF_BYTES], axis=1))
+        run("INSERT INTO inbox SELECT ?, unnest(?::bytea[]), unnest(?::bytea[])", collection, reports, leaves)
 
     def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
         content, reports = bytearray(), 0

@@ -8,6 +8,9 @@ from contextlib import AbstractContextManager
 
 from deniable.service.stores.accounts import Run
 
+REPORTS = ".reports"
+"""Name of an empty page that says that reports are published as well."""
+
 
 class PublishedTable(ABC):
     """The part of a store that keeps published results."""
@@ -33,7 +36,12 @@ class PublishedTable(ABC):
         """Return the names of the pages that are published."""
         with self._reading() as run:
             found = run("SELECT name FROM published WHERE collection = ? ORDER BY name", collection)
-        return tuple(name for (name,) in found)
+        return tuple(name for (name,) in found if name != REPORTS)
+
+    def shows_reports(self, collection: str) -> bool:
+        """Return whether the reports of a collection are published."""
+        with self._reading() as run:
+            return bool(run("SELECT 1 FROM published WHERE collection = ? AND name = ?", collection, REPORTS))
 
     def published_page(self, collection: str, name: str) -> str | None:
         """Return a published page, None if there is none of this name."""

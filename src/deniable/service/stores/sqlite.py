@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import StoreError
-from deniable.files.wire import Rows
+from deniable.files.wire import LEAF_BYTES, Rows
 from deniable.service.stores.accounts import Run
 from deniable.service.stores.sqlite_files import TIMEOUT, dated, errors, hold_lock, read_only, write_backup
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
@@ -34,8 +34,8 @@ _PIECES = (
 """Result of `_pieces`, ?1 to ?3, as rows again."""
 
 _SOME = (
-    "SELECT group_concat(hex(report), ''), count(*), max(place) FROM"
-    " (SELECT rowid AS place, report FROM inbox WHERE collection = ? AND rowid > ? ORDER BY rowid LIMIT ?)"
+    "SELECT group_concat(hex(report) || hex(coalesce(leaf, zeroblob(32))), ''), count(*), max(place) FROM"
+    " (SELECT rowid AS place, report, leaf FROM inbox WHERE collection = ? AND rowid > ? ORDER BY rowid LIMIT ?)"
 )
 _PRAGMAS = (
     "journal_mode = WAL",
@@ -138,7 +138,8 @@ class SqliteStore(Store):
         if known is not None:
             new[[int(i) for i in str(known).split(",")]] = False
         # Nobody else writes between the look and this.
-        self._insert(run, "receipts", collection, ids[new])
+        if new.any():
+            run(f"{_PIECES} INSERT INTO receipts SELECT ?4, piece FROM pieces", *_pieces(ids[new]), collection)
         return new
 
     def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
@@ -150,11 +151,11 @@ class SqliteStore(Store):
         return np.isin(np.arange(len(ids)), [int(i) for i in str(known or "").split(",") if i])
 
     def _put(self, run: Run, collection: int, rows: Rows) -> None:
-        self._insert(run, "inbox", collection, rows)
-
-    def _insert(self, run: Run, table: str, collection: int, rows: Rows) -> None:
         if len(rows):
-            run(f"{_PIECES} INSERT INTO {table} SELECT ?4, piece FROM pieces", *_pieces(rows), collection)
+            run(
+                f"{_PIECES} INSERT INTO inbox SELECT ?4, substr(piece, 1, ?5), substr(piece, ?5 + 1) FROM pieces",
+                *(*_pieces(rows), collection, rows.shape[1] - LEAF_BYTES),
+            )
 
     def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
         content, reports, last = bytearray(), 0, 0

@@ -30,10 +30,12 @@ from numpy.typing import NDArray
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
-from deniable.files.wire import ID_BYTES, Rows
+from deniable.files.receipts import sorted_leaves
+from deniable.files.wire import ID_BYTES, LEAF_BYTES, Rows
 from deniable.service.stores.accounts import COMMAND_LINE, Run
 from deniable.service.stores.drafts import DraftTable
 from deniable.service.stores.invited import Invitations
+from deniable.service.stores.leaves import LeafTable, commitment, filled
 from deniable.service.stores.migrations import RESTORED, ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.published import PublishedTable
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
@@ -61,12 +63,19 @@ ALREADY, NEW, UNINVITED = 0, 1, -1
 class Posted(NamedTuple):
     """Reports of one collection, valid, in the order in which they came: uint8[n, 16] and uint8[n, width].
 
-    With `invited`, only ids that were invited count.
+    With `invited`, only ids that were invited count. `leaves` are uint8[n, 32], zeros for a report that has none.
     """
 
     ids: Rows
     rows: Rows
     invited: bool = False
+    leaves: Rows | None = None
+
+    @property
+    def stored(self) -> Rows:
+        """Return the rows as an inbox keeps them: each with a leaf, a random one where none came."""
+        leaves = np.zeros((len(self.rows), LEAF_BYTES), np.uint8) if self.leaves is None else self.leaves
+        return np.concatenate([self.rows, filled(leaves)], axis=1)
 
 
 class Batch(NamedTuple):
@@ -134,7 +143,7 @@ Upgrade = Callable[["Store", int], None]
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
-class Store(Invitations, DraftTable, PublishedTable):
+class Store(Invitations, DraftTable, PublishedTable, LeafTable):
     """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
 
     bytes_type: ClassVar[str]
@@ -170,11 +179,11 @@ class Store(Invitations, DraftTable, PublishedTable):
 
     @abstractmethod
     def _put(self, run: Run, collection: int, rows: Rows) -> None:
-        """Put reports into the inbox, in their order."""
+        """Put reports with their leaves, uint8[n, width + 32], into the inbox, in their order."""
 
     @abstractmethod
     def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
-        """Take all reports out of an inbox; return them one after the other, and how many they are."""
+        """Take all reports out of an inbox; return them one after the other with their leaves, and how many."""
 
     @abstractmethod
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
@@ -269,7 +278,7 @@ class Store(Invitations, DraftTable, PublishedTable):
         """
         with self._taking() as run:
             for _ in range(_PROBES):
-                run("INSERT INTO inbox VALUES (?, ?)", _NO_COLLECTION, secrets.token_bytes(_PROBE_BYTES))
+                run("INSERT INTO inbox VALUES (?, ?, NULL)", _NO_COLLECTION, secrets.token_bytes(_PROBE_BYTES))
             run("DELETE FROM inbox WHERE collection = ?", _NO_COLLECTION)
 
     # ---------------------------------------------------------------- surveys
@@ -400,7 +409,8 @@ class Store(Invitations, DraftTable, PublishedTable):
                 if state not in ("open", "closing"):
                     outcome[collection] = state
                     continue
-                number, (ids, rows, invited) = found[0][1], posted[collection]
+                number, one = found[0][1], posted[collection]
+                ids, rows, invited = one.ids, one.stored, one.invited
                 # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
                 items = np.ascontiguousarray(ids).view(f"V{ID_BYTES}")[:, 0]
                 order = np.argsort(items, kind="stable")
@@ -452,8 +462,7 @@ class Store(Invitations, DraftTable, PublishedTable):
             ((number, batches),) = run("SELECT number, batches FROM collections WHERE id = ?", collection)
             ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", number)
             if held and (close or held >= least):
-                content, reports = self._emptied(run, number)
-                rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
+                rows, leaves = self._taken_out(run, number)
                 ((counts,),) = run("SELECT counts FROM collections WHERE id = ?", collection)
                 batch = fold(rows[permutation(SecureRandomness(), len(rows))], bytes(counts))
                 added = len(rows)
@@ -461,13 +470,16 @@ class Store(Invitations, DraftTable, PublishedTable):
                     "UPDATE collections SET counts = ?, n = n + ?, batches = batches + 1 WHERE id = ?",
                     *(batch.counts, added, collection),
                 )
-                run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", collection, batches + 1, day, added, batch.content)
+                run(
+                    "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?)",
+                    *(collection, batches + 1, day, added, batch.content, sorted_leaves(leaves).tobytes()),
+                )
             elif held and (batches, held) != self._stirred.get(collection):
                 # Some came since the last time, and would be beside their receipts until there are enough of them. Or
                 # another collector has drained those that were stirred, and as many have come since.
-                content, stirred = self._emptied(run, number)
-                rows = np.frombuffer(content, np.uint8).reshape(stirred, -1)
-                self._put(run, number, rows[permutation(SecureRandomness(), stirred)])
+                together = np.concatenate(self._taken_out(run, number), axis=1)
+                stirred = len(together)
+                self._put(run, number, together[permutation(SecureRandomness(), stirred)])
             self._release(run, collection, 1 if close else step, day)
             if close:
                 run("UPDATE collections SET state = 'closed', closed_day = ? WHERE id = ?", day, collection)
@@ -476,6 +488,13 @@ class Store(Invitations, DraftTable, PublishedTable):
             self._traces = _SETTLES
             self.settle()
         return added
+
+    def _taken_out(self, run: Run, number: int) -> tuple[Rows, Rows]:
+        """Take all reports out of an inbox; return them and their leaves, uint8[n, width] and uint8[n, 32]."""
+        content, reports = self._emptied(run, number)
+        rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
+        # Reports that came to an earlier release have no leaf.
+        return rows[:, :-LEAF_BYTES], filled(rows[:, -LEAF_BYTES:])
 
     def release(self, collection: str, step: Step, day: str) -> bool:
         """Release the sum to analysts if that is due; whether it was."""
@@ -488,7 +507,13 @@ class Store(Invitations, DraftTable, PublishedTable):
             return False
         # Of earlier releases only the numbers stay.
         run("UPDATE releases SET counts = ? WHERE collection = ? AND batches = ?", b"", row.id, row.released.batches)
-        run("INSERT INTO releases SELECT id, batches, ?, n, counts FROM collections WHERE id = ?", day, row.id)
+        ((counts,),) = run("SELECT counts FROM collections WHERE id = ?", row.id)
+        leaves, root = self._release_leaves(run, row.id, row.released.batches, row.n - row.released.n)
+        digest, opening = commitment(row.id, row.n, bytes(counts))
+        run(
+            "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(row.id, row.batches, day, row.n, bytes(counts), leaves, root, digest, opening),
+        )
         return True
 
     def released(self, collection: str) -> tuple[Release, bytes]:
