@@ -188,7 +188,7 @@ class Body:
 
     @property
     def all_leaves(self) -> Rows:
-        """Leaves of all reports, uint8[n, 32]: of those that have none, zeros."""
+        """Leaves of all reports, uint8[n, 32]; zeros where a report has none."""
         return np.zeros((self.n, LEAF_BYTES), np.uint8) if self.leaves is None else self.leaves
 
     @property

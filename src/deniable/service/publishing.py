@@ -131,7 +131,9 @@ def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool =
             f"reports must be left out for {slug!r}, whose retention is 'aggregate': it keeps no reports"
         )
     if reports and not online:
-        raise InvalidParameterError("reports must be written by survey export --reports where pages go to a folder")
+        raise InvalidParameterError(
+            "reports must be left out where pages are written to a folder; write them by survey export --reports"
+        )
     pages = results_pages(SurveySnapshot(row, surveys.load(row.id)), surveys.store, surveys.clock)
     if online:
         surveys.store.publish(row.id, pages | ({REPORTS: ""} if reports else {}))
