@@ -22,6 +22,7 @@
     ├── StoreError               a collector's database that cannot be read or written now
     │   └── StoreInUseError      a database that another process serves
     ├── UploadError              reports that a collector did not take
+    ├── CollectorError           a collector that does not answer, or another server in its place
     ├── DealingError             a deal by several helpers that failed; no share of it may be used
     ├── BrokenLawError           a mechanism that `deniable.testing` finds wrong (also an AssertionError)
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
@@ -144,6 +145,10 @@ class StoreInUseError(StoreError):
 
 class UploadError(DeniableError):
     """A collector did not take reports; the message says what it said, and whether to try again."""
+
+
+class CollectorError(DeniableError):
+    """A collector does not answer, or another server answers in its place; the message says what to check."""
 
 
 class DealingError(DeniableError):

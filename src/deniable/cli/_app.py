@@ -58,6 +58,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "survey": ("survey", "Create, open, pause, close, export and delete surveys."),
     "analyst": ("analyst", "Add and change accounts and tokens, and print the audit."),
     "send": ("send", "Randomise answers once, keep the reports, and send them."),
+    "verify": ("verify", "Check what a collector serves and publishes."),
     "spending": ("spending", "Print, save or merge what one person has spent."),
     "leakage": ("leakage", "Show what a release reveals through correlation."),
     "calibrate": ("leakage", "Find the largest budgets that keep leakage below a cap."),

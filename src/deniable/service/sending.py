@@ -12,7 +12,7 @@ import hashlib
 import http.client
 import json
 import random
-import re
+import secrets
 import time
 import urllib.error
 import urllib.request
@@ -25,9 +25,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from deniable.core.outputs import atomic_path
 from deniable.core.randomness import SecureRandomness
 from deniable.core.thresholds import EpsilonLike
-from deniable.errors import InvalidParameterError, MismatchError, UploadError
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader, randomize_file
 from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
@@ -35,10 +36,12 @@ from deniable.files.jobs.memos import MemoStore, is_memoised, user_memos
 from deniable.files.jobs.person import PersonTotal, person_ledger, require
 from deniable.files.jobs.randomizing import OnTotal, entries_about, file_digest, last_change, read_digest
 from deniable.files.jobs.spending import Spending
+from deniable.files.receipts import SECRET_BYTES, leaf_of
 from deniable.files.wire import (
     BINARY_TYPE,
     ID_BYTES,
     JSON_TYPE,
+    LEAF_BYTES,
     MAX_BODY,
     MAX_REPORTS,
     Body,
@@ -48,6 +51,7 @@ from deniable.files.wire import (
     to_base64url,
     to_wire,
 )
+from deniable.service.addresses import SurveyAddress
 from deniable.service.invitations import nullifier
 from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection, short_id
@@ -61,10 +65,12 @@ MAX_SINGLES = 50
 DEFAULT_PERSON = "me"
 """Whose answers a file of one row holds, unless somebody is named."""
 
+_SEED, _SEED_BYTES = ".secrets", 32
+"""Suffix and size of the seed kept beside reports, from which the secrets of their leaves are made."""
+
 _FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
 _NOT_COUNTED = 404
 _AGAIN = frozenset({408, 425, 429})
-_LINK = re.compile(r"([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{22}))?")
 
 Progress = Callable[[int, int | None], None]
 
@@ -202,6 +208,7 @@ def send_file(
                 if read_digest(collection, answers, key, delimiter=delimiter, decimal=decimal).n != 1:
                     raise _for_one(answers)
             kept.parent.mkdir(mode=0o700, exist_ok=True)
+            _make_seed(kept)
             with _spending(collection, who, max_epsilon) as (total, memos):
                 found = randomize_file(
                     collection,
@@ -227,7 +234,7 @@ def send_file(
         )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
-    for one in bodies(reader, MAX_REPORTS if token else 1):
+    for one in bodies(reader, MAX_REPORTS if token else 1, kept_seed(kept)):
         name = remote.name
         body = one if name is None else replace(one, ids=np.frombuffer(name, np.uint8).reshape(1, ID_BYTES))
         counts += remote.post(body)
@@ -282,16 +289,20 @@ def _for_one(answers: Path) -> UploadError:
     )
 
 
-def bodies(reader: ReportReader, most: int = MAX_REPORTS) -> Iterator[Body]:
-    """Yield the bodies in which a file of reports is sent, of at most this many reports each."""
+def bodies(reader: ReportReader, most: int = MAX_REPORTS, seed: bytes | None = None) -> Iterator[Body]:
+    """Yield the bodies in which a file of reports is sent, of at most this many reports each.
+
+    With `seed`, from which their secrets are made, reports have leaves.
+    """
     mechanism = reader.collection.mechanism
-    most = max(1, min(most, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism))))
+    most = max(1, min(most, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism) + LEAF_BYTES)))
     row = 0
     for reports in reader:
         rows = to_wire(mechanism, reports)
         for start in range(0, len(rows), most):
             part = rows[start : start + most]
-            yield Body(reader.collection.id, bulk_ids(reader.digest, row + start, len(part)), part)
+            leaves = None if seed is None else _leaves(seed, row + start, part)
+            yield Body(reader.collection.id, bulk_ids(reader.digest, row + start, len(part)), part, leaves)
         row += len(rows)
 
 
@@ -308,6 +319,60 @@ def bulk_ids(digest: str, first: int, n: int) -> Rows:
         hashlib.sha256(start + row.to_bytes(8, "little")).digest()[:ID_BYTES] for row in range(first, first + n)
     )
     return np.frombuffer(ids, np.uint8).reshape(n, ID_BYTES)
+
+
+def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
+    """Contributor: return the leaves of the reports that `send_file` drew for a file of answers.
+
+    Parameters
+    ----------
+    collection : Collection
+        What was asked.
+    answers : Path
+        The file of answers; it need not be there any more.
+
+    Returns
+    -------
+    list of bytes
+        A leaf for every report; empty if they were drawn by a release without receipts.
+
+    Raises
+    ------
+    FileFormatError
+        If no reports of this file were kept.
+    """
+    kept = _kept(collection, answers)
+    if not kept.exists():
+        raise FileFormatError(f"no reports were sent for {answers} by this user: give the file that was sent")
+    seed = kept_seed(kept)
+    if seed is None:
+        return []
+    reader = ReportReader(kept, collection)
+    return [leaf.tobytes() for body in bodies(reader, seed=seed) for leaf in body.all_leaves]
+
+
+def kept_seed(kept: Path) -> bytes | None:
+    """Return the seed of the secrets of kept reports, None if there is none."""
+    path = kept.with_suffix(_SEED)
+    return path.read_bytes() if path.exists() else None
+
+
+def _make_seed(kept: Path) -> None:
+    """Keep a new seed for reports that are about to be drawn."""
+    with atomic_path(kept.with_suffix(_SEED), private=True) as temporary:
+        temporary.write_bytes(secrets.token_bytes(_SEED_BYTES))
+
+
+def _leaves(seed: bytes, first: int, rows: Rows) -> Rows:
+    """Return the leaves of rows from `first` on; a row's secret is of the seed and its number."""
+    made = [
+        leaf_of(
+            hashlib.sha256(b"deniable receipt" + seed + (first + i).to_bytes(8, "little")).digest()[:SECRET_BYTES],
+            row.tobytes(),
+        )
+        for i, row in enumerate(rows)
+    ]
+    return np.frombuffer(b"".join(made), np.uint8).reshape(-1, LEAF_BYTES)
 
 
 class Remote:
@@ -337,24 +402,16 @@ class Remote:
         sleep: Callable[[float], None] = time.sleep,
         token: str | None = None,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
-        found = _LINK.fullmatch(parts.fragment)
-        if parts.fragment and not found:
-            # What an invitation's link ends in is a secret.
-            raise InvalidParameterError(
-                "a survey's link must end in # and 32 digits; an invitation's has a dot and 22 characters after them"
-            )
-        digits, token_text = found.groups() if found else ("", None)
-        base = parts.path.partition("/s/")[0].rstrip("/")
-        self._api = f"{parts.scheme}://{parts.netloc}{base}/api/v1/collections/{collection.id}"
+        address = SurveyAddress.read(url)
+        self._api = f"{address.base}/api/v1/collections/{collection.id}"
         self._sleep = sleep
-        self._collection, self._link = collection, digits
+        self._collection, self._link = collection, address.digits
         self.name: bytes | None = None
         """The id that an invitation's report must have; None without an invitation."""
-        if token_text:
-            self.name = nullifier(collection.id, from_base64url([token_text], ID_BYTES, "the link's token").tobytes())
+        if address.token:
+            secret = from_base64url([address.token], ID_BYTES, "the link's token")
+            self.name = nullifier(collection.id, secret.tobytes())
+        parts = urlsplit(url)
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise InvalidParameterError(f"url must begin with https:// where a token is sent, got {url!r}")
         self._token = token
@@ -394,18 +451,20 @@ class Remote:
     def post(self, body: Body) -> tuple[int, int, int]:
         """Send reports until they are counted; return how many are new, were there, and are invalid."""
         outcomes = ("counted", "already", "invalid")
-        said = self._asked("/reports", body.to_binary(), frozenset(outcomes))
+        said = self._answer("/reports", body.to_binary(), frozenset(outcomes), body.binary_type)[1]
         counted, already, invalid = (int(said[name]) for name in outcomes)
         return counted, already, invalid
 
     def _asked(self, path: str, content: bytes | None, keys: frozenset[str]) -> dict[str, Any]:
         return self._answer(path, content, keys)[1]
 
-    def _answer(self, path: str, content: bytes | None, keys: frozenset[str]) -> tuple[bytes, dict[str, Any]]:
+    def _answer(
+        self, path: str, content: bytes | None, keys: frozenset[str], media_type: str = BINARY_TYPE
+    ) -> tuple[bytes, dict[str, Any]]:
         """Return a collector's answer, which has these keys: a network's login page says 200 to everything, too."""
         wait, last = _FIRST, ""
         for _ in range(TRIES):
-            request = urllib.request.Request(self._api + path, content, {"Content-Type": BINARY_TYPE})
+            request = urllib.request.Request(self._api + path, content, {"Content-Type": media_type})
             if self._token is not None and content is not None:
                 # A redirection does not take it elsewhere.
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")

@@ -19,6 +19,7 @@ from tests.unit.house import prose
 ROOT: Any = get_command(app)
 SUMMARY_VERBS = {
     "Add",
+    "Check",
     "Import",
     "Compare",
     "Create",

@@ -1,0 +1,60 @@
+"""Addresses that people are given: a collector's, a survey's link, an invitation's link."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from deniable.errors import InvalidParameterError
+
+_LINK = re.compile(r"([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{22}))?")
+
+
+@dataclass(frozen=True)
+class SurveyAddress:
+    """Parts of an address.
+
+    Parameters
+    ----------
+    base : str
+        What the collector's paths follow, without a slash at its end.
+    slug : str
+        Name of the survey, "" without a link.
+    digits : str
+        By which a device recognises collection and texts, "" without a link.
+    token : str
+        Secret of an invitation, "" without one.
+
+    Examples
+    --------
+    >>> SurveyAddress.read("https://example.org/s/smoking#" + "ab" * 16).slug
+    'smoking'
+    """
+
+    base: str
+    slug: str = ""
+    digits: str = ""
+    token: str = ""
+
+    @classmethod
+    def read(cls, url: str) -> SurveyAddress:
+        """Return the parts of a URL.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it is not a URL, or what follows its # is not that of a link.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
+        found = _LINK.fullmatch(parts.fragment)
+        if parts.fragment and not found:
+            # What an invitation's link ends in is a secret.
+            raise InvalidParameterError(
+                "a survey's link must end in # and 32 digits; an invitation's has a dot and 22 characters after them"
+            )
+        digits, token = found.groups() if found else ("", None)
+        path, _, slug = parts.path.partition("/s/")
+        return cls(f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}", slug.strip("/"), digits, token or "")

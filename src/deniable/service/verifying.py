@@ -1,0 +1,410 @@
+"""Check, from outside, what a collector serves and publishes: anyone with a survey's file and its address can.
+
+Every check says that something is so, that it is not, or that what is published does not determine it. A collector that
+counts a report which nobody sent, or leaves out one whose sender never looks, is found by none of them.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.privacy import bound_text
+from deniable.errors import CollectorError, DeniableError, MismatchError
+from deniable.files import ReportReader
+from deniable.files.receipts import InclusionProof, find_leaf, merkle_root, sum_digest
+from deniable.files.wire import LEAF_BYTES, Rows
+from deniable.service.addresses import SurveyAddress
+from deniable.service.survey_page import SurveyPage, link_digits, page_hash, read_page
+from deniable.survey.collection import Collection, short_id
+
+Status = Literal["passed", "failed", "not determined"]
+
+_TIMEOUT = 30.0
+MOST = 1 << 29
+"""Bytes of an answer that are read."""
+
+
+class Answered(NamedTuple):
+    """Answer of a collector: HTTP status and content."""
+
+    status: int
+    content: bytes
+
+
+Fetch = Callable[[str], Answered]
+"""Returns the answer at an address."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked.
+
+    Parameters
+    ----------
+    name : str
+        Of what: collection, guarantee, texts, page, client, batches, receipt, sum or reports.
+    status : {"passed", "failed", "not determined"}
+        Whether it is so.
+    detail : str
+        What is so, what is wrong, or what would be needed.
+    """
+
+    name: str
+    status: Status
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of `verify_collector`.
+
+    Parameters
+    ----------
+    checks : tuple of Check
+        In the order in which they were made.
+    """
+
+    checks: tuple[Check, ...]
+
+    def of(self, status: Status) -> tuple[Check, ...]:
+        """Return the checks of a status."""
+        return tuple(check for check in self.checks if check.status == status)
+
+    @property
+    def consistent(self) -> bool:
+        """Return whether no check failed."""
+        return not self.of("failed")
+
+    def require(self) -> None:
+        """Raise MismatchError unless no check failed, naming those that did."""
+        if failed := self.of("failed"):
+            raise MismatchError("; ".join(f"{check.name}: {check.detail}" for check in failed))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        checks = [{"name": one.name, "status": one.status, "detail": one.detail} for one in self.checks]
+        return {"consistent": self.consistent, "checks": checks}
+
+
+def verify_collector(
+    collection: Collection, url: str, *, leaves: Sequence[bytes] | None = None, fetch: Fetch | None = None
+) -> Verification:
+    """Check what a collector serves and publishes for a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+        From a file that did not come from this collector.
+    url : str
+        The survey's link, or the collector's address: then its texts and its page are not determined.
+    leaves : sequence of bytes, optional
+        Leaves of one's own reports, to be found in a batch.
+    fetch : callable
+        Returns what is at an address.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    CollectorError
+        If nothing answers at this address, or another server does.
+    InvalidParameterError
+        If the address is not a URL, or not a survey's link.
+    """
+    return _Verifier(collection, SurveyAddress.read(url), fetch or _fetched).run(leaves)
+
+
+class _Batch(NamedTuple):
+    number: int
+    n: int
+    root: str | None
+    digest: str | None
+    opening: str | None
+
+
+class _WrongError(Exception):
+    """A check failed; its text says how."""
+
+
+class _OpenError(Exception):
+    """A check is not determined; its text says why."""
+
+
+class _Verifier:
+    """The checks of one collection, each a method that returns what is so."""
+
+    def __init__(self, collection: Collection, address: SurveyAddress, fetch: Fetch) -> None:
+        self._collection, self._address, self._fetch = collection, address, fetch
+        self._api = f"{address.base}/api/v1/collections/{collection.id}"
+        self._batches: list[_Batch] = []
+        self._shows = {"aggregate": False, "reports": False}
+        self._leaves: dict[int, Rows] = {}
+
+    def run(self, leaves: Sequence[bytes] | None) -> Verification:
+        state = self._get(f"{self._api}/state")
+        if state.status not in (200, 404):
+            raise CollectorError(f"no collector answers at {self._address.base}: status {state.status}")
+        checks: list[tuple[str, Callable[[], str]]] = [
+            ("collection", self._check_collection),
+            ("guarantee", self._check_guarantee),
+            ("texts", self._check_texts),
+            ("page", self._check_page),
+            ("client", self._check_client),
+            ("batches", self._check_batches),
+        ]
+        if leaves is not None:
+            checks.append(("receipt", lambda: self._check_receipts(leaves)))
+        checks += [("sum", self._check_sum), ("reports", self._check_reports)]
+        return Verification(tuple(_checked(name, check) for name, check in checks))
+
+    # ---------------------------------------------------------------- what is asked, and by what
+
+    def _check_collection(self) -> str:
+        answer = self._get(self._api)
+        if answer.status != 200:
+            raise _WrongError(f"the collector has no collection {short_id(self._collection.id)}")
+        served = self._read(answer.content)
+        if served.id != self._collection.id:
+            raise _WrongError(f"the collector serves collection {short_id(served.id)} under this id")
+        return f"it serves collection {short_id(served.id)}, whose id is computed from its content"
+
+    def _read(self, content: bytes) -> Collection:
+        with tempfile.TemporaryDirectory() as folder:
+            for attribute in self._collection.schema.attributes:
+                if attribute.dictionary is not None:
+                    words = self._get(f"{self._api}/dictionary/{attribute.name}")
+                    (Path(folder) / attribute.dictionary.file).write_bytes(words.content)
+            return Collection.from_json(_text(content), "the collection that is served", folder)
+
+    def _check_guarantee(self) -> str:
+        guarantee = self._collection.privacy()
+        return f"epsilon = {bound_text(guarantee.epsilon)}, computed here from the mechanism's thresholds"
+
+    def _check_texts(self) -> str:
+        text, _ = self._texts()
+        if not self._address.digits:
+            raise _OpenError("give the survey's link, with what follows its #, to compare the texts with it")
+        if link_digits(self._collection.id, page_hash(text)) != self._address.digits:
+            raise _WrongError("the link was made for other texts, or for another collection")
+        return "they are those that the link was made for"
+
+    def _texts(self) -> tuple[str, SurveyPage]:
+        answer = self._get(f"{self._api}/page")
+        if answer.status != 200:
+            raise _WrongError(f"the collector serves no texts for it: status {answer.status}")
+        text = _text(answer.content)
+        return text, read_page(text, "the texts that are served", self._collection)
+
+    def _check_page(self) -> str:
+        from deniable.service.public import bundles
+        from deniable.service.rendering import render_template
+
+        slug = self._address.slug
+        if not slug:
+            raise _OpenError("give the survey's link to compare its page")
+        answer = self._get(f"{self._address.base}/s/{slug}")
+        if answer.status != 200:
+            raise _OpenError(f"the collector shows no page at /s/{slug}")
+        served = _text(answer.content)
+        names = {name: hashed for name, (hashed, _, _) in bundles().items()}
+        language = next(iter(self._texts()[1].languages))
+        if served != render_template("survey.html", id=self._collection.id, slug=slug, language=language, bundle=names):
+            raise _WrongError("it differs from the page of this release: it may load another program")
+        return "it is the page of this release, which loads the files below and nothing else"
+
+    def _check_client(self) -> str:
+        from deniable.service.public import bundles
+
+        found = bundles()
+        for name, (hashed, content, _) in found.items():
+            for served in (hashed, name):
+                answer = self._get(f"{self._address.base}/static/{served}")
+                if answer.status != 200:
+                    raise _WrongError(f"{served} is not served: it is another release than this one")
+                if answer.content != content:
+                    raise _WrongError(f"{served} is not the file of this release")
+        return f"its {len(found)} files are those of this release, byte for byte"
+
+    # ---------------------------------------------------------------- what is published
+
+    def _check_batches(self) -> str:
+        answer = self._get(f"{self._api}/batches")
+        if answer.status != 200:
+            raise _OpenError(f"the collector publishes no batches: status {answer.status}")
+        said = _object(answer.content)
+        try:
+            if said["collection"] != self._collection.id:
+                raise _WrongError(f"they are of collection {short_id(str(said['collection']))}")
+            self._batches = [_Batch(**one) for one in said["batches"]]
+            self._shows = {name: bool(said[name]) for name in self._shows}
+        except (KeyError, TypeError):
+            raise _WrongError("the list of batches is not one") from None
+        rootless = 0
+        for place, batch in enumerate(self._batches, 1):
+            if batch.number != place:
+                raise _WrongError(f"batch {place} is absent")
+            if not isinstance(batch.n, int) or batch.n < 1:
+                raise _WrongError(f"batch {place} has no number of reports")
+            if batch.root is None:
+                rootless += 1
+                continue
+            self._check_leaves(batch, batch.root)
+        if rootless:
+            raise _OpenError(f"{rootless} of {len(self._batches)} batches are from before there were leaves")
+        n = sum(batch.n for batch in self._batches)
+        return f"each of {len(self._batches)} has as many leaves as reports, {n:,} in all, and their root"
+
+    def _check_leaves(self, batch: _Batch, root: str) -> None:
+        answer = self._get(f"{self._api}/batches/{batch.number}/leaves")
+        if answer.status != 200:
+            raise _WrongError(f"batch {batch.number} has a root and no leaves")
+        if len(answer.content) != batch.n * LEAF_BYTES:
+            raise _WrongError(
+                f"batch {batch.number} states {batch.n:,} reports and has {len(answer.content) // LEAF_BYTES:,} leaves"
+            )
+        leaves = np.frombuffer(answer.content, np.uint8).reshape(-1, LEAF_BYTES)
+        if merkle_root(leaves).hex() != root:
+            raise _WrongError(f"batch {batch.number} has another root than its leaves")
+        self._leaves[batch.number] = leaves
+
+    def _check_receipts(self, mine: Sequence[bytes]) -> str:
+        if not mine:
+            raise _OpenError("no secret was kept with these reports, so none of them can be looked for")
+        found = []
+        for leaf in mine:
+            number = next((k for k, leaves in self._leaves.items() if find_leaf(leaves, leaf) is not None), None)
+            if number is not None:
+                root = bytes.fromhex(self._batches[number - 1].root or "")
+                if InclusionProof.of(self._leaves[number], leaf).holds(leaf, root):
+                    found.append(number)
+        where = ", ".join(map(str, sorted(set(found))))
+        if len(found) < len(mine):
+            state = _object(self._get(f"{self._api}/state").content).get("state")
+            missing = f"{len(mine) - len(found)} of {len(mine)} are in no batch"
+            if state != "closed":
+                raise _OpenError(f"{missing} yet; look again after the next release")
+            raise _WrongError(f"{missing}, and the survey is closed")
+        return f"{'it is' if len(mine) == 1 else f'all {len(mine)} are'} counted, in batch {where}"
+
+    def _check_sum(self) -> str:
+        if not self._shows["aggregate"]:
+            raise _OpenError("the collector does not publish the aggregate")
+        aggregate = self._aggregate()
+        if aggregate.collection != self._collection.id:
+            raise _WrongError(f"the aggregate is of collection {short_id(aggregate.collection)}")
+        n = sum(batch.n for batch in self._batches)
+        if aggregate.n != n:
+            raise _WrongError(f"the aggregate has {aggregate.n:,} reports, the batches have {n:,}")
+        last = self._batches[-1] if self._batches else None
+        if last is None or last.digest is None or last.opening is None:
+            raise _OpenError("the collector opens no digest of the sum")
+        if _digest(last, self._collection.id, n, aggregate.counts) != last.digest:
+            raise _WrongError("the aggregate is not the one that the collector committed itself to")
+        return f"the aggregate has all {n:,} reports of the batches, and the digest stated before"
+
+    def _aggregate(self) -> Aggregate:
+        answer = self._get(f"{self._api}/aggregate")
+        if answer.status != 200:
+            raise _WrongError(f"the aggregate is said to be published, and is not: status {answer.status}")
+        return Aggregate.from_bytes(answer.content)
+
+    def _check_reports(self) -> str:
+        if not self._shows["reports"]:
+            raise _OpenError("the collector does not publish the reports")
+        mechanism = self._collection.mechanism
+        total, n, seen = np.zeros(mechanism.state_size, dtype=np.int64), 0, set[str]()
+        for batch in self._batches:
+            answer = self._get(f"{self._api}/batches/{batch.number}/reports")
+            if answer.status != 200:
+                raise _WrongError(f"the reports of batch {batch.number} are not there")
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"batch-{batch.number}"
+                path.write_bytes(answer.content)
+                reader = ReportReader(path, self._collection)
+                if reader.n != batch.n:
+                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports and has {reader.n:,}")
+                if reader.digest in seen:
+                    raise _WrongError(f"batch {batch.number} is another one again")
+                seen.add(reader.digest)
+                for reports in reader:
+                    total += mechanism.aggregate(reports).counts
+            n += batch.n
+            if batch.digest and batch.opening and _digest(batch, self._collection.id, n, total) != batch.digest:
+                raise _WrongError(f"the reports up to batch {batch.number} do not add up to the digest stated before")
+        if not np.array_equal(self._aggregate().counts, total):
+            raise _WrongError("the aggregate is not the sum of the reports")
+        return f"the aggregate is the sum of {n:,} published reports"
+
+    # ---------------------------------------------------------------- asking
+
+    def _get(self, address: str) -> Answered:
+        return self._fetch(address)
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "passed", check())
+    except _OpenError as error:
+        return Check(name, "not determined", str(error))
+    except _WrongError as error:
+        return Check(name, "failed", str(error))
+    except CollectorError:
+        raise
+    except DeniableError as error:
+        return Check(name, "failed", str(error))
+
+
+def _digest(batch: _Batch, collection: str, n: int, counts: Any) -> str:
+    try:
+        opening = bytes.fromhex(batch.opening or "")
+    except (TypeError, ValueError):
+        raise _WrongError(f"the opening of batch {batch.number} is not one") from None
+    return sum_digest(opening, collection, n, np.asarray(counts).astype("<i8").tobytes()).hex()
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise _WrongError("it is not text in UTF-8") from None
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _WrongError("what is answered is not a JSON object")
+    return found
+
+
+def _fetched(address: str) -> Answered:
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:
+            content: bytes = response.read(MOST + 1)
+            status: int = response.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answered(error.code, error.read(1 << 16))
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise CollectorError(
+            f"nothing answers at {address.partition('/api/')[0]}: {reason}; check the address"
+        ) from None
+    if len(content) > MOST:
+        raise CollectorError(f"the answer must have at most {MOST:,} bytes, it has more: {address}")
+    return Answered(status, content)
