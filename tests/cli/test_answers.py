@@ -225,3 +225,39 @@ def test_what_only_one_asks_is_left_out(waves: tuple[tuple[Collection, Aggregate
     comparison = answers.compare(waves[0], (other, aggregate), independent=True)
     assert [row.attribute for row in comparison.attributes] == ["vote"]
     assert comparison.left_out == ("stars", "colour")
+
+
+def test_compare_waves_of_the_same_people(run: Run) -> None:
+    """Report files row by row: the paired interval, a picture, and refusals."""
+    from deniable.files import write_reports
+    from deniable.oracles import MemoisedGRR, pair_counts
+
+    schema = Schema((Attribute("smoker", ("yes", "no")),))
+    coins, rng = MemoisedGRR(2, 2.0, 1.9), SimulationRandomness(3)
+    truth = np.arange(6000) % 2
+    later = np.where(np.arange(6000) % 8 == 0, 1, truth)
+    kept, new = coins.permanent(truth, rng), coins.permanent(later, rng)
+    waves = [coins.report(kept, rng), coins.report(np.where(truth == later, kept, new), rng)]
+    surveys = [Collection(schema, coins, title=title) for title in ("spring", "autumn")]
+    for survey, reports in zip(surveys, waves, strict=True):
+        survey.save(Path(f"{survey.title}.json"))
+        write_reports(Path(f"{survey.title}.parquet"), survey, [reports[:4000], reports[4000:]], rng)
+    files = ["spring.json", "spring.parquet", "autumn.json", "autumn.parquet"]
+    result = run("compare", *files, "--same-people", "--png", "c.png", "--json")
+    assert result.exit_code == 0, result.stderr
+    data = json.loads(result.stdout)
+    found = pair_counts(coins, *waves).trend()
+    row = data["attributes"][0]["categories"][1]
+    assert (row["change"], row["lower"], row["upper"]) == (found.change[1], *found.interval()[1])
+    assert data["same_people"] is True
+    assert "whose two reports are taken together" in data["interval"]["covers"]
+    words = " ".join(run("compare", *files, "--same-people").stdout.split())
+    assert "you said that the same row is the same person" in words
+    for wrong, message in (
+        ([*files, "--same-people", "--independent"], "without --independent"),
+        (["spring.json", "spring.parquet", "spring.json", "autumn.parquet", "--same-people"], "autumn.parquet"),
+        (files, "compare their report files with --same-people"),
+    ):
+        refused = run("compare", *wrong)
+        assert refused.exit_code == 2
+        assert message in refused.stderr

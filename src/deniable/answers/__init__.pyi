@@ -1,6 +1,6 @@
 from .asked import IntervalOptions as IntervalOptions, QuestionSet as QuestionSet
 from .codebooks import codebook as codebook
-from .comparison import Comparison as Comparison, compare as compare
+from .comparison import Comparison as Comparison, compare as compare, trend as trend
 from .counts import counts_document as counts_document
 from .crosstab import (
     Crosstab as Crosstab,

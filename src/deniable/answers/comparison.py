@@ -1,4 +1,4 @@
-"""Two collections of different contributors, answer by answer: two waves of a poll, two departments."""
+"""Two collections, answer by answer: two waves of a poll or two departments, or the same people asked twice."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from deniable.answers.asked import IntervalOptions, Row, row, shares
 from deniable.answers.independent import difference
-from deniable.core.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate, brief
 from deniable.core.answer import Answer
 from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
+from deniable.oracles.paired import FEWEST_CHANGED, PairCounts
 from deniable.survey.collection import Collection
 
 Floats = NDArray[np.float64]
@@ -101,6 +102,8 @@ class Comparison(Result):
         Attributes that only one of them asks, or with other categories.
     confidence, target, together
         How the intervals are read; together is 1 where each holds for itself.
+    same_people : bool
+        Whether the same people answered both, whose reports were counted in pairs.
     """
 
     format = "deniable comparison"
@@ -115,6 +118,7 @@ class Comparison(Result):
     confidence: float = field(default=0.95, metadata=HIDDEN)
     target: Target = field(default="population", metadata=HIDDEN)
     together: int = field(default=1, metadata=HIDDEN)
+    same_people: bool = field(default=False, metadata=OPTIONAL)
 
     @property
     def options(self) -> IntervalOptions:
@@ -141,7 +145,10 @@ class Comparison(Result):
         """Target of the intervals."""
         one, other = (f"{n:,}" for n in self.n)
         covers = (
-            f"the change from those {one} contributors to these {other}: the noise of the randomisation only"
+            f"the change in the population that these {one} contributors were drawn from, whose two reports are taken "
+            "together: the noise of the randomisation and of the sampling"
+            if self.same_people
+            else f"the change from those {one} contributors to these {other}: the noise of the randomisation only"
             if self.target == "contributors"
             else f"the change between the populations that {one} and {other} contributors were drawn from: the "
             "noise of the randomisation and of the sampling"
@@ -303,4 +310,88 @@ def _compared(
         one.title,
         mean,
         note,
+    )
+
+
+def trend(
+    first: Collection,
+    second: Collection,
+    pairs: PairCounts,
+    *,
+    confidence: float = 0.95,
+    simultaneous: bool = False,
+) -> Comparison:
+    """Analyst: compare two waves that the same people answered, second less first.
+
+    Intervals are about the population and take both reports of a person together (`PairCounts.trend`). A category that
+    fewer than ten people's reports support in one wave alone has no interval.
+
+    Parameters
+    ----------
+    first, second : Collection
+        The waves: one question each, with the same categories and the same mechanism.
+    pairs : PairCounts
+        Counts of both reports of every person.
+    confidence : float
+        Coverage of the intervals, in (0, 1).
+    simultaneous : bool
+        All intervals hold together.
+
+    Raises
+    ------
+    MismatchError
+        If the waves ask something else or by another mechanism, or the pairs are of another mechanism.
+    InvalidParameterError
+        If there is nobody, or a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Schema, SimulationRandomness
+    >>> from deniable.oracles import MemoisedGRR
+    >>> from deniable.oracles.paired import pair_counts
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> coins, rng = MemoisedGRR(k=2, epsilon_forever=2, epsilon_once=1), SimulationRandomness(1)
+    >>> spring, autumn = (Collection(schema, coins, title=title) for title in ("spring", "autumn"))
+    >>> kept = coins.permanent([0] * 4000 + [1] * 6000, rng)
+    >>> found = trend(spring, autumn, pair_counts(coins, coins.report(kept, rng), coins.report(kept, rng)))
+    >>> found.sentences
+    ["No category of 'smoker' can be said to have changed: changes of up to 3.28 points would not show."]
+    """
+    mechanism, attribute = pairs.mechanism, first.schema.attributes[0]
+    for wave in (first, second):
+        if wave.mechanism != mechanism:
+            raise MismatchError(
+                f"both waves must have the mechanism of the pairs, {brief(mechanism)}, got {brief(wave.mechanism)}"
+            )
+    if first.schema.attributes[0].labels != second.schema.attributes[0].labels:
+        raise MismatchError("both waves must ask the same question with the same categories; these two differ")
+    together = attribute.k if simultaneous else 1
+    found, options = pairs.trend(), IntervalOptions(confidence, "population", together)
+    bounds, joint = (found.interval(confidence, number) for number in (together, attribute.k))
+    few = "" if np.isfinite(bounds).any() else f"fewer than {FEWEST_CHANGED} people's reports tell the waves apart"
+    row = AttributeComparison(
+        attribute.name,
+        attribute.labels,
+        found.first,
+        found.second,
+        found.change,
+        found.standard_error,
+        bounds[:, 0],
+        bounds[:, 1],
+        joint[:, 0],
+        joint[:, 1],
+        attribute.title,
+        note=few,
+    )
+    return Comparison(
+        (first.title, second.title),
+        (first.id, second.id),
+        (pairs.n, pairs.n),
+        (first.privacy(), second.privacy()),
+        (row,),
+        (),
+        options.confidence,
+        options.target,
+        together,
+        same_people=True,
     )

@@ -1,4 +1,4 @@
-"""Two collections of different contributors, beside each other."""
+"""Two collections of different contributors, or of the same, beside each other."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from deniable.answers import compare as compare_collections
+from deniable.answers import compare as compare_collections, trend
 from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
+from deniable.files.jobs.pairing import pair_files
 from deniable.report import comparison_page
 from deniable.survey.collection import Collection
 
@@ -20,17 +21,19 @@ from deniable.survey.collection import Collection
 def compare(
     first: Annotated[Path, typer.Argument(metavar="SURVEY1", help="First collection (survey.json).")],
     first_aggregate: Annotated[
-        Path, typer.Argument(metavar="AGGREGATE1", help="Aggregate file made from its reports.")
+        Path, typer.Argument(metavar="AGGREGATE1", help="Aggregate of its reports; with --same-people, the reports.")
     ],
     second: Annotated[Path, typer.Argument(metavar="SURVEY2", help="Second collection (survey.json).")],
     second_aggregate: Annotated[
-        Path, typer.Argument(metavar="AGGREGATE2", help="Aggregate file made from its reports.")
+        Path, typer.Argument(metavar="AGGREGATE2", help="Aggregate of its reports; with --same-people, the reports.")
     ],
     independent: Annotated[
         bool,
-        typer.Option(
-            "--independent", help="Confirm that nobody is in both collections, which files cannot show; required."
-        ),
+        typer.Option("--independent", help="Confirm that nobody is in both collections, which files cannot show."),
+    ] = False,
+    same_people: Annotated[
+        bool,
+        typer.Option("--same-people", help="Compare report files (Parquet) whose rows are the same people."),
     ] = False,
     attributes: Annotated[
         list[str] | None,
@@ -50,21 +53,35 @@ def compare(
 
     For analysts: two waves of a poll, or two departments. Compares the attributes that both
     collections ask with the same categories, as second minus first.
+
+    With --same-people: two report files of one memoised or plain mechanism, row by row. The
+    intervals take both reports of a person together.
     """
     inputs = [first, first_aggregate, second, second_aggregate]
     check_outputs(inputs, plot, html)
-    if not independent:
-        raise InvalidParameterError(
-            "compare needs --independent, which confirms that nobody reported to both collections: no "
-            "interval is known for answers from the same people"
+    if same_people:
+        if independent or attributes or target is not TargetName.population:
+            raise InvalidParameterError(
+                "same-people must be given without --independent, --attribute and --target: it compares the one "
+                "question of both waves, for the population"
+            )
+        waves = (Collection.load(first), first_aggregate), (Collection.load(second), second_aggregate)
+        comparison = trend(
+            waves[0][0], waves[1][0], pair_files(*waves), confidence=confidence, simultaneous=simultaneous
         )
-    comparison = compare_collections(
-        (Collection.load(first), Aggregate.load(first_aggregate)),
-        (Collection.load(second), Aggregate.load(second_aggregate)),
-        independent=True,
-        confidence=confidence,
-        target=target.value,
-        simultaneous=simultaneous,
-        attributes=attributes,
-    )
+    elif not independent:
+        raise InvalidParameterError(
+            "compare needs --independent, which confirms that nobody reported to both collections: aggregates do not "
+            "determine an interval for answers from the same people; compare their report files with --same-people"
+        )
+    else:
+        comparison = compare_collections(
+            (Collection.load(first), Aggregate.load(first_aggregate)),
+            (Collection.load(second), Aggregate.load(second_aggregate)),
+            independent=True,
+            confidence=confidence,
+            target=target.value,
+            simultaneous=simultaneous,
+            attributes=attributes,
+        )
     print_result(comparison, comparison_page(comparison), as_json, plot, html)

@@ -6,6 +6,7 @@ from .memoised import (
     MemoisedOUE as MemoisedOUE,
     memoised_oracle as memoised_oracle,
 )
+from .paired import PairCounts as PairCounts, Trend as Trend, pair_counts as pair_counts
 from .rappor import RAPPOR as RAPPOR
 from .sketch.count_mean_sketch import CountMeanSketch as CountMeanSketch
 from .sketch.heavy_hitters import HeavyHitters as HeavyHitters

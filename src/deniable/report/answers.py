@@ -68,7 +68,7 @@ def comparison_page(comparison: Comparison) -> Page:
         "Every answer was randomised before it was collected. Changes are differences of raw estimates; what is left "
         "is noise, and the interval says how much.",
         comparison.interval_text,
-        "That nobody is in both collections was said by whoever asked for this comparison; the files cannot tell.",
+        _said(comparison.same_people),
     ]
     if comparison.together == 1:
         notes.append(
@@ -94,6 +94,16 @@ def comparison_page(comparison: Comparison) -> Page:
             for name, guarantee, n in zip((one, other), comparison.guarantees, comparison.n, strict=True)
         ),
     )
+
+
+def _said(same_people: bool) -> str:
+    """Return what the files cannot tell about who answered."""
+    if same_people:
+        return (
+            "Reports were compared row by row: you said that the same row is the same person. If rows are in another "
+            "order, the changes hold, and their intervals are wider than they need be where answers persist."
+        )
+    return "That nobody is in both collections was said by whoever asked for this comparison; the files cannot tell."
 
 
 def _changes(comparison: Comparison, row: AttributeComparison) -> tuple[Part, ...]:

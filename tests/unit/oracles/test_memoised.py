@@ -188,11 +188,42 @@ def test_one_unchanged_answer_reveals_epsilon_forever_and_no_more() -> None:
     one, other = made._history_law((0,) * 12)[0], made._history_law((1,) * 12)[0]
     worst = log(max(Fraction(a, b) for a, b in zip(one, other, strict=True)))
     assert 0.9999 < worst <= 1.0
-    # Mutant: a memo that is drawn again for every report spends as often as one reports.
-    again = [made._history_law(tuple(range(0, 24, 2)))[0][:1], made._history_law(tuple(range(1, 25, 2)))[0][:1]]
-    assert log(Fraction(again[0][0], again[1][0])) > 0
-    redrawn = 12 * made.implemented_epsilon()
-    assert redrawn > 10
+
+
+def test_a_memo_that_is_drawn_again_breaks_the_bound() -> None:
+    """All 2^12 sequences of twelve reports of one answer: epsilon_forever with one memo, 12 epsilon_once without."""
+    made, waves = MemoisedGRR(2, 1.0, 0.9), 12
+    kept = [made._history_law((code,) * waves)[0] for code in (0, 1)]
+    p, q = made.support_probabilities
+    ones = np.array([outcome.bit_count() for outcome in range(2**waves)])
+    redrawn = [[p ** int(waves - x) * q ** int(x) for x in ones], [q ** int(waves - x) * p ** int(x) for x in ones]]
+    worst = [log(max(Fraction(a, b) for a, b in zip(*pair, strict=True))) for pair in (kept, redrawn)]
+    assert worst[0] <= 1.0
+    assert worst[1] == pytest.approx(waves * 0.9, abs=1e-9)
+
+
+@pytest.mark.parametrize("made", MEMBERS, ids=repr)
+def test_reports_of_one_memo_agree_more_often_than_redrawn_ones(made: Any) -> None:
+    """3,000 people, 30 reports each: two reports of one memo have the covariance (p2 - q2)^2 p1 (1 - p1).
+
+    A memo that is drawn again for every report has covariance 0. The variance of 3,000 means of 30 supports, each
+    below 1/4, has a standard error below .25 sqrt(2/3000) = .0065 of the weakest kind: bound half of the covariance.
+    """
+    rng, people, waves = SimulationRandomness(17), 3000, 30
+    codes = np.full(people, made.k - 1)
+
+    def covariance(redraw: bool) -> float:
+        memo, supported = made.permanent(codes, rng), np.zeros((people, waves))
+        for wave in range(waves):
+            memo = made.permanent(codes, rng) if redraw else memo
+            supported[:, wave] = made.supports(made.report(memo, rng), codes[:1])[:, 0]
+        # Unbiased: the variance of a person's mean, less what one report's noise adds to it.
+        return float(supported.mean(axis=1).var(ddof=1) - supported.var(axis=1, ddof=1).mean() / waves)
+
+    (p1, _), (p2, q2) = made.first_stage, made.second_stage
+    expected = float((p2 - q2) ** 2 * p1 * (1 - p1))
+    assert abs(covariance(redraw=False) - expected) < expected / 2
+    assert abs(covariance(redraw=True)) < expected / 2
 
 
 def test_equal_value_patterns_are_not_enough_where_cells_are_kept() -> None:

@@ -1,0 +1,254 @@
+"""Paired waves: what two reports of each person say together about how frequencies changed.
+
+Reports of one person in two waves depend on each other, by a memo or because the answer stayed. The difference of both
+estimates takes that into account if the waves are counted together: with (n00, n01, n10, n11) reports that support a
+value in neither wave, in the second, in the first and in both, it is (n01 - n10)/(n D), D = p - q, and its variance is
+that of a mean of n numbers in {-1, 0, 1}. It holds whatever the dependence is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import brief
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.state import LIMIT, stretches_sum_to
+from deniable.errors import InvalidParameterError, MismatchError, TooLargeError, out_of_range
+from deniable.oracles.oracle import AffineIndicators
+
+Floats = NDArray[np.float64]
+
+MAX_PAIRED_VALUES = 1 << 20
+"""Most values whose pairs are counted."""
+
+FEWEST_CHANGED = 10
+"""Fewest reports that support a value in one wave alone for an interval: of fewer a normal law says too little."""
+
+_CELLS = 1 << 22
+"""Most supports that are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Counts of the same people's reports in two waves, value by value; a sum, whose size does not depend on n.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle
+        A pure oracle, the same in both waves, memoised or not.
+    counts : int64[4 k]
+        Numbers of people whose reports support value v in neither wave (the first k), in the second alone, in the first
+        alone, and in both.
+    n : int
+        Number of people.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism is not a pure oracle, or the counts have another dtype or shape.
+    DamagedStateError
+        If the four counts of a value do not sum to n.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles import MemoisedGRR
+    >>> from deniable.oracles.paired import pair_counts
+    >>> mechanism, rng = MemoisedGRR(k=2, epsilon_forever=2.0, epsilon_once=1.0), SimulationRandomness(1)
+    >>> kept = mechanism.permanent([0] * 600 + [1] * 400, rng)
+    >>> monday, tuesday = mechanism.report(kept, rng), mechanism.report(kept, rng)
+    >>> pairs = pair_counts(mechanism, monday, tuesday)
+    >>> pairs.n, pairs.counts.shape, round(float(pairs.trend().change[0]), 3)
+    (1000, (8,), -0.009)
+    """
+
+    mechanism: Any  # a FrequencyOracle whose indicators are affine
+    counts: NDArray[np.int64]
+    n: int
+
+    def __post_init__(self) -> None:
+        k = _checked_size(self.mechanism)
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu" or counts.shape != (4 * k,):
+            raise InvalidParameterError(
+                f"counts must be integers of shape ({4 * k},) for {self.mechanism.name}, got dtype={counts.dtype}, "
+                f"shape={counts.shape}"
+            )
+        n = checked_integer("n", self.n, 0, LIMIT - 1)
+        counts = counts.astype(np.int64)
+        # The four counts of a value, one stretch after another.
+        stretches_sum_to(counts.reshape(4, k).T.ravel(), (4,) * k, n)
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "n", n)
+
+    @classmethod
+    def empty(cls, mechanism: Any) -> PairCounts:
+        """Return the counts of nobody, the identity of ``+``."""
+        return cls(mechanism, np.zeros(4 * _checked_size(mechanism), dtype=np.int64), 0)
+
+    def __add__(self, other: PairCounts) -> PairCounts:
+        """Merge the counts of different people.
+
+        Raises
+        ------
+        MismatchError
+            If the mechanisms differ.
+        TooLargeError
+            If there would be 2^62 people or more.
+        """
+        if not isinstance(other, PairCounts):
+            return NotImplemented
+        if self.mechanism != other.mechanism:
+            raise MismatchError(f"cannot merge pairs of {brief(self.mechanism)} and {brief(other.mechanism)}")
+        n = self.n + other.n
+        if n >= LIMIT:
+            raise TooLargeError(f"pairs must be of fewer than 2^62 people in total, got {self.n} + {other.n}")
+        return PairCounts(self.mechanism, self.counts + other.counts, n)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PairCounts)
+            and (self.mechanism, self.n) == (other.mechanism, other.n)
+            and bool(np.array_equal(self.counts, other.counts))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.n, self.counts.tobytes()))
+
+    def wave(self, number: int) -> NDArray[np.int64]:
+        """Return how many reports of one wave, 0 or 1, support each value, int64[k]."""
+        neither, second, first, both = self.counts.reshape(4, -1)
+        del neither
+        return both + (second if checked_integer("number", number, 0, 1) else first)
+
+    def trend(self) -> Trend:
+        """Analyst: return how frequencies changed from the first wave to the second.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is nobody.
+        """
+        if not self.n:
+            raise InvalidParameterError("n must be >= 1 for a trend, got n=0: no pair of reports was counted")
+        p, q = map(float, self.mechanism.support_probabilities)
+        _, second, first, _ = self.counts.reshape(4, -1)
+        mean, moved = (second - first) / self.n, (second + first) / self.n
+        error = np.sqrt((moved - mean**2) / self.n) / (p - q)
+        one, other = ((self.wave(number) / self.n - q) / (p - q) for number in (0, 1))
+        return Trend(self.n, one, other, mean / (p - q), error, first + second)
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """Changes of all frequencies between two waves of the same people; arrays over the k values.
+
+    Parameters
+    ----------
+    n : int
+        Number of people.
+    first, second, change : float64[k]
+        Raw estimates of both waves, and second less first: unbiased.
+    standard_error : float64[k]
+        Standard errors of the changes in the population that the people were drawn from.
+    changed : int64[k]
+        Number of people whose reports support the value in one wave alone.
+    """
+
+    n: int
+    first: Floats
+    second: Floats
+    change: Floats
+    standard_error: Floats
+    changed: NDArray[np.int64]
+
+    def interval(self, confidence: float = 0.95, simultaneous: int = 1) -> Floats:
+        """Return Wald's intervals of the changes in the population, float64[k, 2].
+
+        NaN for a value that fewer than 10 people's reports support in one wave alone.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1).
+        simultaneous : int
+            How many intervals shall hold together (Bonferroni).
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is out of bounds.
+        """
+        from scipy import special
+
+        level = checked_probability("confidence", confidence, open_interval=True)
+        z = -special.ndtri((1 - level) / 2 / checked_integer("simultaneous", simultaneous, 1))
+        half = np.where(self.changed >= FEWEST_CHANGED, z * self.standard_error, math.nan)
+        found: Floats = np.stack([self.change - half, self.change + half], axis=1)
+        return found
+
+
+def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
+    """Collector: count the reports of the same people in two waves.
+
+    Whoever counts must know which two reports belong together: a pseudonym on every report links all of a person's
+    reports. If rows are paired wrongly, the change stays unbiased and its interval gets wider, where answers persist.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle
+        A pure oracle, the same in both waves.
+    first, second : batches of n reports
+        Row i of both is the same person.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism is not a pure oracle.
+    MismatchError
+        If the batches differ in length.
+    InvalidReportError
+        If the mechanism cannot have produced a report.
+    """
+    k = _checked_size(mechanism)
+    for reports in (first, second):
+        mechanism.check_reports(reports)
+    lengths = [_length(reports) for reports in (first, second)]
+    if lengths[0] != lengths[1]:
+        raise MismatchError(f"both waves must have a report of every person, got {lengths[0]:,} and {lengths[1]:,}")
+    counts, values = np.zeros((4, k), dtype=np.int64), np.arange(k)
+    rows = max(1, _CELLS // k)
+    for start in range(0, lengths[0], rows):
+        one, other = (
+            mechanism.supports(_rows(mechanism, reports, slice(start, start + rows)), values)
+            for reports in (first, second)
+        )
+        counts += np.stack([(a & b).sum(axis=0) for a in (~one, one) for b in (~other, other)])
+    return PairCounts(mechanism, counts.ravel(), lengths[0])
+
+
+def _checked_size(mechanism: Any) -> int:
+    if not isinstance(mechanism, AffineIndicators):
+        raise InvalidParameterError(
+            f"mechanism must be a pure frequency oracle, as GRR or MemoisedGRR, to count pairs of its reports, got "
+            f"mechanism={getattr(mechanism, 'name', type(mechanism).__name__)}"
+        )
+    k = int(mechanism.k)  # type: ignore[attr-defined]
+    if k > MAX_PAIRED_VALUES:
+        raise out_of_range("k", f"<= {MAX_PAIRED_VALUES:,} to count pairs", k)
+    return k
+
+
+def _length(reports: Any) -> int:
+    return len(reports[0]) if isinstance(reports, tuple) else len(reports)
+
+
+def _rows(mechanism: Any, reports: Any, rows: slice) -> Any:
+    columns = reports if isinstance(reports, tuple) else (reports,)
+    return mechanism.report_type(*(column[rows] for column in columns))
