@@ -277,3 +277,30 @@ def test_people_for_a_coefficient(run: Run) -> None:
         result = run("plan", "--sizes", "2", "--epsilon", "1", *options)
         assert result.exit_code == 2
         assert says in result.stderr
+
+
+def test_waves_of_one_question(run: Run) -> None:
+    line = ("plan", "--sizes", "16", "--epsilon", "4", "--contributors", "60000", "--waves", "12")
+    shown = run(*line)
+    assert shown.exit_code == 0, shown.stderr
+    words = " ".join(shown.stdout.split())
+    assert "recommended: rotating panel" in words
+    assert "not recommended, because the times of change may not be known" in words
+    data = json.loads(run(*line, "--answers", "2", "--times-known", "--json").stdout)
+    best = next(row for row in data["rows"] if row["recommended"])
+    assert (best["way"], best["mechanism"]) == (
+        "memoised answers",
+        "MemoisedGRR(k=16, epsilon_forever=2, epsilon_once=2)",
+    )
+    for more, message in (
+        (("--target-error", "0.01"), "target-error must be left out with --waves"),
+        (("--waves", "1"), "--waves must be"),
+        (("--answers", "99"), "--answers must be"),
+    ):
+        refused = run(*line, *more)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+    several = run("plan", "--sizes", "2,3", "--epsilon", "4", "--contributors", "600", "--waves", "12")
+    assert "waves needs one size" in several.stderr
+    alone = run("plan", "--sizes", "2", "--epsilon", "4", "--contributors", "600", "--answers", "1")
+    assert "go with --waves" in alone.stderr

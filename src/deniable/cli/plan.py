@@ -11,10 +11,10 @@ import typer
 from deniable.cli._app import check_output, command, print_result, progress, writing
 from deniable.cli._mechanisms import build_mechanism, parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import explore, plan as make_plan, plan_coefficient, plan_survey
+from deniable.planning import explore, plan as make_plan, plan_coefficient, plan_survey, plan_waves
 from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.survey_plan import EPSILONS
-from deniable.report import coefficient_page, plan_page, save_explorer, survey_plan_page
+from deniable.report import coefficient_page, plan_page, save_explorer, survey_plan_page, waves_page
 from deniable.survey.schema import Schema
 
 
@@ -86,6 +86,17 @@ def plan(
         str | None,
         typer.Option("--supposed", help="With --coefficient: intercept and slope, as -1.5,0.5; default: 0,0."),
     ] = None,
+    waves: Annotated[
+        int | None,
+        typer.Option("--waves", help="With one --sizes: number of times the question is asked; epsilon is for all."),
+    ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option("--answers", help="With --waves: most different answers of a person; 1 if none ever changes."),
+    ] = None,
+    times_known: Annotated[
+        bool, typer.Option("--times-known", help="With --waves: the collector may know when an answer changed.")
+    ] = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="With --schema: write a page with sliders for epsilon and contributors."),
@@ -100,7 +111,8 @@ def plan(
 
     With --sizes and one --epsilon: a comparison of mechanisms. Needs --contributors or
     --target-error. The plan may find that no mechanism is feasible. With --coefficient: the
-    people needed for a slope in a logit of the first attribute on one normal column.
+    people needed for a slope in a logit of the first attribute on one normal column. With
+    --waves: ways to ask one question many times within one epsilon.
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
@@ -114,6 +126,9 @@ def plan(
         "pilot": pilot,
         "coefficient": coefficient,
         "supposed": supposed,
+        "waves": waves,
+        "answers": answers,
+        "times-known": times_known or None,
     }
     if schema is not None:
         _refuse(comparison, "sizes")
@@ -139,10 +154,25 @@ def plan(
         raise InvalidParameterError("epsilon must be given once with --sizes: several are compared with --schema")
     if coefficient is not None:
         del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
-        _alone(comparison)
+        _alone(comparison, "coefficient", "it compares mechanisms for shares")
         planned = _coefficient(coefficient, supposed, parse_sizes(sizes), epsilon[0], contributors, mechanisms)
         print_result(planned, coefficient_page(planned), as_json)
         return
+    if waves is not None:
+        del comparison["waves"], comparison["answers"], comparison["times-known"]
+        _alone(comparison, "waves", "it compares ways to ask one question again")
+        domains = parse_sizes(sizes)
+        if len(domains) != 1 or contributors is None:
+            raise InvalidParameterError(
+                "waves needs one size and --contributors, such as --sizes 5 --contributors 9000"
+            )
+        repeated = plan_waves(
+            domains[0], epsilon[0], waves, contributors, answers=answers, times_known=times_known, confidence=confidence
+        )
+        print_result(repeated, waves_page(repeated), as_json)
+        return
+    if answers is not None or times_known:
+        raise InvalidParameterError("answers and times-known go with --waves: leave them out, or add --waves")
     if supposed is not None:
         raise InvalidParameterError("supposed goes with --coefficient: leave out --supposed")
     expected = None if marginals is None else _parse_marginals(marginals)
@@ -168,13 +198,11 @@ def _refuse(options: dict[str, Any], other: str) -> None:
             raise InvalidParameterError(f"{option} works only with --{other}: leave out --{option}")
 
 
-def _alone(options: dict[str, Any]) -> None:
-    """Raise InvalidParameterError if an option was given that does not go with a coefficient."""
+def _alone(options: dict[str, Any], other: str, why: str) -> None:
+    """Raise InvalidParameterError if an option was given that does not go with another one."""
     for option, value in options.items():
         if value is not None:
-            raise InvalidParameterError(
-                f"{option} must be left out with --coefficient: it compares mechanisms for shares"
-            )
+            raise InvalidParameterError(f"{option} must be left out with --{other}: {why}")
 
 
 def _coefficient(

@@ -12,6 +12,7 @@ from .default import collection as collection, default_mechanism as default_mech
 from .exploring import Exploration as Exploration, explore as explore
 from .feasibility import infeasibility as infeasibility
 from .guess import Guess as Guess
+from .panel import RotatingPanel as RotatingPanel, rotating_panel as rotating_panel
 from .phase_loss import (
     loss_text as loss_text,
     second_phase_loss as second_phase_loss,
@@ -19,6 +20,7 @@ from .phase_loss import (
 )
 from .records import MechanismChoice as MechanismChoice, records_default as records_default
 from .rehearsal import Difference as Difference, Rehearsal as Rehearsal, rehearse as rehearse
+from .repeated import WavesPlan as WavesPlan, WavesRow as WavesRow, plan_waves as plan_waves
 from .rows import Plan as Plan, PlanRow as PlanRow
 from .survey_plan import SurveyPlan as SurveyPlan, plan_survey as plan_survey
 from .two_phase import CorrRRPlan as CorrRRPlan, corr_rr_plan as corr_rr_plan

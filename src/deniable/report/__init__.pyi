@@ -9,7 +9,7 @@ from .html import render_fragment as render_fragment, render_html as render_html
 from .leakages import audit_page as audit_page, budgets_page as budgets_page, leakage_page as leakage_page
 from .load_times import load_times_page as load_times_page
 from .page import Page as Page
-from .plans import coefficient_page as coefficient_page, plan_page as plan_page
+from .plans import coefficient_page as coefficient_page, plan_page as plan_page, waves_page as waves_page
 from .png import draw as draw, draw_pages as draw_pages, picture_note as picture_note, save_png as save_png
 from .rehearsals import rehearsal_page as rehearsal_page
 from .survey_plans import survey_plan_page as survey_plan_page

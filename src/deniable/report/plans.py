@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from deniable.planning.coefficient_plan import CoefficientPlan
+from deniable.planning.repeated import WavesPlan
 from deniable.planning.rows import Plan
-from deniable.report.page import Page, Section, Table, Text
+from deniable.report.page import CoefficientChart, Page, Section, Table, Text
 
 
 def plan_page(plan: Plan) -> Page:
@@ -65,6 +68,42 @@ def coefficient_page(plan: CoefficientPlan) -> Page:
     parts = (Table.of(header, columns), Text((said,)), Text(notes, items=True))
     title = f"Plan: a standard error of {plan.error:g} for the slope of {plan.name}"
     return Page(title, (), (Section("People needed", parts),))
+
+
+def waves_page(plan: WavesPlan) -> Page:
+    """Return the page of a plan of waves: the error of each way to ask, and which one is recommended.
+
+    Examples
+    --------
+    >>> from deniable.planning import plan_waves
+    >>> page = waves_page(plan_waves(k=4, epsilon=2, waves=4, contributors=8000))
+    >>> page.title
+    'Plan: 4 waves of one question with 4 categories, epsilon = 2 for all of them'
+    >>> page.sections[0].parts[-1].lines[0]
+    'recommended: rotating panel'
+    """
+    header = ["  way", "mechanism", "epsilon", "people", "s.e.", f"{100 * plan.confidence:g}% +-"]
+    columns = [
+        [("* " if row.recommended else "  ") + row.way for row in plan.rows],
+        [row.mechanism.name for row in plan.rows],
+        [f"{row.epsilon:.3g}" for row in plan.rows],
+        [f"{row.people:,}" for row in plan.rows],
+        [_frequency(row.standard_error) for row in plan.rows],
+        [_frequency(row.half_width) for row in plan.rows],
+    ]
+    conditions = [f"{row.way}: the total holds if {row.holds}" for row in plan.rows if row.holds]
+    conditions += [f"{row.way}: not recommended, because {row.reason}" for row in plan.rows if row.reason]
+    said = (
+        f"A standard error is that of one category's frequency among all {plan.contributors:,} people in one wave, as "
+        "the root of the mean over categories and a flat prior. It has the noise, and the sampling where only some "
+        "people are asked. Epsilon and people are those of one wave.",
+    )
+    verdict = (f"recommended: {plan.best.way}", plan.why)
+    title = f"Plan: {plan.waves} waves of one question with {plan.k} categories, epsilon = {float(plan.epsilon):g}"
+    half = np.array([row.half_width for row in plan.rows])
+    chart = CoefficientChart(Table.of(header, columns), np.zeros(len(half)), -half, half)
+    parts = (chart, Text(said), Text(tuple(conditions), items=True), Text(verdict))
+    return Page(f"{title} for all of them", (), (Section("Ways to ask", parts),))
 
 
 def _bound(plan: Plan) -> tuple[str, ...]:

@@ -1,0 +1,88 @@
+"""A rotating panel: who is asked in which wave, from a published seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deniable.core.checks import checked_integer
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
+
+_DOMAIN = b"deniable rotating panel\0"
+
+
+@dataclass(frozen=True)
+class RotatingPanel:
+    """Waves of a panel; made by `rotating_panel`.
+
+    Parameters
+    ----------
+    seed : str
+        The published seed.
+    waves : tuple of tuple of str
+        Names of the people who are asked in each wave, in the order of the list that was given.
+    asked : int
+        Number of waves in which each person is asked.
+    """
+
+    seed: str
+    waves: tuple[tuple[str, ...], ...]
+    asked: int
+
+    def waves_of(self, name: str) -> tuple[int, ...]:
+        """Return the waves, numbered from 0, in which a person is asked; () for a stranger."""
+        return tuple(number for number, people in enumerate(self.waves) if name in people)
+
+
+def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1) -> RotatingPanel:
+    """Organiser: divide people among waves, so that each is asked in the same number of waves.
+
+    The division depends on the names and the seed alone, not on the order of the list: anyone who has both can check
+    it. Publish the seed after the list is fixed, and take it from something that nobody can choose. People are ordered
+    by SHA-256 of the seed and their name, and dealt out in this order; the waves of one person are evenly spaced.
+
+    Parameters
+    ----------
+    people : sequence of str
+        Distinct names, at least one for each wave. Use pseudonyms: whoever has the list and the seed knows who is asked
+        when.
+    waves : int
+        Number of waves, at least 2.
+    seed : str
+        The published seed.
+    asked : int
+        Number of waves in which each person is asked, 1 <= asked <= waves. A person spends the budget of one wave this
+        many times.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a number is out of bounds, the seed is empty, or there are fewer people than waves.
+    InvalidInputError
+        If a name occurs twice.
+
+    Examples
+    --------
+    >>> panel = rotating_panel(["ann", "ben", "cem", "dora", "eva", "finn"], waves=3, seed="lottery of 1 May: 7 12 31")
+    >>> [len(wave) for wave in panel.waves]
+    [2, 2, 2]
+    >>> panel.waves_of("ann")
+    (0,)
+    """
+    number = checked_integer("waves", waves, 2)
+    times = checked_integer("asked", asked, 1, number)
+    if not seed:
+        raise InvalidParameterError("seed must not be empty: publish one that nobody can choose", parameters=("seed",))
+    if len(people) < number:
+        raise out_of_range("people", f"at least {number:,}, one for each wave", f"{len(people):,}")
+    if len(set(people)) < len(people):
+        repeated = next(name for place, name in enumerate(people) if name in people[:place])
+        raise InvalidInputError(f"people must have distinct names, got {repeated!r} twice")
+    ranks = sorted(people, key=lambda name: hashlib.sha256(_DOMAIN + f"{seed}\0{name}".encode()).digest())
+    places: dict[str, set[int]] = {
+        name: {(rank + step * number // times) % number for step in range(times)} for rank, name in enumerate(ranks)
+    }
+    return RotatingPanel(
+        seed, tuple(tuple(name for name in people if wave in places[name]) for wave in range(number)), times
+    )
