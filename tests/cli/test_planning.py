@@ -290,12 +290,12 @@ def test_waves_of_one_question(run: Run) -> None:
     best = next(row for row in data["rows"] if row["recommended"])
     assert (best["way"], best["mechanism"]) == (
         "memoised answers",
-        "MemoisedGRR(k=16, epsilon_forever=2, epsilon_once=2)",
+        "MemoisedGRR(k=16, epsilon_forever=2.0, epsilon_once=2.0)",
     )
     for more, message in (
         (("--target-error", "0.01"), "target-error must be left out with --waves"),
-        (("--waves", "1"), "--waves must be"),
-        (("--answers", "99"), "--answers must be"),
+        (("--waves", "1"), "waves must be"),
+        (("--answers", "99"), "answers must be"),
     ):
         refused = run(*line, *more)
         assert refused.exit_code == 2

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 MOST_SCALE = 12
-"""Categories of a scale that are compared one by one; of a longer one the mean is."""
+"""Most categories of a scale that are compared one by one. On a longer scale the mean is compared."""
 
 
 @dataclass(frozen=True, eq=False)

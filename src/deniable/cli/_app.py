@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "learn": ("learn", "Create the next phase of a survey from earlier phases."),
     "combine": ("learn", "Print the combined estimates of all phases of a survey."),
     "plan": ("plan", "Predict how precise the results will be."),
+    "programme": ("programme", "Add up what one contributor spends in many surveys."),
     "rehearse": ("rehearse", "Try a survey on simulated people."),
     "serve": ("serve", "Run a collector that receives reports from devices."),
     "survey": ("survey", "Create, open, pause, close, export and delete surveys."),

@@ -131,7 +131,7 @@ def leakage(
             raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
-        read = _read_answers(
+        read = read_answers(
             answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter, decimal=decimal
         )
         read = _merged(read, merge_rare)
@@ -163,7 +163,7 @@ def _of_collection(
     decimal: str | None,
 ) -> LeakageSummary:
     chosen = Collection.load(path)
-    read = _read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter, decimal=decimal)
+    read = read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter, decimal=decimal)
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
 
 
@@ -247,7 +247,7 @@ def calibrate(
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = None if attributes is None else parse_names(attributes)
-    own = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal)
+    own = read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal)
     read = _merged(own, merge_rare)
     try:
         summary = calibrate_records(
@@ -274,7 +274,7 @@ def calibrate(
             raise InvalidParameterError(
                 "check cannot be used together with merge-rare: merge the categories in a schema (--schema)"
             )
-        other = _read_answers(
+        other = read_answers(
             check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
         )
         factory = _factory(mechanism, settings or [])
@@ -352,7 +352,7 @@ class _Answers:
     notes: tuple[str, ...]
 
 
-def _read_answers(
+def read_answers(
     path: Path,
     schema: Schema | None,
     names: Sequence[str] | None,

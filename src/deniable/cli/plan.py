@@ -95,7 +95,7 @@ def plan(
         typer.Option("--answers", help="With --waves: most different answers of a person; 1 if none ever changes."),
     ] = None,
     times_known: Annotated[
-        bool, typer.Option("--times-known", help="With --waves: the collector may know when an answer changed.")
+        bool, typer.Option("--times-known", help="With --waves: allow the collector to know when answers changed.")
     ] = False,
     html: Annotated[
         Path | None,

@@ -27,7 +27,7 @@ MAX_PAIRED_VALUES = 1 << 20
 """Most values whose pairs are counted."""
 
 FEWEST_CHANGED = 10
-"""Fewest reports that support a value in one wave alone for an interval: of fewer a normal law says too little."""
+"""Fewest reports that support a value in one wave alone for an interval: the normal law says too little about fewer."""
 
 _CELLS = 1 << 22
 """Most supports that are looked at together."""
@@ -108,7 +108,7 @@ class PairCounts:
             raise MismatchError(f"cannot merge pairs of {brief(self.mechanism)} and {brief(other.mechanism)}")
         n = self.n + other.n
         if n >= LIMIT:
-            raise TooLargeError(f"pairs must be of fewer than 2^62 people in total, got {self.n} + {other.n}")
+            raise TooLargeError(f"pairs must count fewer than 2^62 people in total, got {self.n} + {other.n}")
         return PairCounts(self.mechanism, self.counts + other.counts, n)
 
     def __eq__(self, other: object) -> bool:
@@ -215,6 +215,12 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
         If the batches differ in length.
     InvalidReportError
         If the mechanism cannot have produced a report.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> pair_counts(GRR(k=2, epsilon=1.0), [0, 0, 1], [0, 1, 1]).counts.tolist()
+    [1, 1, 0, 1, 1, 0, 1, 1]
     """
     k = _checked_size(mechanism)
     for reports in (first, second):

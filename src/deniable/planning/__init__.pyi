@@ -18,6 +18,14 @@ from .phase_loss import (
     second_phase_loss as second_phase_loss,
     two_phases_text as two_phases_text,
 )
+from .programme import (
+    AttributeLeakage as AttributeLeakage,
+    PlannedSurvey as PlannedSurvey,
+    Programme as Programme,
+    SurveyTotal as SurveyTotal,
+    load_programme as load_programme,
+    programme as programme,
+)
 from .records import MechanismChoice as MechanismChoice, records_default as records_default
 from .rehearsal import Difference as Difference, Rehearsal as Rehearsal, rehearse as rehearse
 from .repeated import WavesPlan as WavesPlan, WavesRow as WavesRow, plan_waves as plan_waves

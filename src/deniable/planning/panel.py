@@ -1,4 +1,4 @@
-"""A rotating panel: who is asked in which wave, from a published seed."""
+"""A rotating panel: people are divided among waves by a published seed."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1)
     Parameters
     ----------
     people : sequence of str
-        Distinct names, at least one for each wave. Use pseudonyms: whoever has the list and the seed knows who is asked
-        when.
+        Distinct names, at least one for each wave. Use pseudonyms, since the list and the seed tell who is
+        asked when.
     waves : int
         Number of waves, at least 2.
     seed : str

@@ -11,6 +11,7 @@ from .load_times import load_times_page as load_times_page
 from .page import Page as Page
 from .plans import coefficient_page as coefficient_page, plan_page as plan_page, waves_page as waves_page
 from .png import draw as draw, draw_pages as draw_pages, picture_note as picture_note, save_png as save_png
+from .programmes import programme_page as programme_page
 from .rehearsals import rehearsal_page as rehearsal_page
 from .survey_plans import survey_plan_page as survey_plan_page
 from .text import print_page as print_page

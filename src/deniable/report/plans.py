@@ -7,7 +7,7 @@ import numpy as np
 from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.repeated import WavesPlan
 from deniable.planning.rows import Plan
-from deniable.report.page import CoefficientChart, Page, Section, Table, Text
+from deniable.report.page import IntervalChart, Mark, Page, Section, Table, Text
 
 
 def plan_page(plan: Plan) -> Page:
@@ -100,8 +100,8 @@ def waves_page(plan: WavesPlan) -> Page:
     )
     verdict = (f"recommended: {plan.best.way}", plan.why)
     title = f"Plan: {plan.waves} waves of one question with {plan.k} categories, epsilon = {float(plan.epsilon):g}"
-    half = np.array([row.half_width for row in plan.rows])
-    chart = CoefficientChart(Table.of(header, columns), np.zeros(len(half)), -half, half)
+    errors = np.array([row.standard_error for row in plan.rows])
+    chart = IntervalChart(Table.of(header, columns), (Mark("bar", "standard error", errors),), "{:g}".format)
     parts = (chart, Text(said), Text(tuple(conditions), items=True), Text(verdict))
     return Page(f"{title} for all of them", (), (Section("Ways to ask", parts),))
 

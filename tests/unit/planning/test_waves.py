@@ -15,6 +15,7 @@ from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles import MemoisedGRR
 from deniable.planning import plan_waves, repeated, rotating_panel
+from deniable.planning.precision import mean_variance
 
 PROGRAMMES: list[tuple[int, float, int, int, dict[str, Any]]] = [
     # k, epsilon, waves, people, and what is said about changes
@@ -74,7 +75,7 @@ def test_advice_is_right_in_twenty_simulated_programmes(monkeypatch: pytest.Monk
 
     def noise_alone(mechanism: Any, k: int, asked: int, people: int) -> float:
         del k, people
-        return repeated.mean_variance(mechanism, asked)
+        return mean_variance(mechanism, asked)
 
     monkeypatch.setattr(repeated, "_variance", noise_alone)
     assert not all(verdicts(PROGRAMMES[3:6]))

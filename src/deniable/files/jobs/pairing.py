@@ -19,12 +19,13 @@ PathLike = str | os.PathLike[str]
 def pair_files(first: tuple[Collection, PathLike], second: tuple[Collection, PathLike]) -> PairCounts:
     """Collector: count the reports of the same people in two waves; row i of both files is the same person.
 
-    Files of `randomize_file` have their rows shuffled, so that their rows are no people. Both files are held in memory.
+    Files of `randomize_file` have their rows shuffled, so that a row does not stand for a person.
+    Both files are held in memory.
 
     Parameters
     ----------
     first, second : (Collection, path)
-        A wave and its report file (Parquet), of the same mechanism.
+        A wave and its report file (Parquet). Both waves have the same mechanism.
 
     Raises
     ------
