@@ -4,10 +4,10 @@
 // hexadecimal digits; with values, how many reports speak for each of them instead.
 
 import { readFileSync } from "node:fs";
-import { encode, mechanism, parse, schema, SecureWords } from "./test/bundle.mjs";
+import { encode, mechanism, parse, schema, SecureWords, written } from "./test/bundle.mjs";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
-const made = await mechanism(parse(JSON.stringify(asked.mechanism)));
+const made = await mechanism(parse(written(asked.mechanism)));
 const attributes = asked.schema && schema(parse(JSON.stringify(asked.schema)));
 const words = new SecureWords();
 const counts = new Map();

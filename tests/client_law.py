@@ -26,6 +26,8 @@ from deniable.survey.schema import Attribute, Schema
 
 ROOT = Path(__file__).parents[1]
 LEAST_EXPECTED = 5
+PRIORS = ((0.9, 0.1), (0.2, 0.3, 0.5))
+COPIES = ((1, 0.25, 0.7), (0.6, 1, 0), (1, 0.5, 1))
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,9 @@ def laws(reports: int) -> Iterator[Law]:
         ("PivotCoded", {"sizes": (3, 3, 3), "epsilon": "1"}, [0, 1, 2]),
         ("PivotCoded", {"sizes": (2, 3, 5), "epsilon": "1"}, [1, 2, 4]),
         ("PairSample", {"sizes": (2, 3, 2), "epsilon": "1", "singles": "0.25"}, [1, 2, 0]),
+        ("RS+RFD", {"sizes": (2, 3), "epsilon": "1", "priors": PRIORS}, [1, 2]),
+        ("Corr-RR", {"sizes": (3, 3, 3), "epsilon": "1", "copy_probabilities": COPIES}, [0, 1, 2]),
+        ("Corr-RR", {"sizes": (2, 3, 5), "epsilon": "1", "copy_probabilities": COPIES}, [1, 2, 4]),
     ]
     for name, parameters, codes in chosen:
         made = small_adaptive() if name == "SMP[ADP]" else mechanism(name, **parameters)

@@ -29,7 +29,10 @@ from deniable.files.wire import to_wire
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import SUE
+from deniable.records import RSRFD
 from deniable.records.pair_sample import PairSample
+from deniable.records.pivot.corr_rr import CorrRR
+from deniable.records.pivot.pivot_law import TableLaw
 from deniable.survey.collection import Collection
 from deniable.survey.grid import Number
 from deniable.survey.schema import Attribute, Schema
@@ -71,6 +74,8 @@ def edges(subject: Any) -> Iterator[list[int]]:
     for head in heads:
         for word in (0, 1, TOP - 1, TOP):
             yield [*head, word]
+    if isinstance(subject, (CorrRR, RSRFD)):
+        yield from made_up(subject)
     pairs = isinstance(subject, PairSample)
     if pairs and subject.singles:
         alone = int(subject.singles * SCALE)
@@ -91,6 +96,30 @@ def edges(subject: Any) -> Iterator[list[int]]:
                 for number in (value - 1, value):
                     # Every lane's number, bit by bit: a lane that never differs from its threshold is not below it.
                     yield [*head, *(TOP if number >> place & 1 else 0 for place in range(63, -1, -1))]
+
+
+def made_up(subject: Any) -> Iterator[list[int]]:
+    """Yield words at which a code that is made up turns: cumulative thresholds, and multiples of what is not copied."""
+    d = len(subject.sizes)
+    if isinstance(subject, RSRFD):
+        for j, limits in enumerate(subject._thresholds):
+            for limit in limits[:3]:
+                yield from ([TOP] * j + [word] for word in (limit - 1, limit) if 0 <= word < SCALE)
+        return
+    for s in range(min(d, 3)):
+        # The pivot's answer is kept; the words of others follow.
+        head, law = [(s << 64) // d + 1, TOP], subject.law
+        for j in range(min(d, 4)):
+            if j == s:
+                continue
+            if isinstance(law, TableLaw):
+                tables = {int(limit) for row in law.transfers[s][j][:2] for limit in np.cumsum(row)}
+                place, limits = j, sorted(tables)
+            else:
+                lie, k = int(law.lies[j, s]), subject.sizes[0]
+                place, limits = (j - s) % d - 1, [lie, (k - 1) * lie]
+            for limit in limits[:6]:
+                yield from ([*head, *[TOP] * place, word] for word in (limit - 1, limit) if 0 <= word < SCALE)
 
 
 def thresholds(oracle: Any) -> list[int]:
@@ -230,6 +259,43 @@ def subjects() -> Iterator[Subject]:
     yield Subject("PivotCoded-alike", mechanism("PivotCoded", sizes=(4, 4, 4), epsilon="2"))
     yield Subject("PivotCoded-one", mechanism("PivotCoded", sizes=(7,), epsilon="1"))
     yield Subject("PivotCoded-wide", mechanism("PivotCoded", sizes=(300, 2, 5, 11), epsilon="4"))
+    yield from later_rounds(schema, kinds)
+
+
+def later_rounds(schema: Schema, kinds: Schema) -> Iterator[Subject]:
+    """Yield mechanisms of later rounds, with learned numbers as documents write them: floats, or texts."""
+    rng = np.random.default_rng(29)
+
+    def learned(d: int) -> tuple[tuple[Any, ...], ...]:
+        found = np.round(rng.uniform(size=(d, d)), 3)
+        np.fill_diagonal(found, 1.0)
+        return tuple(map(tuple, found.tolist()))
+
+    def priors(sizes: Any) -> tuple[tuple[float, ...], ...]:
+        return tuple(tuple(rng.dirichlet(np.ones(k)).tolist()) for k in sizes)
+
+    sizes = schema.sizes
+    for name, made, asked in (
+        ("schema", CorrRR(sizes, "1.5", learned(3)), schema),
+        ("kinds", CorrRR(kinds.sizes, "2", learned(len(kinds.sizes))), kinds),
+        ("alike", CorrRR((4, 4, 4), "1", ((1, 0.25, 1), (0, 1, 1e-7), (0.9, Fraction(1, 3), 1))), None),
+        ("two", CorrRR((2, 2), "0.35", ((1, 0.8), (0.3, 1))), None),
+        ("six", CorrRR((3,) * 6, "0.5", learned(6)), None),
+        ("one", CorrRR((5,), "1", ((1,),)), None),
+        ("aligned", CorrRR((3, 3, 2), "1", learned(3), ((0, 1, (2, 0, 1)), (1, 2, (1, 0, 0)))), None),
+        ("wide", CorrRR((300, 2, 7), "4", learned(3)), None),
+    ):
+        yield Subject(f"CorrRR-{name}", made, asked)
+    for name, faked, asked in (
+        ("schema", RSRFD(sizes, "1.5", priors(sizes)), schema),
+        ("kinds", RSRFD(kinds.sizes, "2", priors(kinds.sizes)), kinds),
+        ("zero", RSRFD((2, 3), "1", ((0.9, 0.1), (0.0, 0.9999999, 1e-7))), None),
+        ("certain", RSRFD((2, 3, 4), "0.35", ((1.0, 0.0), (0.2, 0.3, 0.5), (0.25,) * 4)), None),
+        ("thirds", RSRFD((3, 3), "3", ((Fraction(1, 3),) * 3, (0.3, 0.3, 0.4))), None),
+        ("wide", RSRFD((300, 2), "2", priors((300, 2))), None),
+        ("one", RSRFD((4,), "1", ((0.1, 0.2, 0.3, 0.4),)), None),
+    ):
+        yield Subject(f"RSRFD-{name}", faked, asked)
 
 
 def recorded(subject: Subject) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import { toNumber } from "./exact.js";
 import type { Attribute } from "./kind.js";
+import type { Drawn } from "./records.js";
 import type { Survey } from "./survey.js";
 import type { Language, PageDocument } from "./terms.js";
 import type { Voice } from "./voice.js";
@@ -53,7 +54,7 @@ export class Asking {
   }
 
   /** What of the record is sent: "Single" is the whole of a record that has one answer. */
-  sends(): "Single" | "All" | "One" | "Two" | "Either" {
+  sends(): "Single" | Drawn {
     return this.columns.length === 1 ? "Single" : this.survey.mechanism.drawn;
   }
 }

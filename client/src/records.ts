@@ -1,7 +1,7 @@
 // Mechanisms for records of several answers, and how a specification becomes one.
 
 import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
-import { ceiling, type Coin, decimalText, type Fraction, fraction, less, must, parseDecimal, Refusal, SCALE, spent, times, type Why } from "./exact.js";
+import { ceiling, type Coin, decimalText, type Fraction, fraction, less, lieThreshold, must, parseDecimal, Refusal, SCALE, spent, times, toNumber, type Why } from "./exact.js";
 import type { Further } from "./further/index.js";
 import { type Json, Keys, whole } from "./json.js";
 import {
@@ -10,7 +10,6 @@ import {
   OUE,
   randomizeBits,
   type Reading,
-  SquareWave,
   SubsetSelection,
   SUE,
 } from "./oracles.js";
@@ -23,8 +22,16 @@ export interface Part {
   readonly reading: Reading;
 }
 
-/** Which answers of a record a report is about: all, or one, two, one or two that are drawn. */
-export type Drawn = "All" | "One" | "Two" | "Either";
+/** Which answers of a record a report is about: all, or one, two, one or two that are drawn, or one that it does not name. */
+export type Drawn = "All" | "One" | "Two" | "Either" | "Hidden";
+
+/** The ratios of chances that a guarantee states, where they are those of whole reports and not of one coin. */
+export interface Bounds {
+  /** Between any two records. */
+  readonly whole: Fraction;
+  /** Between two that differ in one attribute, for each of them. */
+  readonly attributes: readonly Fraction[];
+}
 
 /** A whole contributor's mechanism. */
 export interface Mechanism {
@@ -40,6 +47,7 @@ export interface Mechanism {
   readonly coins: readonly Coin[];
   /** The largest ratio of the chances of one report between any two contributors, exact. */
   readonly ratio: Fraction;
+  readonly bounds?: Bounds;
   /** What a contributor who differs in one attribute is protected by, as the library states it. */
   readonly perAttribute: readonly Fraction[];
   randomize(codes: readonly bigint[], words: Words): Uint8Array;
@@ -123,7 +131,7 @@ function split(sizes: readonly bigint[], epsilon: Fraction, grr: boolean): Mecha
 }
 
 /** What a contributor may draw: the attributes, whose codes are combined, and what they are reported through. */
-type Choice = readonly [readonly number[], Oracle];
+export type Choice = readonly [readonly number[], Oracle];
 
 /**
  * One uniformly drawn pair of attributes, or one alone, with the whole budget; the report says which.
@@ -174,23 +182,38 @@ const unknown = (name: string): string => `This page does not know the mechanism
 export const KIT = {
   GRR,
   SCALE,
+  SubsetSelection,
   ceiling,
   chance,
   codeBytes,
+  decimalText,
   fraction,
   fromBytes,
   high,
   joined,
   largest,
+  less,
+  lieThreshold,
   low,
   // As a function that returns, not as an assertion: those may not be handed on.
   need: must as (holds: unknown, otherwise?: string, why?: Why) => void,
+  parseDecimal,
+  parts,
+  sampled,
+  /** How many uniform integers below d share a word, at most. */
+  share: (d: number): number => {
+    let share = 1;
+    while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
+    return share;
+  },
   spent,
-  times,
   toBytes,
+  toNumber,
   uniformBelow,
   uniformShare,
   unknown,
+  whole,
+  written,
 };
 
 export type Kit = typeof KIT;
@@ -229,7 +252,6 @@ async function oracle(name: string, keys: Keys, k: bigint, epsilon: Fraction): P
   if (name === "SUE") return SUE(k, budget);
   if (name === "OUE") return OUE(k, budget);
   if (name === "SubsetSelection") return SubsetSelection(k, budget, BigInt(keys.integer("omega")));
-  if (name === "SquareWave") return SquareWave(k, budget, BigInt(keys.integer("window")));
   return (await further()).oracle(name, keys, k, budget);
 }
 
@@ -241,6 +263,13 @@ async function part(spec: Json, k: bigint, whole: Fraction): Promise<Oracle> {
   must(found, unknown(name), "refused");
   keys.end();
   return found;
+}
+
+/** What every attribute is reported through, where a specification lists it. */
+function parts(keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Promise<Oracle[]> {
+  const specs = keys.list("oracles");
+  must(specs.length === sizes.length);
+  return Promise.all(specs.map((spec, j) => part(spec, sizes[j]!, epsilon)));
 }
 
 /** The mechanism of a specification; a refusal if it is not one that this client knows in every detail. */
@@ -259,24 +288,7 @@ async function several(name: string, keys: Keys, epsilon: Fraction): Promise<Mec
   if (!keys.has("sizes")) return undefined;
   const sizes = keys.list("sizes").map(whole).map(domain);
   must(sizes.length >= 1 && sizes.length <= 4096);
-  if (name === "SMP[ADP]" || name === "PairSample") {
-    const specs = keys.list("oracles");
-    must(specs.length === sizes.length);
-    const oracles = await Promise.all(specs.map((spec, j) => part(spec, sizes[j]!, epsilon)));
-    if (name === "SMP[ADP]") return sampled(sizes, epsilon, oracles);
-    const singles = written(keys.text("singles"));
-    must(singles[0] >= 0n && singles[0] < singles[1]);
-    const omegas = keys.list("omegas").map(whole);
-    must(sizes.length <= 256);
-    const pairs = sizes.flatMap((a, i) =>
-      sizes.slice(i + 1).map((b, j): Choice => {
-        must(a * b <= 4096n && omegas.length);
-        return [[i, i + 1 + j], SubsetSelection(a * b, spent(epsilon), BigInt(omegas.shift()!))];
-      }),
-    );
-    must(pairs.length && !omegas.length);
-    return sampled(sizes, epsilon, oracles, pairs, (singles[0] * SCALE) / singles[1]);
-  }
+  if (name === "SMP[ADP]") return sampled(sizes, epsilon, await parts(keys, sizes, epsilon));
   if (name !== "SPL" && name !== "SMP") return (await further()).record(name, keys, sizes, epsilon);
   const through = keys.text("oracle");
   must(through === "GRR" || through === "OUE", unknown(through), "refused");

@@ -70,7 +70,7 @@ function meaning(asking: Asking, { attributes, reading }: Part): HTMLElement[] {
   return [
     voice.say(h("p", { class: "asked" }), () => columns.map((one) => one.question()).join(" · ")),
     voice.say(h("p", { class: "points" }), "points", () => ({ labels: near.length ? few() : voice.fill("nothing") })),
-    h("table", {}, voice.say(h("caption"), drawn === "All" ? "made" : attributes.length > 1 ? "madeTwo" : "madeOne"), h("thead", {}, head), rows),
+    h("table", {}, voice.say(h("caption"), drawn === "All" ? "made" : drawn === "Hidden" ? "madeHidden" : attributes.length > 1 ? "madeTwo" : "madeOne"), h("thead", {}, head), rows),
   ];
 }
 

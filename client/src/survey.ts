@@ -61,15 +61,22 @@ const ANOTHER = "The privacy this survey promises is not the privacy its coins g
 function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
   const keys = new Keys(stated);
   const close = (value: number, exact: Fraction): boolean => Math.abs(value / toNumber(exact) - 1) <= 1e-9;
+  /** Whether a number is the logarithm of a ratio, to nine digits. */
+  const about = (value: number, ratio: Fraction): boolean => {
+    const [n, d] = fromNumber(value > 0 && value < 63 ? value : 0);
+    const part = (one: bigint): Fraction => fraction(n * one, d * 10n ** 9n);
+    return atMostExp(ratio, part(10n ** 9n + 1n)) && !atMostExp(ratio, part(10n ** 9n - 1n));
+  };
   const epsilon = keys.number("epsilon");
   must(close(epsilon, found.epsilon), ANOTHER);
   const most = keys.number("implemented_epsilon");
   must(most > 0 && most < 64, ANOTHER);
   const implemented = fromNumber(most);
   const little: Fraction = fraction(implemented[0] * (10n ** 9n - 1n), implemented[1] * 10n ** 9n);
-  must(atMostExp(found.ratio, implemented) && !atMostExp(found.ratio, little), ANOTHER);
+  const { whole, attributes } = found.bounds ?? { whole: found.ratio, attributes: undefined };
+  must(atMostExp(whole, implemented) && !atMostExp(whole, little), ANOTHER);
   const each = keys.list("per_attribute").map(numberOf);
-  must(each.length === found.perAttribute.length && each.every((value, j) => close(value, found.perAttribute[j]!)), ANOTHER);
+  must(each.length === found.perAttribute.length && each.every((value, j) => (attributes ? about(value, attributes[j]!) : close(value, found.perAttribute[j]!))), ANOTHER);
   const rows = keys.list("trust_models").map((row) => new Keys(row));
   must(rows.length === 2, ANOTHER);
   const edition = rows[0]!.has("scaling");

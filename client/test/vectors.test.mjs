@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, check, encode, expBounds, linkDigits, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
+import { canonical, check, encode, expBounds, linkDigits, mechanism, parse, RecordedWords, schema, sha256, written } from "./bundle.mjs";
 
 const place = new URL("../../tests/vectors/wire/", import.meta.url);
 const read = (name) => JSON.parse(readFileSync(new URL(name, place), "utf8"));
-const json = (value) => parse(JSON.stringify(value));
+const json = (value) => parse(written(value));
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 
 /** The first words as given, the others derived from a name, as tests/wire_vectors.py does it. */

@@ -1193,6 +1193,37 @@ def test_only_of_a_drawn_question_the_page_says_that_it_was_picked(visit: Visit)
                 page.close()
 
 
+LEARNED: dict[str, dict[str, Any]] = {
+    "Corr-RR": {"copy_probabilities": ((1, 0.5, 0.2), (0.7, 1, 0.4), (0.9, 0.1, 1))},
+    "RS+RFD": {"priors": ((0.5, 0.3, 0.2),) * 3},
+}
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_report_that_hides_its_question_says_so_of_every_one(visit: Visit, name: str) -> None:
+    three = Schema(tuple(Attribute(one, ("yes", "no", "perhaps")) for one in ("smoker", "drinker", "runner")))
+    made = mechanism(name, sizes=three.sizes, epsilon="1", **LEARNED[name])
+    with visit() as context, one_question(Collection(three, made, title="Habits")) as survey:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "welcome")
+        assert "does not say which answer it picked" in str(page.text_content(".more"))
+        page.evaluate(ANSWERED)
+        state(page, "review")
+        assert "makes up the rest of the report" in page.inner_text(".review")
+        page.check("input[name=agree]")
+        go_on(page)
+        state(page, "counted")
+        page.click("text=Show what was sent")
+        assert page.locator(".sent table").count() == 3
+        assert page.locator("text=or made this up").count() == 3
+        (report,) = survey.counted.values()
+        assert len(report) == 3
+        for j, code in enumerate(report):
+            label = ("yes", "no", "perhaps")[code]
+            assert page.locator(".sent .points").nth(j).inner_text() == f"Your report points to: {label}"
+
+
 ANSWERED = """async () => {
   const settled = () => new Promise((done) => setTimeout(done));
   for (let j = 0; j < 3; j++) {

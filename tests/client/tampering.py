@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from deniable import mechanism
 from deniable.core.spec import from_spec
 from deniable.errors import DeniableError
+from deniable.records import RSRFD
+from deniable.records.pivot.corr_rr import CorrRR
 from deniable.service.survey_page import draft_page, read_page
 from deniable.survey.collection import Collection, LearnedFrom, guarantee_data
 from deniable.survey.schema import Attribute, Schema
@@ -54,6 +57,9 @@ def surveys() -> Iterator[Collection]:
         yield Collection(of_three, mechanism(name, k=3, epsilon="0.5"), 1, f"of {name}")
     for name in ("SPL", "SPL[OUE]", "SMP", "SMP[OUE]", "SMP[ADP]", "PivotCoded"):
         yield Collection(sizes, mechanism(name, sizes=(3, 3), epsilon="2.25"), 3, "")
+    yield Collection(sizes, CorrRR((3, 3), "2.25", ((1, 0.25), (Fraction(1, 3), 1))), 2, "copies")
+    yield Collection(sizes, CorrRR((3, 3), "1", ((1, 0.25), (1, 1)), ((1, 0, (2, 0, 1)),)), 2, "aligned copies")
+    yield Collection(sizes, RSRFD((3, 3), "1", ((0.5, 0.25, 0.25), (0.0, 0.9, 0.1))), 2, "fakes")
     kinds = Schema(
         (
             Attribute("stars", ("1", "2", "3"), "no answer", kind="ordered", ask="mean"),
@@ -87,6 +93,7 @@ def at(document: Any, path: tuple[Any, ...]) -> Any:
 
 ANYTHING: tuple[Any, ...] = (
     None, True, False, 0, 1, 2, 3, -1, Raw("1.5"), Raw("1.0"), Raw("0.5"), Raw("1e0"), Raw("-0"), Raw("1e400"),
+    Raw("0.0"), Raw("-0.0"), Raw("1e-05"), Raw("0.00001"), Raw("1e-5"), "1/3", "0.5", "0.3333333333333333",
     Raw("123456789012345678901234567890"), 70_000, 4097, 10**15,
     "", " ", "x", "red", "colour", "none", "mean", "shares", "ordered", "numeric", "multiple", "text", "GRR", "OUE",
     "2026-02-30", "2026-03-01", "1", "NaN", [], [1, 2], ["a", "b"], [0, Raw("2.5")], ["2026-03-01"], {}, {"a": 1},
@@ -114,6 +121,12 @@ KEYS: tuple[tuple[str, Any], ...] = (
     ("learned_from", {"collection": "a", "aggregate": "b", "contributors": 3, "earlier": []}),
     ("learned_from", {"collection": "a", "aggregate": "b", "contributors": Raw("3.0")}),
     ("learned_from", {"collection": "", "aggregate": "", "contributors": -3}),
+    ("copy_probabilities", [[Raw("1.0"), Raw("0.5")], [Raw("0.0"), Raw("1.0")]]), ("alignment", []),
+    ("alignment", [[0, 1, [1, 0, 2]]]), ("alignment", [[0, 1, [1, 0, 2]], [1, 0, [1, 0, 2]]]),
+    ("alignment", [[0, 1, [0, 0, 2]]]), ("alignment", [[0, 0, [0, 1, 2]]]), ("alignment", [[0, 2, [0, 1, 2]]]),
+    ("priors", [[Raw("0.5"), Raw("0.5"), Raw("0.0")], [Raw("1.0"), Raw("0.0"), Raw("0.0")]]),
+    ("priors", [["1/3", "1/3", "1/3"], [Raw("0.5"), Raw("0.5"), Raw("1e-09")]]),
+    ("priors", [["1/3", "1/3", Raw("0.33333")], [Raw("0.5"), Raw("0.5"), Raw("2e-09")]]),
 )  # fmt: skip
 
 

@@ -21,6 +21,12 @@ def test_an_unknown_part_is_found_wherever_it_stands() -> None:
     parts = (mechanism("GRR", k=2, epsilon=1), CountMeanSketch(9, 1.0, family="partition"))
     assert unknown_to_browsers(mechanism("SMP[ADP]", sizes=(2, 9), epsilon=1, oracles=parts)).endswith("partition")
     assert unknown_to_browsers(mechanism("THE", k=4, epsilon=1)) == "THE"
+    priors = ((0.5, 0.5),) * 65
+    assert (
+        unknown_to_browsers(mechanism("RS+RFD", sizes=(2,) * 65, epsilon=1, priors=priors))
+        == "RS+RFD of more than 64 answers"
+    )
+    assert unknown_to_browsers(mechanism("RS+RFD", sizes=(2,) * 64, epsilon=1, priors=priors[1:])) == ""
     assert unknown_to_browsers(mechanism("PairSample", sizes=(2, 9), epsilon=1)) == ""
 
 

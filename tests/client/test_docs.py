@@ -56,10 +56,11 @@ def test_the_page_lists_the_words_of_the_interface() -> None:
 
 GUARDED = """
 promise checked weak swaps mixes stop hundred flipped correct factor sure suppose before after takesSingle takesAll
-takesOne takesTwo takesEither options seesAll seesOne seesTwo address keepsSum keepsReports rest repeats tick still
-step range pressSingle pressAll pressOne pressTwo pressEither send later stays ready wait kept ask counted sent points
-nothing everyAnswer yes no madeOne madeTwo made chance chanceDrawn oneIn others everyAnswer bytes receipt epsilon sum
-stateCounted previewed previewedNote wouldSend left mark onceOnly secondNote leaveUnsent shared tampered differs cannot
+takesOne takesTwo takesEither takesHidden options seesAll seesOne seesTwo address keepsSum keepsReports rest repeats
+tick still step range pressSingle pressAll pressOne pressTwo pressEither pressHidden send later stays ready wait kept
+ask counted sent points nothing everyAnswer yes no madeOne madeTwo madeHidden made chance chanceDrawn oneIn others
+everyAnswer bytes receipt epsilon sum stateCounted previewed previewedNote wouldSend left mark onceOnly secondNote
+leaveUnsent shared tampered differs cannot
 """
 
 

@@ -51,7 +51,7 @@ def test_a_second_round_is_that_of_the_files_and_has_nobody_of_the_first(surveys
     assert answer(surveys, FIRST, first, 1) == [NEW] * 200
     made = draft_next(surveys, "habits", 200, mechanism)
     assert (made["round"], made["learned_from"], made["state"]) == (2, 200, "draft")
-    assert not made["browsers"]
+    assert made["browsers"]
     before = Aggregate.from_bytes(surveys.export("habits", 1))
     expected = next_phase(FIRST, before, 200, mechanism)
     assert made["collection"] == expected.id

@@ -4,7 +4,7 @@ import type { Fraction } from "../exact.js";
 import type { Kit, Mechanism } from "../records.js";
 
 /** One attribute with the whole budget, inside a message with a code of every attribute. */
-export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joined, largest, low, spent, toBytes, uniformShare }: Kit, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
+export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joined, largest, low, spent, share: shareOf, toBytes, uniformShare }: Kit, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
   const oracles = sizes.map((k) => GRR(k, spent(epsilon)));
   const coins = oracles.flatMap((one) => one.coins);
   const d = sizes.length;
@@ -19,8 +19,7 @@ export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joine
     const own = inside(at, sizes[j]!);
     return j ? sizes[j]! - own : own;
   };
-  let share = 1;
-  while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
+  const share = shareOf(d);
   const alike = sizes.every((k) => k === sizes[0]);
   return {
     drawn: d > 1 ? "One" : "All",

@@ -45,7 +45,8 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same."""
     checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
-        return tuple(given)  # what learned tables are: no need for fractions to see that it is right
+        # What learned tables are: no need for fractions to see that it is right. Adding zero makes -0.0 zero.
+        return tuple(value + 0.0 for value in given)
     numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
     for v, number in enumerate(numbers):
         if number < 0:

@@ -11,13 +11,16 @@ from deniable.core.spec import to_spec
 KNOWN = frozenset(
     {
         *("GRR", "SUE", "OUE", "SubsetSelection", "SquareWave", "CMS"),
-        *("SPL", "SMP", "SMP[ADP]", "PivotCoded", "PairSample"),
+        *("SPL", "SMP", "SMP[ADP]", "PivotCoded", "PairSample", "RS+RFD", "Corr-RR"),
     }
 )
 """Names of mechanisms whose reports the client makes; the vectors of `tests/vectors/wire` have all of them."""
 
 HASH_FAMILIES = frozenset({"prime", "spread"})
 """Families of the count-mean sketch that it knows."""
+
+MAX_LEARNED = 64
+"""Most attributes of a mechanism with learned tables, whose guarantee a phone can still check in no time."""
 
 
 def unknown_to_browsers(mechanism: Mechanism[Any]) -> str:
@@ -39,6 +42,8 @@ def _unknown(spec: Any) -> Iterator[str]:
     elif isinstance(spec, dict):
         if spec["mechanism"] not in KNOWN:
             yield spec["mechanism"]
+        elif spec["mechanism"] in ("RS+RFD", "Corr-RR") and len(spec["sizes"]) > MAX_LEARNED:
+            yield f"{spec['mechanism']} of more than {MAX_LEARNED} answers"
         elif spec.get("family", "prime") not in HASH_FAMILIES:
             yield f"{spec['mechanism']} over the family {spec['family']}"
         for value in spec.values():
