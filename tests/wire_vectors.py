@@ -102,8 +102,8 @@ def made_up(subject: Any) -> Iterator[list[int]]:
     """Yield words at which a code that is made up turns: cumulative thresholds, and multiples of what is not copied."""
     d = len(subject.sizes)
     if isinstance(subject, RSRFD):
-        for j, limits in enumerate(subject._thresholds):
-            for limit in limits[:3]:
+        for j, drawn in enumerate(subject._thresholds):
+            for limit in drawn[:3]:
                 yield from ([TOP] * j + [word] for word in (limit - 1, limit) if 0 <= word < SCALE)
         return
     for s in range(min(d, 3)):
@@ -262,6 +262,16 @@ def subjects() -> Iterator[Subject]:
     yield from later_rounds(schema, kinds)
 
 
+def corr_rr(sizes: Any, epsilon: str, copies: Any, alignment: Any = ()) -> Any:
+    """Return Corr-RR with a budget as text."""
+    return mechanism("Corr-RR", sizes=sizes, epsilon=epsilon, copy_probabilities=copies, alignment=alignment)
+
+
+def rs_rfd(sizes: Any, epsilon: str, priors: Any) -> Any:
+    """Return RS+RFD with a budget as text."""
+    return mechanism("RS+RFD", sizes=sizes, epsilon=epsilon, priors=priors)
+
+
 def later_rounds(schema: Schema, kinds: Schema) -> Iterator[Subject]:
     """Yield mechanisms of later rounds, with learned numbers as documents write them: floats, or texts."""
     rng = np.random.default_rng(29)
@@ -276,24 +286,24 @@ def later_rounds(schema: Schema, kinds: Schema) -> Iterator[Subject]:
 
     sizes = schema.sizes
     for name, made, asked in (
-        ("schema", CorrRR(sizes, "1.5", learned(3)), schema),
-        ("kinds", CorrRR(kinds.sizes, "2", learned(len(kinds.sizes))), kinds),
-        ("alike", CorrRR((4, 4, 4), "1", ((1, 0.25, 1), (0, 1, 1e-7), (0.9, Fraction(1, 3), 1))), None),
-        ("two", CorrRR((2, 2), "0.35", ((1, 0.8), (0.3, 1))), None),
-        ("six", CorrRR((3,) * 6, "0.5", learned(6)), None),
-        ("one", CorrRR((5,), "1", ((1,),)), None),
-        ("aligned", CorrRR((3, 3, 2), "1", learned(3), ((0, 1, (2, 0, 1)), (1, 2, (1, 0, 0)))), None),
-        ("wide", CorrRR((300, 2, 7), "4", learned(3)), None),
+        ("schema", corr_rr(sizes, "1.5", learned(3)), schema),
+        ("kinds", corr_rr(kinds.sizes, "2", learned(len(kinds.sizes))), kinds),
+        ("alike", corr_rr((4, 4, 4), "1", ((1, 0.25, 1), (0, 1, 1e-7), (0.9, Fraction(1, 3), 1))), None),
+        ("two", corr_rr((2, 2), "0.35", ((1, 0.8), (0.3, 1))), None),
+        ("six", corr_rr((3,) * 6, "0.5", learned(6)), None),
+        ("one", corr_rr((5,), "1", ((1,),)), None),
+        ("aligned", corr_rr((3, 3, 2), "1", learned(3), ((0, 1, (2, 0, 1)), (1, 2, (1, 0, 0)))), None),
+        ("wide", corr_rr((300, 2, 7), "4", learned(3)), None),
     ):
         yield Subject(f"CorrRR-{name}", made, asked)
     for name, faked, asked in (
-        ("schema", RSRFD(sizes, "1.5", priors(sizes)), schema),
-        ("kinds", RSRFD(kinds.sizes, "2", priors(kinds.sizes)), kinds),
-        ("zero", RSRFD((2, 3), "1", ((0.9, 0.1), (0.0, 0.9999999, 1e-7))), None),
-        ("certain", RSRFD((2, 3, 4), "0.35", ((1.0, 0.0), (0.2, 0.3, 0.5), (0.25,) * 4)), None),
-        ("thirds", RSRFD((3, 3), "3", ((Fraction(1, 3),) * 3, (0.3, 0.3, 0.4))), None),
-        ("wide", RSRFD((300, 2), "2", priors((300, 2))), None),
-        ("one", RSRFD((4,), "1", ((0.1, 0.2, 0.3, 0.4),)), None),
+        ("schema", rs_rfd(sizes, "1.5", priors(sizes)), schema),
+        ("kinds", rs_rfd(kinds.sizes, "2", priors(kinds.sizes)), kinds),
+        ("zero", rs_rfd((2, 3), "1", ((0.9, 0.1), (0.0, 0.9999999, 1e-7))), None),
+        ("certain", rs_rfd((2, 3, 4), "0.35", ((1.0, 0.0), (0.2, 0.3, 0.5), (0.25,) * 4)), None),
+        ("thirds", rs_rfd((3, 3), "3", ((Fraction(1, 3),) * 3, (0.3, 0.3, 0.4))), None),
+        ("wide", rs_rfd((300, 2), "2", priors((300, 2))), None),
+        ("one", rs_rfd((4,), "1", ((0.1, 0.2, 0.3, 0.4),)), None),
     ):
         yield Subject(f"RSRFD-{name}", faked, asked)
 

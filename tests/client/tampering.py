@@ -15,11 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from deniable import mechanism
 from deniable.core.spec import from_spec
 from deniable.errors import DeniableError
-from deniable.records import RSRFD
-from deniable.records.pivot.corr_rr import CorrRR
 from deniable.service.survey_page import draft_page, read_page
 from deniable.survey.collection import Collection, LearnedFrom, guarantee_data
 from deniable.survey.schema import Attribute, Schema
+from tests.wire_vectors import corr_rr, rs_rfd
 
 CONTENT = ("schema", "mechanism", "version", "title", "learned_from")
 
@@ -57,9 +56,9 @@ def surveys() -> Iterator[Collection]:
         yield Collection(of_three, mechanism(name, k=3, epsilon="0.5"), 1, f"of {name}")
     for name in ("SPL", "SPL[OUE]", "SMP", "SMP[OUE]", "SMP[ADP]", "PivotCoded"):
         yield Collection(sizes, mechanism(name, sizes=(3, 3), epsilon="2.25"), 3, "")
-    yield Collection(sizes, CorrRR((3, 3), "2.25", ((1, 0.25), (Fraction(1, 3), 1))), 2, "copies")
-    yield Collection(sizes, CorrRR((3, 3), "1", ((1, 0.25), (1, 1)), ((1, 0, (2, 0, 1)),)), 2, "aligned copies")
-    yield Collection(sizes, RSRFD((3, 3), "1", ((0.5, 0.25, 0.25), (0.0, 0.9, 0.1))), 2, "fakes")
+    yield Collection(sizes, corr_rr((3, 3), "2.25", ((1, 0.25), (Fraction(1, 3), 1))), 2, "copies")
+    yield Collection(sizes, corr_rr((3, 3), "1", ((1, 0.25), (1, 1)), ((1, 0, (2, 0, 1)),)), 2, "aligned copies")
+    yield Collection(sizes, rs_rfd((3, 3), "1", ((0.5, 0.25, 0.25), (0.0, 0.9, 0.1))), 2, "fakes")
     kinds = Schema(
         (
             Attribute("stars", ("1", "2", "3"), "no answer", kind="ordered", ask="mean"),

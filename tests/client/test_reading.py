@@ -15,16 +15,16 @@ from deniable.core.thresholds import SCALE, spent
 from deniable.files.wire import to_wire
 from deniable.oracles.grr import GRR
 from deniable.records import RSRFD
-from deniable.records.pivot.corr_rr import CorrRR
 from tests.client_law import ROOT
+from tests.wire_vectors import corr_rr, rs_rfd
 
 HIDDEN: list[Any] = [
-    CorrRR((3, 3), "1", ((1, 0.25), (0.6, 1))),
-    CorrRR((2, 2, 2), "0.5", ((1, 0, 1), (0.5, 1, 0.3), (0.9, Fraction(1, 3), 1))),
-    CorrRR((2, 3), "1", ((1, 0.25), (0.6, 1))),
-    CorrRR((4, 2, 3), "2", ((1, 0.25, 0.7), (0.6, 1, 0.1), (0.2, 0.5, 1)), ((0, 1, (1, 0, 0, 1)),)),
-    RSRFD((2, 3), "1", ((0.9, 0.1), (0.2, 0.3, 0.5))),
-    RSRFD((2, 3), "0.35", ((1.0, 0.0), (0.2, 0.3, 0.5))),
+    corr_rr((3, 3), "1", ((1, 0.25), (0.6, 1))),
+    corr_rr((2, 2, 2), "0.5", ((1, 0, 1), (0.5, 1, 0.3), (0.9, Fraction(1, 3), 1))),
+    corr_rr((2, 3), "1", ((1, 0.25), (0.6, 1))),
+    corr_rr((4, 2, 3), "2", ((1, 0.25, 0.7), (0.6, 1, 0.1), (0.2, 0.5, 1)), ((0, 1, (1, 0, 0, 1)),)),
+    rs_rfd((2, 3), "1", ((0.9, 0.1), (0.2, 0.3, 0.5))),
+    rs_rfd((2, 3), "0.35", ((1.0, 0.0), (0.2, 0.3, 0.5))),
 ]
 
 
