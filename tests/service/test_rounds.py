@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from deniable import SPL, SimulationRandomness
+from deniable.cli import app
 from deniable.core.aggregate import Aggregate
 from deniable.errors import EmptyAggregateError, InvalidParameterError
 from deniable.files.wire import to_wire
 from deniable.records.phases.phases import Phases, next_phase
 from deniable.service.invitations import Link, draw_links, invitations, nullifier
-from deniable.service.rounds import draft_next
+from deniable.service.rounds import combined, draft_next
 from deniable.service.stores import open_store
 from deniable.service.stores.store import NEW, UNINVITED, Posted
 from deniable.service.surveys import Surveys
@@ -94,3 +99,54 @@ def test_a_draft_is_opened_before_another_round_follows(surveys: Surveys) -> Non
     draft_next(surveys, "habits", 40)
     with pytest.raises(InvalidParameterError, match="round 2 of 'habits' must be opened before another follows"):
         draft_next(surveys, "habits", 40)
+
+
+def answered(surveys: Surveys, collection: Collection, seed: int) -> None:
+    """Let people answer where everybody may, and close."""
+    codes = np.random.default_rng(seed).integers(0, 2, (200, 2))
+    rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
+    ids = np.random.default_rng(seed).integers(0, 256, (200, 16), np.uint8)
+    surveys.store.take({collection.id: Posted(ids, rows)})
+    surveys.close("habits", now=True)
+
+
+def after_two(surveys: Surveys, mechanism: str) -> tuple[Collection, Collection]:
+    """Ask two rounds and close them; return their collections."""
+    open_survey(surveys, "habits", FIRST)
+    answered(surveys, FIRST, 1)
+    second = surveys.load(draft_next(surveys, "habits", 200, mechanism)["collection"]).collection
+    assert combined(surveys, "habits").summary is None  # a round that is a draft has nothing to say
+    surveys.open("habits")
+    answered(surveys, second, 2)
+    return FIRST, second
+
+
+@pytest.mark.parametrize("mechanism", ["Corr-RR", "RS+RFD", "PivotCoded", "SMP[ADP]"])
+def test_the_dashboard_combines_rounds_as_the_files_do(
+    surveys: Surveys, mechanism: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collections = after_two(surveys, mechanism)
+    found = combined(surveys, "habits")
+    assert [(one.position, one.mechanism, one.n, one.state) for one in found.rounds] == [
+        (1, "SPL", 200, "closed"),
+        (2, mechanism, 200, "closed"),
+    ]
+    for place, collection in enumerate(collections, 1):
+        collection.save(tmp_path / f"survey-{place}.json")
+        (tmp_path / f"{place}.aggregate").write_bytes(surveys.export("habits", place))
+    # The command that the dashboard names, as it stands there.
+    program, *arguments = found.command.split()
+    assert program == "deniable"
+    with contextlib.chdir(tmp_path):
+        said = CliRunner().invoke(app, [*arguments, "--json"])
+    assert said.exit_code == 0, said.output
+    shown = json.loads(found.to_json())
+    printed = json.loads(said.stdout)
+    assert found.summary is not None
+    assert shown["estimate"]["attributes"] == printed["attributes"]
+    assert shown["estimate"]["n"] == printed["n"] == 400
+    # Every warning of the files is one of the dashboard.
+    assert all(one in " ".join(said.stderr.split()) for one in found.warnings)
+    # Corr-RR over equal domains has an unbiased estimate besides its own, with intervals.
+    assert found.estimator == ("unmixed" if mechanism == "Corr-RR" else None)
+    assert all(row["lower"] is not None for one in printed["attributes"] for row in one["categories"])

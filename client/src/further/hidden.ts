@@ -81,7 +81,7 @@ function hidden(
       const codes = sizes.map((_, j) => fromBytes(report.subarray(j * column, (j + 1) * column)));
       const made = weights(cell, codes);
       const whole = BigInt(d) * SCALE ** BigInt(d);
-      // Of one answer a report tells most where the others are not those reported.
+      // A report tells most about one answer where the others are not those reported.
       const least = sum(made.map((one, j) => one * oracles[j]!.chances[1]));
       return codes.map((code, j) => {
         const [p, q] = oracles[j]!.chances;
@@ -111,7 +111,7 @@ export function fakes(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: F
     need((off < 0n ? -off : off) * 10n ** 9n <= common);
     return thresholds(SCALE, parts);
   });
-  // How much likelier a report is as an answer than as a fake: of the rarest fake, and of the commonest.
+  // How much likelier a report is as an answer than as a fake, for the rarest fake and the commonest.
   const evidence = limits.map((own, j) => {
     const cells = own.map((_, code) => cellOf(own, BigInt(code))).sort((a, b) => (a < b ? -1 : 1));
     const [p, q] = oracles[j]!.chances;
@@ -202,7 +202,7 @@ export function copies(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: 
       const codes = inward ?? maps.get(`${j} ${s}`) ?? contiguous(to, from);
       const groups = inward ? to : from;
       const [a, b] = chances[j]![s]!;
-      // Of a code that is copied, and of any other one.
+      // Weights for the code that is copied, and for any other one.
       const [copied, other] = [a * (groups - 1n), b - a];
       const weight = (one: bigint, two: bigint): bigint => (one === two ? copied : other);
       if (inward) return inward.map((group) => thresholds(SCALE, Array.from({ length: Number(to) }, (_, code) => weight(group, BigInt(code)))));
@@ -268,25 +268,36 @@ function bounded({ largest }: Kit, oracles: readonly CodeOracle[], cell: Cell, r
   const most = largest(oracles.flatMap((one) => one.coins));
   if (!reports) return { whole: most, attributes: oracles.map(({ chances: [p, q] }) => [p, q]) };
   const chances = oracles.map((one) => one.chances);
-  const known = new Map<string, number>();
+  const float = (chance: bigint): number => Number(chance) / 2 ** 64;
+  // [pivot][target]: how many codes the target has here, and the chances of every given code and code.
+  const tables = oracles.map(({ k: from }, s) =>
+    oracles.map(({ k: to }, j) => {
+      const codes = (k: bigint): number[] => Array.from({ length: alike ? 2 : Number(k) }, (_, code) => code);
+      const made = s === j ? [] : codes(from).flatMap((given) => codes(to).map((code) => float(cell(s, j, BigInt(given), BigInt(code)))));
+      return [codes(to).length, made] as const;
+    }),
+  );
   const close = (s: number, j: number, given: number, code: number): number => {
-    const key = alike ? `${s} ${j} ${given === code}` : `${s} ${j} ${given} ${code}`;
-    let found = known.get(key);
-    if (found === undefined) known.set(key, (found = Number(cell(s, j, BigInt(given), BigInt(code))) / 2 ** 64));
-    return found;
+    const [width, made] = tables[s]![j]!;
+    return made[alike ? Number(given !== code) : given * width + code]!;
   };
+  const [low, gain] = [chances.map(([, q]) => float(q)), chances.map(([p, q]) => float(p - q))];
   const best = oracles.map(() => ({ gain: -1, report: reports[0]! }));
   const all = { gain: -1, report: reports[0]! };
   const better = (one: { gain: number; report: number[] }, gain: number, report: number[]): void => {
     if (gain > one.gain) Object.assign(one, { gain, report });
   };
   for (const report of reports) {
-    const made = report.map((given, s) => report.reduce((product, code, j) => (j === s ? product : product * close(s, j, given, code)), 1));
-    const least = made.map((one, s) => (one * Number(chances[s]![1])) / 2 ** 64);
-    const rest = least.reduce((a, b) => a + b, 0);
-    const gains = made.map((one, s) => (one * Number(chances[s]![0] - chances[s]![1])) / 2 ** 64);
-    better(all, gains.reduce((a, b) => a + b, 0) / rest, report);
-    gains.forEach((gain, j) => better(best[j]!, gain / rest, report));
+    let [rest, more] = [0, 0];
+    const gains = report.map((given, s) => {
+      let weight = 1;
+      for (let j = 0; j < report.length; j++) if (j !== s) weight *= close(s, j, given, report[j]!);
+      rest += weight * low[s]!;
+      more += weight * gain[s]!;
+      return weight * gain[s]!;
+    });
+    better(all, more / rest, report);
+    gains.forEach((one, j) => better(best[j]!, one / rest, report));
   }
   const exact = (report: number[], told: (s: number) => boolean): Fraction => {
     const made = weights(cell, report.map(BigInt));

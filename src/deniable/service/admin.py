@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Scope
 from deniable.core.documents import Document
 from deniable.core.privacy import odds_text
 from deniable.errors import DeniableError, InvalidParameterError, StoreError
-from deniable.report import render_fragment, render_html, sheet
+from deniable.report import estimate_page, render_fragment, render_html, sheet
 from deniable.service.admin_accounts import AccountEndpoints, Text, check_origin, html, read
 from deniable.service.auth import Analyst
 from deniable.service.collector import Collector, SurveySnapshot
@@ -42,6 +42,7 @@ from deniable.service.publishing import public_path, results_pages
 from deniable.service.readiness import cannot_work
 from deniable.service.rendering import TEMPLATES, page_headers, render_template
 from deniable.service.results import Results, found, results as read_results
+from deniable.service.rounds import Rounds, combined
 from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
@@ -95,6 +96,7 @@ def admin_app(
             Route("/surveys/{slug}", desk.dashboard),
             Route("/surveys/{slug}/results.json", desk.results_json),
             Route("/surveys/{slug}/results.csv", desk.results_csv),
+            Route("/surveys/{slug}/combination.json", desk.combination_json),
             Route("/surveys/{slug}/report.html", desk.report),
             Route("/surveys/{slug}/link.svg", desk.code),
             Route("/surveys/{slug}/published/{name}", desk.published),
@@ -126,8 +128,11 @@ class _AdminEndpoints:
         return Problem("store").response()
 
     def _held(self, request: Request, who: Analyst) -> SurveySnapshot:
-        """Return the survey that a request names; one that the account has no rights for is not there."""
-        held = self._collector.of_slug(request.path_params["slug"])
+        """Return the survey that a request names; one that the account has no rights for is not there.
+
+        It is the last round, or the one that the address names as `?round=1`.
+        """
+        held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
             raise Problem("not-found", "there is no survey of this name")
         return held
@@ -169,7 +174,7 @@ class _AdminEndpoints:
         who = await self._people.page_reader(request)
         if who is None:
             return RedirectResponse("/login", 303)
-        held = self._collector.of_slug(request.path_params["slug"])
+        held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
             return html(render_template("unknown.html"), 404)
         await self._look(who, held)
@@ -179,8 +184,15 @@ class _AdminEndpoints:
         page = await run_in_threadpool(results.page)
         said = await run_in_threadpool(found, held, self._collector.store, results)
         guarantee = held.survey.collection.privacy()
+        rounds = await run_in_threadpool(combined, self._collector.surveys, held.row.slug)
+        invited = await run_in_threadpool(self._collector.surveys.response, held.row, held.survey.page)
         shown = render_template(
             "dashboard.html",
+            rounds=rounds,
+            position=held.row.position,
+            query=f"?round={held.row.position}" if held.row.position < len(rounds.rounds) else "",
+            together=None if rounds.summary is None else render_fragment(estimate_page(rounds.summary)),
+            invited=invited,
             title=held.survey.collection.title or held.row.slug,
             language=next(iter(held.survey.page.languages)),
             data=results.data,
@@ -226,6 +238,11 @@ class _AdminEndpoints:
         held = await self._read(request, "results.csv")
         text = (await self._results(held)).to_csv()
         return _download(text.encode(), "text/csv; charset=utf-8", f"{held.row.slug}.csv")
+
+    async def combination_json(self, request: Request) -> Response:
+        held = await self._read(request, "combination.json")
+        rounds: Rounds = await run_in_threadpool(combined, self._collector.surveys, held.row.slug)
+        return Response(rounds.to_json(), headers={"Cache-Control": "no-store"}, media_type="application/json")
 
     async def report(self, request: Request) -> Response:
         held = await self._read(request, "report.html")
@@ -304,6 +321,12 @@ class _AdminEndpoints:
         await run_in_threadpool(self._collector.refresh)
         result.pop("pages", None)
         return JSONResponse(result, headers={"Cache-Control": "no-store"})
+
+
+def _position(request: Request) -> int | None:
+    """Return the round that an address names, None for the last one; 0, which no round has, for anything else."""
+    named = request.query_params.get("round")
+    return None if named is None else int(named) if named.isdecimal() and len(named) < 4 else 0
 
 
 def _download(content: bytes, media_type: str, name: str) -> Response:

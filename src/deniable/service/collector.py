@@ -126,9 +126,10 @@ class Collector:
         """Return a collection, None if there is not one of this id."""
         return self._held.get(collection)
 
-    def of_slug(self, slug: str) -> SurveySnapshot | None:
-        """Return the last collection of a survey, None if there is not one of this name."""
-        found = [held for held in self._held.values() if held.row.slug == slug]
+    def of_slug(self, slug: str, position: int | None = None) -> SurveySnapshot | None:
+        """Return the last collection of a survey, or that of a round; None if there is not one."""
+        rounds = [held for held in self._held.values() if held.row.slug == slug]
+        found = [held for held in rounds if position in (None, held.row.position)]
         return max(found, key=lambda held: held.row.position, default=None)
 
     def all_held(self) -> list[SurveySnapshot]:

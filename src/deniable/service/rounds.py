@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
+from deniable.answers import Summary, summarize_phases
+from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError, unknown_name
-from deniable.records.phases.phases import learner_names, next_round
+from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.surveys import Survey, Surveys
+from deniable.survey.collection import Collection
 
 
 def draft_next(
@@ -68,3 +73,96 @@ def draft_next(
         "browsers": not unknown_to_browsers(found.mechanism),
         "document": survey.document,
     }
+
+
+UNMIXED = "unmixed"
+"""Name of the unbiased estimator of mechanisms whose own estimate is biased."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round as the dashboard lists it.
+
+    Parameters
+    ----------
+    position : int
+        Its number, from 1.
+    mechanism : str
+        Name of its mechanism.
+    n : int
+        Released reports.
+    state : str
+        Its state.
+    """
+
+    position: int
+    mechanism: str
+    n: int
+    state: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """The rounds of a survey, and what those that are closed say together.
+
+    Parameters
+    ----------
+    rounds : tuple of Round
+        All of them, in their order.
+    summary : Summary or None
+        Estimates of all closed rounds with reports, weighted by numbers of reports; None for fewer than two.
+    estimator : str or None
+        What reads the rounds whose own estimate is biased.
+    warnings : tuple of str
+        Attributes that are less precise together than in one round alone.
+    """
+
+    rounds: tuple[Round, ...]
+    summary: Summary | None = None
+    estimator: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that prints the same from files."""
+        files = " ".join(
+            f"survey-{one.position}.json {one.position}.aggregate"
+            for one in self.rounds
+            if one.state == "closed" and one.n
+        )
+        return f"deniable combine {files}" + (f" --estimator {self.estimator}" if self.estimator else "")
+
+    def to_json(self) -> bytes:
+        """Return the document ``combination.json``."""
+        data = {
+            "format": "deniable rounds",
+            "format_version": 1,
+            "rounds": [vars(one) for one in self.rounds],
+            "estimator": self.estimator,
+            "warnings": list(self.warnings),
+            "estimate": None if self.summary is None else self.summary.to_dict(),
+        }
+        return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def combined(surveys: Surveys, slug: str) -> Rounds:
+    """Return the rounds of a survey and the combination of those that are closed, as `deniable combine` has it.
+
+    Rounds that are open are left out: their intervals would hold at one look only. Where a mechanism's own estimate is
+    biased, as that of Corr-RR over equal domains, its unbiased one is taken.
+    """
+    rounds, parts = list[Round](), list[tuple[Collection, Aggregate]]()
+    for row in surveys.store.collections(slug):
+        survey = surveys.load(row.id)
+        release, counts = surveys.store.released(row.id)
+        rounds.append(Round(row.position, survey.collection.mechanism.name, release.n, row.state))
+        if row.state == "closed" and release.n and survey.counted:
+            parts.append((survey.collection, survey.aggregate(release, counts, row.source)))
+    if len(parts) < 2:
+        return Rounds(tuple(rounds))
+    phases = Phases(parts)
+    estimator, estimates = None, phases.estimate()
+    offered = any(UNMIXED in collection.mechanism.estimators for collection, _ in parts)
+    if offered and not all(one.is_raw for one in estimates.values()):
+        estimator, estimates = UNMIXED, phases.estimate(estimator=UNMIXED)
+    return Rounds(tuple(rounds), summarize_phases(phases, estimates), estimator, phases.warnings(estimator))

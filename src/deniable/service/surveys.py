@@ -23,7 +23,7 @@ from deniable.errors import InvalidParameterError, InvalidReportError, not_avail
 from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
-from deniable.service.invitations import response_of
+from deniable.service.invitations import Response, response_of
 from deniable.service.readiness import cannot_work, check_ready
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
@@ -372,11 +372,17 @@ class Surveys:
             **self._invited(row, page),
         }
 
+    def response(self, row: CollectionRow, page: SurveyPage) -> Response | None:
+        """Return how many invitations of a round were used, in steps of a batch; None where everybody may answer."""
+        if page.access != "invited":
+            return None
+        return response_of(self.store, row.id, page.min_batch, closed=row.state == "closed")
+
     def _invited(self, row: CollectionRow, page: SurveyPage) -> dict[str, Any]:
         """Return what is said of invitations, nothing where everybody may answer."""
-        if page.access != "invited":
+        found = self.response(row, page)
+        if found is None:
             return {}
-        found = response_of(self.store, row.id, page.min_batch, closed=row.state == "closed")
         tags = {tag: f"{used} of {invited}" for tag, (invited, used) in found.tags.items()}
         return {"invitations": found.sentence} | ({"channels": tags} if tags else {})
 

@@ -24,7 +24,9 @@ from deniable.errors import InvalidParameterError, MismatchError, unknown_name
 from deniable.oracles.sketch.pilot import learn_sketch
 from deniable.records.phases.refinement import refine
 from deniable.records.phases.second_phase import second_phases
-from deniable.records.phases.two_phase import combine
+from deniable.records.phases.two_phase import combine, phase_one_marginals
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.sample import AdaptiveSMP
 from deniable.survey.collection import Collection, LearnedFrom, short_id
 
 TOLERANCE = 1.01
@@ -32,13 +34,31 @@ TOLERANCE = 1.01
 
 
 def learners() -> dict[str, Callable[..., Mechanism[Any]]]:
-    """Return what learns a mechanism from an earlier phase's aggregate, by its name."""
+    """Return what makes the next phase's mechanism of an earlier phase's aggregate, by its name."""
     found: dict[str, Callable[..., Mechanism[Any]]] = {name: cls.learn for name, cls in second_phases().items()}
-    return found | {"OCMS": learn_sketch}
+    return found | {
+        "PivotCoded": learn_nothing(PivotCoded),
+        "SMP[ADP]": learn_nothing(AdaptiveSMP),
+        "OCMS": learn_sketch,
+    }
+
+
+def learn_nothing(cls: type[PivotCoded] | type[AdaptiveSMP]) -> Callable[[Aggregate, int], Mechanism[Any]]:
+    """Return what makes a mechanism with one sampled attribute from an earlier phase's sizes and epsilon.
+
+    It has nothing to learn: its estimates are unbiased whatever the marginals are.
+    """
+
+    def learn(aggregate: Aggregate, n2: int) -> Mechanism[Any]:
+        checked_integer("n2", n2, 1)
+        first, _ = phase_one_marginals(aggregate)
+        return cls(first.sizes, first.epsilon)
+
+    return learn
 
 
 def learner_names() -> list[str]:
-    """Return the names of the mechanisms that learn their parameters from an earlier phase."""
+    """Return the names of the mechanisms that can follow an earlier phase."""
     return list(learners())
 
 
@@ -82,8 +102,8 @@ def next_phase(
     contributors : int
         How many are expected in the next phase, >= 2; they must be others than those of the phases before.
     mechanism : str
-        Name of a mechanism that learns, one of `learner_names`: of one attribute OCMS, which learns a bound on all
-        frequencies (`learn_sketch`); of records all others.
+        Name of a mechanism that can follow, one of `learner_names`. OCMS is for one attribute, and learns a bound on
+        all frequencies (`learn_sketch`). All others are for records.
     **settings
         What else its `learn` takes, for instance ``method="joint"`` of Corr-RR.
 

@@ -68,7 +68,7 @@ filter?.addEventListener("submit", (event) => {
 
 const dashboard = document.getElementById("dashboard");
 if (dashboard) {
-  const { slug, n, state } = dashboard.dataset;
+  const { slug, query, n, state } = dashboard.dataset;
   for (const button of dashboard.querySelectorAll("button[data-act]")) {
     button.addEventListener("click", async () => {
       const act = button.dataset.act;
@@ -85,7 +85,7 @@ if (dashboard) {
   }
   let tag = "";
   const look = async () => {
-    const answer = await fetch(`/surveys/${slug}/results.json`, { headers: tag ? { "if-none-match": tag } : {}, cache: "no-store" });
+    const answer = await fetch(`/surveys/${slug}/results.json${query}`, { headers: tag ? { "if-none-match": tag } : {}, cache: "no-store" });
     if (answer.status === 401) location.assign("/login");
     if (answer.status !== 200) return;
     tag = answer.headers.get("etag") ?? "";
