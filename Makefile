@@ -13,6 +13,7 @@
 # make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
 # make crash-invited  the same with 10,000 invitations, 30 kills and 10 stops: no link counts twice, none is lost; results/crash-invited.json
 # make e2e      6,366 women answer through the public port, 500 of them in browsers, at two budgets; results/e2e.json
+# make e2e-rounds  the same women in two rounds by invitations, Corr-RR second, 60 of them in browsers; results/e2e-rounds.json
 # make drill    backup, restore, upgrade and rollback with real processes, both databases; results/drill.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
@@ -45,7 +46,7 @@ RUN := $(VENV)/bin
 # Byte code is kept, or each of the tests' workers compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
+.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e e2e-rounds load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -97,6 +98,9 @@ crash-invited: $(VENV)/.installed-dev
 
 e2e: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.end_to_end -o results/e2e.json
+
+e2e-rounds: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.end_to_end_rounds -o results/e2e-rounds.json
 
 drill: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.drill -o results/drill.json

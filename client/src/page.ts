@@ -31,11 +31,19 @@ const SHIPPED = ["en", "de", "fr", "es", "ar"];
  * Draw the survey of a place into an element, once everything about it has been checked. A preview only shows how the page works:
  * nothing is sent, and nothing is kept or read on this device.
  */
-export async function mount(root: HTMLElement, place: Place, preview = false): Promise<void> {
+export async function mount(root: HTMLElement, place: Place, preview = false, earlier: readonly string[] = []): Promise<void> {
   try {
     root.classList.add("deniable");
     // A preview is for people who have logged in.
-    await show(root, await load(place, preview ? "same-origin" : "omit"), preview);
+    const loaded = load(place, preview ? "same-origin" : "omit").catch(async (error: unknown) => {
+      // A link may have been made for an earlier round at the same address.
+      for (const collection of earlier) {
+        const found = await load({ ...place, collection }).catch(() => undefined);
+        if (found) return found;
+      }
+      throw error;
+    });
+    await show(root, await loaded, preview);
   } catch (error) {
     refuse(root, error);
   }
@@ -549,11 +557,11 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
 /** Mount every element that says which survey it is for: `data-collection`, and in `data-api` where that is collected. */
 export function mountAll(): void {
   for (const root of document.querySelectorAll<HTMLElement>("[data-collection]")) {
-    const { collection = "", api = "/api/v1", pinned } = root.dataset;
+    const { collection = "", api = "/api/v1", pinned, earlier } = root.dataset;
     // A page that was written for one survey has the digits of its link; elsewhere the address has to. Where the address
     // has them, whoever serves the page cannot name others.
     const hash = location.hash.slice(1);
     const link = pinned === undefined || LINK.test(hash) ? hash : pinned;
-    void mount(root, { api, collection, link }, root.dataset.preview !== undefined);
+    void mount(root, { api, collection, link }, root.dataset.preview !== undefined, earlier?.split(" "));
   }
 }

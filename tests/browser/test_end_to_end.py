@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from deniable.service.demo import SLUG, answer, demo_collection, demonstration
 from tests.end_to_end import answer_in_browser, run
+from tests.end_to_end_rounds import run as run_rounds
 
 
 @pytest.mark.parametrize("epsilon", ["1", "4"])
@@ -14,6 +17,15 @@ def test_no_more_categories_are_missed_than_chance_allows(epsilon: str) -> None:
     found = run(epsilon, contributors=60, browsers=0)
     assert found.categories == 31
     assert found.missed <= found.most < 11
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mechanism", ["Corr-RR", "RS+RFD"])
+def test_two_rounds_of_invited_women_are_those_of_the_files(tmp_path: Path, mechanism: str) -> None:
+    pytest.importorskip("statsmodels")
+    found = run_rounds("4", mechanism, 400, 0, tmp_path)
+    assert (found.first, found.second, found.refused) == (200, 200, 50)
+    assert found.held
 
 
 @pytest.mark.long

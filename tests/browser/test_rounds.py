@@ -84,7 +84,19 @@ def test_a_second_round_is_answered_in_browsers_by_others_and_combined(
             page.goto(link_of(here, FIRST))
             answer(page, [0, 1, 2])
             state(page, "counted")
+            made_for_first = link_of(here, FIRST)
             second = next_round(here, mechanism)
+            # The first round's link leads to that round still, and nobody is alarmed.
+            page.goto("about:blank")
+            page.goto(made_for_first)
+            state(page, "already")
+            with visit() as fresh:
+                other = fresh.new_page()
+                other.goto(made_for_first)
+                state(other, "closed")
+                other.goto("about:blank")
+                other.goto(f"{made_for_first[:-1]}{'01'[made_for_first[-1] == '0']}")
+                state(other, "refused")
             # Whoever answered the first round is not asked again on this device, and nothing is drawn.
             page.goto("about:blank")
             page.goto(link_of(here, second))

@@ -128,9 +128,13 @@ class Collector:
 
     def of_slug(self, slug: str, position: int | None = None) -> SurveySnapshot | None:
         """Return the last collection of a survey, or that of a round; None if there is not one."""
-        rounds = [held for held in self._held.values() if held.row.slug == slug]
-        found = [held for held in rounds if position in (None, held.row.position)]
-        return max(found, key=lambda held: held.row.position, default=None)
+        found = [held for held in self.rounds(slug) if position in (None, held.row.position)]
+        return found[-1] if found else None
+
+    def rounds(self, slug: str) -> list[SurveySnapshot]:
+        """Return the collections of a survey, in the order of its rounds."""
+        found = [held for held in self._held.values() if held.row.slug == slug]
+        return sorted(found, key=lambda held: held.row.position)
 
     def all_held(self) -> list[SurveySnapshot]:
         """Return all collections."""

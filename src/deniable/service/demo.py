@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.randomness import SecureRandomness, uniform_below
@@ -131,8 +132,27 @@ def rehearse(public: str, collection: Collection, contributors: int, progress: P
     return answer(public, collection, codes[chosen], progress)
 
 
-def answer(public: str, collection: Collection, codes: Codes, progress: Progress | None = None) -> int:
+def answer(
+    public: str,
+    collection: Collection,
+    codes: Codes,
+    progress: Progress | None = None,
+    ids: NDArray[np.uint8] | None = None,
+) -> int:
     """Let contributors answer through the public port, one report each; return how many were counted.
+
+    Parameters
+    ----------
+    public : str
+        Address of the public port.
+    collection : Collection
+        What they are asked.
+    codes : int[n, d]
+        Their answers.
+    progress : callable, optional
+        Called with (answered, all).
+    ids : uint8[n, 16], optional
+        Ids of their reports, where they were invited; random ones by default.
 
     Raises
     ------
@@ -140,7 +160,8 @@ def answer(public: str, collection: Collection, codes: Codes, progress: Progress
         If the collector does not take a report.
     """
     rows = to_wire(collection.mechanism, collection.randomize(codes, SecureRandomness()))
-    ids = np.frombuffer(secrets.token_bytes(ID_BYTES * len(rows)), np.uint8).reshape(len(rows), ID_BYTES)
+    if ids is None:
+        ids = np.frombuffer(secrets.token_bytes(ID_BYTES * len(rows)), np.uint8).reshape(len(rows), ID_BYTES)
     parts = [range(start, len(rows), _SENDERS) for start in range(_SENDERS)]
     done = [0] * _SENDERS
 

@@ -271,6 +271,8 @@ class _Pages:
             "survey.html",
             id=held.row.id,
             slug=held.row.slug,
+            # The last of them first: a link may have been made for it.
+            earlier=" ".join(one.row.id for one in reversed(self._collector.rounds(held.row.slug)[:-1])),
             language=languages[0],
             bundle={name: hashed for name, (hashed, _, _) in bundles().items()},
         )
