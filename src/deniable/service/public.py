@@ -55,6 +55,7 @@ from deniable.service.problems import Problem
 from deniable.service.publishing import INDEX
 from deniable.service.receiving import GoneError, read_body
 from deniable.service.rendering import page_headers, render_template
+from deniable.service.survey_page import earlier_rounds
 
 STATIC = Path(__file__).parent / "static"
 
@@ -271,8 +272,7 @@ class _Pages:
             "survey.html",
             id=held.row.id,
             slug=held.row.slug,
-            # The last of them first: a link may have been made for it.
-            earlier=" ".join(one.row.id for one in reversed(self._collector.rounds(held.row.slug)[:-1])),
+            earlier=earlier_rounds(held.survey.collection),
             language=languages[0],
             bundle={name: hashed for name, (hashed, _, _) in bundles().items()},
         )

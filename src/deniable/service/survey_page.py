@@ -191,6 +191,15 @@ def _canonical(value: Any) -> str:
     return str(value) if isinstance(value, _Number) else json.dumps(value)
 
 
+def earlier_rounds(collection: Collection) -> str:
+    """Return the ids of the rounds that a collection was learned from, the last one first, as its page names them.
+
+    A link at the survey's address may have been made for one of them.
+    """
+    learned = collection.learned_from
+    return "" if learned is None else " ".join((learned.collection, *reversed(learned.earlier)))
+
+
 def link_digits(collection: str, page: str) -> str:
     r"""Return the digits after the # of a contributor's link: a device refuses any other survey, and any other texts.
 

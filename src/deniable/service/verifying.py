@@ -25,7 +25,7 @@ from deniable.files import ReportReader
 from deniable.files.receipts import InclusionProof, find_leaf, merkle_root, sum_digest
 from deniable.files.wire import LEAF_BYTES, Rows
 from deniable.service.addresses import SurveyAddress
-from deniable.service.survey_page import SurveyPage, link_digits, page_hash, read_page
+from deniable.service.survey_page import SurveyPage, earlier_rounds, link_digits, page_hash, read_page
 from deniable.survey.collection import Collection, short_id
 
 Status = Literal["passed", "failed", "not determined"]
@@ -221,7 +221,8 @@ class _Verifier:
         served = _text(answer.content)
         names = {name: hashed for name, (hashed, _, _) in bundles().items()}
         language = next(iter(self._texts()[1].languages))
-        if served != render_template("survey.html", id=self._collection.id, slug=slug, language=language, bundle=names):
+        about = {"id": self._collection.id, "slug": slug, "earlier": earlier_rounds(self._collection)}
+        if served != render_template("survey.html", **about, language=language, bundle=names):
             raise _WrongError("it differs from the page of this release: it may load another program")
         return "it is the page of this release, which loads the files below and nothing else"
 
