@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
@@ -48,6 +50,9 @@ def _compile_once(self: Any, sig: Any) -> Any:
 
 
 Dispatcher.compile = _compile_once  # type: ignore[method-assign]
+
+# As `deniable` itself does: whoever makes the program again translates every command that was used.
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 
 STUDIED = (

@@ -133,7 +133,7 @@ class _Column:
     words: set[str] = field(default_factory=set)
     lists: bool = True
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, times: int) -> None:
         shown = text.strip()
         reading, _ = read_number(shown)
         if not shown or shown.casefold() in NOTHING:
@@ -143,7 +143,7 @@ class _Column:
             parts = [int(part) for part in shown.split(",")] if several else []
             # "1,3" may be the options 1 and 3; "2,0" and "48,50" may not.
             self.lists = self.lists and bool(parts) and all(a < b for a, b in pairwise(parts))
-        self.readings[reading] += 1
+        self.readings[reading] += times
         if reading == "word" and len(self.words) <= FEW_DIFFERENT_WORDS:
             self.words.add(shown)
 
@@ -210,9 +210,9 @@ class Decimals:
         for name, cells in columns.items():
             found[name] = column = _Column()
             kept = () if self._known is None else self._known.get(name, ())
-            for text in cells:
+            for text, times in Counter(cells).items():
                 if text and text not in kept:
-                    column.add(text)
+                    column.add(text, times)
         elsewhere = {mark for column in found.values() if column.seems_numeric for mark in column.marks}
         asked = []
         for name, column in found.items():
