@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from deniable import GRR
+from deniable.core.construction import mechanism
 from deniable.files.wire import to_wire
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -90,6 +91,25 @@ def said(page: Page) -> str | None:
 
 def place(running: Loopback) -> str:
     return json.dumps({"api": f"{running.origin}/api/v1", "collection": running.collection.id, "link": running.digits})
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 2)])
+def test_a_later_round_is_drawn_with_the_second_file_beside_the_module(
+    visit: Visit, package: Path, sizes: tuple[int, int]
+) -> None:
+    """Corr-RR in a browser makes the library's bytes of the same words, over equal domains and over others."""
+    two = Schema(tuple(Attribute(f"q{j}", ("a", "b", "c")[:k]) for j, k in enumerate(sizes)))
+    made = mechanism("Corr-RR", sizes=sizes, epsilon="1", copy_probabilities=((1, 0.3), (0.6, 1)))
+    with visit() as context, one_question(Collection(two, made, title="Two")) as running:
+        context.add_init_script(RECORDED)
+        (second,) = (package / "dist").glob("further.*.js")
+        running.scripts[f"/{second.name}"] = second.read_bytes()
+        script = hello(running).replace('["yes"]', '["b", "a"]')
+        assert script != hello(running)
+        page = context.new_page()
+        page.goto(serve(running, package, "client", "", script))
+        assert said(page) == "counted counted 0"
+        assert list(running.counted.values()) == [expected(running.collection, ["b", "a"])]
 
 
 def test_a_page_loads_draws_once_and_sends_until_counted(visit: Visit, smoker: Loopback, package: Path) -> None:

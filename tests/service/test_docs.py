@@ -17,6 +17,7 @@ from deniable.cli import app
 from deniable.core.aggregate import Aggregate
 from deniable.service.config import read_configuration
 from deniable.service.problems import PROBLEMS
+from tests.end_to_end_rounds import Judged as RoundsJudged
 from tests.service.asking import PASSWORD, SCHEMA
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -71,6 +72,15 @@ def test_figures_are_those_that_were_measured() -> None:
     )
     assert said in " ".join(DEPLOYMENT.split())
     assert f"{one['covered']:.3f} and {four['covered']:.3f}".replace("0.", ".") in DEPLOYMENT
+    (two,) = (RoundsJudged(**e) for e in json.loads((DOCS / "results" / "collector-e2e-rounds.json").read_text()))
+    assert two.held
+    assert (two.first + two.second, two.browsers, two.mechanism) == (6366, 60, "Corr-RR")
+    for said in (
+        f"{two.first:,} counted in the first round and {two.second:,} in the second, {two.in_both} in both",
+        f"{two.tried_again} women of the first round tried their links in the second, and {two.refused} were refused",
+        f"missed {two.missed} of {two.categories} categories, where chance alone allows {two.most}; {two.told} of",
+    ):
+        assert said in " ".join(DEPLOYMENT.split())
     assert all(0.94 <= e["covered"] <= 0.99 and e["missed"] <= e["most"] == 9 for e in (one, four))
 
 
