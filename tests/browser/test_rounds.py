@@ -129,6 +129,10 @@ def test_a_second_round_is_answered_in_browsers_by_others_and_combined(
         assert page.locator("p.alarm").count() == len(shown["warnings"])
         accessible(page)
         pictured(page, f"rounds-{mechanism}")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.click("section[aria-labelledby=together] summary")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        pictured(page, f"rounds-{mechanism}-phone")
         page.click("#rounds ~ .wide tbody a")
         page.wait_for_url("**?round=1")
         assert page.inner_text("#rounds ~ .wide tbody tr >> nth=0").split("\t")[0] == "1, shown here"

@@ -62,6 +62,14 @@ def test_figures_are_those_that_were_measured() -> None:
         assert run["held"]
         said = f"{run['kills']} kills and {run['stops']} stops: {run['acknowledged']:,} acknowledged, 0 lost, 0 twice"
         assert said in " ".join(DEPLOYMENT.split())
+    invited = json.loads((DOCS / "results" / "collector-crash-invited.json").read_text())["runs"]
+    assert [(run["store"], run["stops"]) for run in invited] == [("sqlite", 0), ("postgresql", 10)]
+    for run in invited:
+        assert run["held"]
+        assert run["invited"] == run["acknowledged"] == 10_000
+        assert run["tokens"] == 0
+        assert f"{run['kills']} kills and {run['stops']} stops" in " ".join(DEPLOYMENT.split())
+        assert f"0 lost, 0 twice, {run['strangers']} strangers refused" in " ".join(DEPLOYMENT.split())
     drills = [Drill(**one) for one in json.loads((DOCS / "results" / "drill.json").read_text())]
     assert drilled(DEPLOYMENT, drills) == DEPLOYMENT
     assert all(one.lost == one.new_again and one.upgraded == one.rolled_back for one in drills)

@@ -150,3 +150,13 @@ def test_the_dashboard_combines_rounds_as_the_files_do(
     # Corr-RR over equal domains has an unbiased estimate besides its own, with intervals.
     assert found.estimator == ("unmixed" if mechanism == "Corr-RR" else None)
     assert all(row["lower"] is not None for one in printed["attributes"] for row in one["categories"])
+
+
+def test_a_question_that_one_round_knows_better_has_a_warning_and_no_chart(surveys: Surveys) -> None:
+    after_two(surveys, "SMP[ADP]")
+    found = combined(surveys, "habits")
+    names = {warning.partition(":")[0] for warning in found.warnings}
+    assert names | {finding.name for finding in found.findings} == {"smokes", "drinks"}
+    assert not names & {finding.name for finding in found.findings}
+    for finding in found.findings:
+        assert [bar.label for bar in finding.bars] == ["no", "yes"]

@@ -189,6 +189,8 @@ class _AdminEndpoints:
         shown = render_template(
             "dashboard.html",
             rounds=rounds,
+            rounds_top=axis_top(rounds.findings),
+            rounds_ticks=axis_ticks(axis_top(rounds.findings)),
             position=held.row.position,
             query=f"?round={held.row.position}" if held.row.position < len(rounds.rounds) else "",
             together=None if rounds.summary is None else render_fragment(estimate_page(rounds.summary)),

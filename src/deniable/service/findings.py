@@ -153,7 +153,7 @@ class Finding:
 def findings(
     collection: Collection,
     page: SurveyPage,
-    aggregate: Aggregate,
+    aggregate: Aggregate | RecordEstimate,
     summary: Summary,
     simultaneous: Summary | None,
     language: str | None = None,
@@ -166,8 +166,8 @@ def findings(
         What was asked.
     page : SurveyPage
         The texts that people read.
-    aggregate : Aggregate
-        The sum that the estimates come from.
+    aggregate : Aggregate or RecordEstimate
+        The sum that the estimates come from; or estimates of several rounds together, whose shapes are not smoothed.
     summary : Summary
         Estimates with the interval of each answer.
     simultaneous : Summary or None
@@ -176,7 +176,8 @@ def findings(
         Tag of one of the page's languages, whose texts are quoted and whose sentences are used; by default the first
         language's texts in English sentences, for organisers.
     """
-    estimates = collection.estimate(aggregate)
+    summed = aggregate if isinstance(aggregate, Aggregate) else None
+    estimates = aggregate if isinstance(aggregate, RecordEstimate) else collection.estimate(aggregate)
     wide = None if simultaneous is None else simultaneous.attributes
     words = next(iter(page.languages.values())) if language is None else page.languages[language]
     said = ENGLISH if language is None else phrases(language)
@@ -197,7 +198,7 @@ def findings(
             bars, held = _ticked(labels, rows, said), _ticked(labels, joint, said)
             found.append(_shares(about, bars, held, rows[0].reports, wide is not None))
         elif attribute.ask == "mean" or attribute.question_kind.quartiles_shown:
-            smoothed = _smoothed(collection, aggregate, span.start)
+            smoothed = None if summed is None else _smoothed(collection, summed, span.start)
             found.append(_mean(about, estimates[rows[0].attribute], smoothed, rows[0]))
         else:
             bars, held = _listed(labels, rows[0], said), _listed(labels, joint[0], said)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.answers import Summary, summarize_phases
+from deniable.answers.asked import QuestionSet
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError, unknown_name
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.service.browsers import unknown_to_browsers
+from deniable.service.findings import Finding, findings, means_of
 from deniable.service.surveys import Survey, Surveys
 from deniable.survey.collection import Collection
 
@@ -115,12 +117,15 @@ class Rounds:
         What reads the rounds whose own estimate is biased.
     warnings : tuple of str
         Attributes that are less precise together than in one round alone.
+    findings : tuple of Finding
+        What the estimates say about each question that has no warning.
     """
 
     rounds: tuple[Round, ...]
     summary: Summary | None = None
     estimator: str | None = None
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def command(self) -> str:
@@ -165,4 +170,16 @@ def combined(surveys: Surveys, slug: str) -> Rounds:
     offered = any(UNMIXED in collection.mechanism.estimators for collection, _ in parts)
     if offered and not all(one.is_raw for one in estimates.values()):
         estimator, estimates = UNMIXED, phases.estimate(estimator=UNMIXED)
-    return Rounds(tuple(rounds), summarize_phases(phases, estimates), estimator, phases.warnings(estimator))
+    summary = summarize_phases(phases, estimates)
+    # A headline is read after the estimates were seen, so it rests on intervals that hold together.
+    wide = summarize_phases(phases, estimates, simultaneous=True, asked=QuestionSet(means=means_of(survey.collection)))
+    said = findings(survey.collection, survey.page, estimates, summary, wide)
+    warnings = phases.warnings(estimator)
+    warned = {
+        one.name
+        for one in survey.collection.schema.attributes
+        if any(warning.startswith(f"{column.name}: ") for column in one.columns for warning in warnings)
+    }
+    # Such a question is read from one round alone, as its warning says.
+    clear = tuple(finding for finding in said if finding.name not in warned)
+    return Rounds(tuple(rounds), summary, estimator, warnings, clear)
