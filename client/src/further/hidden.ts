@@ -98,14 +98,13 @@ function hidden(
 
 /** One answer, uniformly drawn; the others are drawn from public priors. */
 export function fakes(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
-  const { GRR, SCALE, less, need, spent, uniformShare } = kit;
+  const { GRR, SCALE, fraction, less, need, spent, uniformShare } = kit;
   const d = sizes.length;
   need(d <= ATTRIBUTES);
   const oracles = sizes.map((k) => GRR(k, spent(epsilon)));
   const limits = rows(kit, keys.list("priors"), d).map((prior, j) => {
     const numbers = rows(kit, prior, Number(sizes[j])).map((one) => probability(kit, one));
-    // Over the least power of ten, or whatever it takes.
-    const common = numbers.reduce((whole, [, one]) => (whole % one ? whole * one : whole), 1n);
+    const common = numbers.reduce((whole, [, one]) => whole * fraction(whole, one)[1], 1n);
     const parts = numbers.map(([a, b]) => (a * common) / b);
     const off = sum(parts) - common;
     need((off < 0n ? -off : off) * 10n ** 9n <= common);
