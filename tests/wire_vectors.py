@@ -26,6 +26,7 @@ from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidInputError
 from deniable.files.wire import to_wire
+from deniable.oracles.memoised import Memoised, MemoisedGRR, MemoisedHash, MemoisedOUE
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import SUE
@@ -124,6 +125,10 @@ def made_up(subject: Any) -> Iterator[list[int]]:
 
 def thresholds(oracle: Any) -> list[int]:
     """Return the integers over 2^64 that an oracle compares a word with."""
+    if isinstance(oracle, MemoisedOUE):
+        return [*oracle.first.thresholds, oracle.flip]
+    if isinstance(oracle, MemoisedGRR):
+        return [*thresholds(oracle.first), oracle.lie, (oracle.k - 1) * oracle.lie]
     if isinstance(oracle, GRR):
         lie = int(oracle.support_probabilities[1] * SCALE)
         return [lie, (oracle.k - 1) * lie, (oracle.k // 2) * lie]
@@ -201,6 +206,8 @@ def subjects() -> Iterator[Subject]:
         (7, "1e-3", 7),
     ]:
         yield Subject(f"SquareWave-{k}-{epsilon}", mechanism("SquareWave", k=k, epsilon=epsilon, window=window))
+    for made in memoised():
+        yield Subject(f"Memoised-{to_spec(made)['mechanism']}-{made.k}-{made.epsilon_forever:g}", made)
     schema = Schema(
         (
             Attribute("smoker", ("yes", "no"), missing="no answer"),
@@ -306,6 +313,32 @@ def later_rounds(schema: Schema, kinds: Schema) -> Iterator[Subject]:
         ("one", rs_rfd((4,), "1", ((0.1, 0.2, 0.3, 0.4),)), None),
     ):
         yield Subject(f"RSRFD-{name}", faked, asked)
+
+
+def memoised() -> Iterator[Memoised[Any]]:
+    """Yield mechanisms with permanent responses: more noise in a report, as little as possible, and none."""
+    for k, forever, once in [(2, 2.0, 1.0), (3, 1.0, 0.35), (4, 2.0, 2.0), (300, 8.0, 4.0)]:
+        yield MemoisedGRR(k, forever, once)
+    for k, forever, once in [(2, 1.0, 0.5), (9, 4.0, 2.3), (65, 2.0, 2.0)]:
+        yield MemoisedOUE(k, forever, once)
+    for k, forever, once, g in [(16, 2.0, 1.0, 2), (1000, 4.0, 2.0, 8), (1 << 32, 1.0, 1.0, 3)]:
+        yield MemoisedHash(k, forever, once, g)
+
+
+def memos() -> list[dict[str, Any]]:
+    """Return what devices keep and report: [first words, answer, rows, first report, second report] in hexadecimals."""
+    found = []
+    for made in memoised():
+        rng, cases = np.random.default_rng(5), []
+        # The rows take the words of as many first reports; thresholds turn at the first word of each.
+        for number, leading in enumerate([[], [0], [TOP], *([one] for one in thresholds(made)), [], []]):
+            code = int(rng.integers(made.k))
+            memo = made.draw_memo(RecordedWords(f"memo {number}", leading))
+            reports = [made.report_from(memo, code, RecordedWords(f"wave {number} {i}", leading)) for i in (0, 1)]
+            written = [bytes(row).hex() for one in (memo, *reports) for row in to_wire(made, one)]
+            cases.append([[f"{word:x}" for word in leading], code, written[:-2], *written[-2:]])
+        found.append({"name": repr(made), "mechanism": to_spec(made), "cases": cases})
+    return found
 
 
 def recorded(subject: Subject) -> dict[str, Any]:
@@ -483,6 +516,7 @@ def write() -> int:
     _save("thresholds", threshold_table())
     _save("documents", documents())
     _save("answers", answers())
+    _save("memos", memos())
     return sum(len(data["cases"]) for group in by_file.values() for data in group)
 
 

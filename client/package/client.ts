@@ -3,7 +3,8 @@
 import { must } from "../src/exact.js";
 import { known } from "../src/invitation.js";
 import type { Answer } from "../src/kind.js";
-import { type Loaded, randomised } from "../src/loading.js";
+import { drawOf, type Loaded, randomised, remembered } from "../src/loading.js";
+import { over } from "../src/panel.js";
 import { deliver, type Progress } from "../src/send.js";
 import { found, keep, type Kept, kept, ledger, nextPerson, note } from "../src/store.js";
 
@@ -20,7 +21,12 @@ export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<
   must(!before, "An earlier part of this survey was answered on this device.", "refused");
   // What was counted for an invitation, on another device perhaps, must not be drawn again.
   must(!invited || (await known(url, invited)) === "new", "This invitation was used before, or is not valid.", "refused");
-  return keep(randomised(loaded, answers, await nextPerson(survey.id)));
+  const person = await nextPerson(survey.id);
+  const memo = await remembered(loaded, person);
+  const response = randomised(loaded, answers, person, memo);
+  const counts = await keep(response, drawOf(loaded, person, memo), await over());
+  must(counts, "This report would take the person's total above the limit that they set on this device.", "refused");
+  return counts;
 }
 
 /**

@@ -146,6 +146,17 @@ export const lieThreshold = (t: Fraction, others: bigint, near = 1n): bigint =>
 export const inclusionThreshold = (t: Fraction, k: bigint, w: bigint): bigint =>
   settled(t, (e) => (SCALE * w * e) / (w * e + (k - w) * ONE));
 
+/**
+ * ceil(2^64 (1/(e^t + others) - q)/(p - q)), at least 0: with which a second stage reports each other value of a first one
+ * that has the chances p and q over 2^64, so that both together report it with 1/(e^t + others).
+ */
+export const secondThreshold = (p: bigint, q: bigint, t: Fraction, others: bigint): bigint =>
+  settled(t, (e) => {
+    const sum = e + others * ONE;
+    const missing = SCALE * ONE - q * sum;
+    return missing > 0n ? ceiling(SCALE * missing, (p - q) * sum) : 0n;
+  });
+
 /** A threshold, and what makes it the right one: the likelihood ratio that it and its neighbours give. */
 export interface Coin {
   /** What is compared with a random word. */

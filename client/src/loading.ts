@@ -1,11 +1,11 @@
 // A survey from its link to the bytes of a report: everything that page and package do before anything is kept or sent.
 
-import { base64 } from "./bytes.js";
+import { base64, fromBase64 } from "./bytes.js";
 import { must } from "./exact.js";
 import { type Invitation, invitation } from "./invitation.js";
 import type { Answer } from "./kind.js";
 import { encode } from "./schema.js";
-import type { Kept } from "./store.js";
+import { type Draw, type Kept, type Memo, memo } from "./store.js";
 import { check, type Survey } from "./survey.js";
 import { matches, type PageDocument, pageHash, split, terms } from "./terms.js";
 import { SecureWords } from "./words.js";
@@ -60,12 +60,38 @@ export async function load(place: Place, credentials: RequestCredentials = "omit
   return { survey: { ...survey, attributes }, texts, page, url, state, ...(invited && { invited }) };
 }
 
+const hex = (bytes: number): string => Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (one) => one.toString(16).padStart(2, "0")).join("");
+
+/**
+ * The permanent responses of a person, where a survey keeps some: drawn for every answer and stored before the first report
+ * that is made of them, so that they tell nothing of an answer. A preview stores none.
+ */
+export async function remembered({ survey }: Pick<Loaded, "survey">, person: number, preview = false): Promise<Memo | undefined> {
+  const { series, mechanism } = survey;
+  if (!series || !mechanism.memoised) return undefined;
+  const random = new SecureWords();
+  const fresh: Memo = { series, person, id: hex(16), rows: mechanism.memoised.draw(random).map(base64) };
+  random.wipe();
+  const first = preview ? fresh : await memo(fresh);
+  must(mechanism.memoised.fits(first.rows.map(fromBase64)), "What this device keeps for this survey is damaged.");
+  return first;
+}
+
+/** What a person's ledger writes down about a report that is about to be drawn. */
+export function drawOf({ survey }: Pick<Loaded, "survey">, person: number, kept?: Memo): Draw {
+  const { id: collection, epsilon, mechanism } = survey;
+  const spent = mechanism.memoised?.budget;
+  return { draw: hex(16), collection, person, epsilon: spent?.once ?? epsilon, ...(spent && kept && { memo: { ...spent, id: kept.id } }) };
+}
+
 /** Randomise answers into the bytes that are sent; it throws an `AnswerError` that names the question. */
-export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "page" | "invited">, answers: readonly Answer[], person: number): Kept {
+export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "page" | "invited">, answers: readonly Answer[], person: number, kept?: Memo): Kept {
   const random = new SecureWords();
   try {
     const codes = encode(survey.attributes, answers, random);
-    const report = survey.mechanism.randomize(codes, random);
+    const { memoised } = survey.mechanism;
+    must(!memoised === !kept);
+    const report = memoised ? memoised.report(kept!.rows.map(fromBase64), codes[0]!, random) : survey.mechanism.randomize(codes, random);
     codes.fill(0n);
     const { id, title, epsilon } = survey;
     // Open access: a name that nobody else has, and that nothing else carries.

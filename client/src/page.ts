@@ -5,13 +5,13 @@ import { Asking } from "./asking.js";
 import { badge, button, h, mark, type Sign } from "./element.js";
 import { Refusal } from "./exact.js";
 import { known } from "./invitation.js";
-import { showLedger } from "./ledger.js";
-import { load, type Loaded, type Place, randomised } from "./loading.js";
+import { drawOf, load, type Loaded, type Place, randomised, remembered } from "./loading.js";
+import { over, panel } from "./panel.js";
 import { contact, how, ornament, promise, what } from "./protection.js";
 import { Question } from "./questions.js";
 import { deliver, hurry } from "./send.js";
 import { contents } from "./sent.js";
-import { found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
+import { account, found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
 import { LINK } from "./terms.js";
 import type { Key } from "./text.js";
 import { preferred, Voice } from "./voice.js";
@@ -114,7 +114,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
   }
 
   /** Show a screen that ends something: a sign, a title, and what there is to say and do. */
-  function end(name: string, sign: Sign | undefined, title: Key, ...rest: HTMLElement[]): void {
+  function end(name: string, sign: Sign | undefined, title: Key | (() => string), ...rest: HTMLElement[]): void {
     follow = undefined;
     const heading = voice.say(h("h1", { tabindex: -1 }), title);
     voice.forget(main);
@@ -126,7 +126,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
 
   /** What this device has sent; a preview knows nothing of it. */
   function showDevice(): void {
-    if (!device.hidden && !preview) void showLedger(voice, device);
+    if (!device.hidden && !preview) void panel().then((one) => one.show(voice, device), () => {});
   }
 
   const sendingSign = (): SVGSVGElement => mark("toss");
@@ -169,7 +169,19 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       return end("closed", "over", "closed", ...ended, still(), asked());
     }
     if (opened !== "open") return end("notOpen", "over", "notOpen", still(), asked());
-    ask(await nextPerson(survey.id), (step()?.at ?? 0) > 0);
+    const person = await nextPerson(survey.id);
+    if (!(await full(person))) ask(person, (step()?.at ?? 0) > 0);
+  }
+
+  /** Whether one more report would take the person's total above their limit: then say by how much. */
+  async function full(person: number): Promise<boolean> {
+    const all = await account();
+    if (!all.limit || person > 1) return false;
+    // Which permanent responses a report would be made of decides what it adds.
+    const list = await panel();
+    const more = list.over(all, drawOf(loaded, person, await remembered(loaded, person)));
+    if (more) end("full", "over", () => list.fill(voice, "over"), voice.say(h("p"), () => list.fill(voice, "overBy", more)), asked());
+    return !!more;
   }
 
   const still = (): HTMLElement => voice.say(h("p"), () => `${voice.fill("still")}.`);
@@ -243,6 +255,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       voice.say(h("p"), () => asking.language.intro),
       h("ul", { class: "facts" }, ...facts),
       promise(asking),
+      ...(survey.series ? [text("times", undefined, "note")] : []),
       ...(invited ? [text("onePerson", undefined, "small"), text("inviter", undefined, "small")] : []),
       ...(texts.consent_first ? [consent.box] : []),
       voice.say(h("button", { type: "submit", class: "go" }), "start"),
@@ -364,8 +377,9 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     /** Draw the report, keep it, and drop the answers. */
     async function send(): Promise<void> {
       let drawn: Kept;
+      const memo = await remembered(loaded, person, preview);
       try {
-        drawn = randomised(loaded, questions.map((one) => one.answer!), person);
+        drawn = randomised(loaded, questions.map((one) => one.answer!), person, memo);
       } catch (error) {
         if (!(error instanceof AnswerError)) throw error;
         drawing = false;
@@ -378,7 +392,10 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
         const sent = await contents(asking, drawn, "wouldSend");
         return end("previewed", "done", "previewed", text("previewedNote"), sent, acts(act("previewAgain", () => ask(1), "go")));
       }
-      await showKept(await keep(drawn));
+      const counts = await keep(drawn, drawOf(loaded, person, memo), await over());
+      // Another tab has spent what was left.
+      if (counts) await showKept(counts);
+      else if (!(await full(person))) refuse(root, new Refusal("The limit of this device could not be checked.", "unreachable"));
     }
 
     /** Drop the answers, and the fields that they were in. */

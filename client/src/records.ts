@@ -1,7 +1,26 @@
 // Mechanisms for records of several answers, and how a specification becomes one.
 
 import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
-import { ceiling, type Coin, decimalText, type Fraction, fraction, less, lieThreshold, must, parseDecimal, Refusal, SCALE, spent, times, toNumber, type Why } from "./exact.js";
+import {
+  atMostExp,
+  ceiling,
+  type Coin,
+  decimalText,
+  type Fraction,
+  fraction,
+  fromNumber,
+  less,
+  lieThreshold,
+  must,
+  parseDecimal,
+  Refusal,
+  SCALE,
+  secondThreshold,
+  spent,
+  times,
+  toNumber,
+  type Why,
+} from "./exact.js";
 import type { Further } from "./further/index.js";
 import { type Json, Keys, whole } from "./json.js";
 import {
@@ -33,6 +52,29 @@ export interface Bounds {
   readonly attributes: readonly Fraction[];
 }
 
+/** Budgets of permanent responses, exact, as a person's ledger has them: see `MemoBudget` of the library. */
+export interface MemoBudget {
+  readonly forever: string;
+  readonly once: string;
+  /** What each further report adds; "" where that has no bound. */
+  readonly step: string;
+  /** Answers with a response of their own; 0 where cells of a hash function have them. */
+  readonly rows: number;
+}
+
+/** What a device keeps for a mechanism that reports again and again: permanent responses for all answers. */
+export interface Memoised {
+  readonly budget: MemoBudget;
+  /** The rows, drawn without looking at an answer. */
+  draw(words: Words): Uint8Array[];
+  /** Whether rows that were kept are such. */
+  fits(rows: readonly Uint8Array[]): boolean;
+  report(rows: readonly Uint8Array[], code: bigint, words: Words): Uint8Array;
+}
+
+/** A row of the stated guarantee: epsilon, how sure, and how it grows. */
+export type Stated = readonly [Fraction, "exact" | "upper bound", "once" | "per report"];
+
 /** A whole contributor's mechanism. */
 export interface Mechanism {
   readonly drawn: Drawn;
@@ -50,6 +92,9 @@ export interface Mechanism {
   readonly bounds?: Bounds;
   /** What a contributor who differs in one attribute is protected by, as the library states it. */
   readonly perAttribute: readonly Fraction[];
+  /** The rows that its guarantee must state, where there are other ones than of one report. */
+  readonly stated?: readonly Stated[];
+  readonly memoised?: Memoised;
   randomize(codes: readonly bigint[], words: Words): Uint8Array;
   read(report: Uint8Array): readonly Part[];
 }
@@ -181,14 +226,17 @@ const unknown = (name: string): string => `This page does not know the mechanism
 /** What the mechanisms of the second file are made of, so that it holds nothing twice. */
 export const KIT = {
   GRR,
+  OUE,
   SCALE,
   SubsetSelection,
+  atMostExp,
   ceiling,
   chance,
   codeBytes,
   decimalText,
   fraction,
   fromBytes,
+  fromNumber,
   high,
   joined,
   largest,
@@ -206,7 +254,10 @@ export const KIT = {
     while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
     return share;
   },
+  randomizeBits,
+  secondThreshold,
   spent,
+  times,
   toBytes,
   toNumber,
   uniformBelow,
@@ -218,14 +269,14 @@ export const KIT = {
 
 export type Kit = typeof KIT;
 
-/** The mechanisms that few surveys use; they are loaded, from beside this file, before a survey that uses one is shown. */
-const further = (): Promise<Further> =>
-  import("./further/index.js").then(
-    ({ further }) => further(KIT),
-    () => {
-      throw new Refusal("A part of this page could not be loaded.", "unreachable");
-    },
-  );
+/** The second file: mechanisms that few surveys use, and the list of what this device has sent. It lies beside this one. */
+export const second = (): Promise<typeof import("./further/index.js")> =>
+  import("./further/index.js").catch(() => {
+    throw new Refusal("A part of this page could not be loaded.", "unreachable");
+  });
+
+/** The mechanisms that few surveys use; they are loaded before a survey that uses one is shown. */
+const further = async (): Promise<Further> => (await second()).further(KIT);
 
 const domain = (k: number): bigint => {
   must(k >= 2 && k <= 2 ** 32);
@@ -240,8 +291,8 @@ function written(text: string): Fraction {
 }
 
 /** The declared budget of a specification, in [1e-6, 32]. */
-function declared(keys: Keys): Fraction {
-  const epsilon = written(keys.text("epsilon"));
+function declared(keys: Keys, name = "epsilon"): Fraction {
+  const epsilon = written(keys.text(name));
   must(epsilon[0] * 10n ** 6n >= epsilon[1] && epsilon[0] <= 32n * epsilon[1]);
   return epsilon;
 }
@@ -275,13 +326,24 @@ function parts(keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Promise
 /** The mechanism of a specification; a refusal if it is not one that this client knows in every detail. */
 export async function mechanism(spec: Json): Promise<Mechanism> {
   const keys = new Keys(spec);
-  const [name, epsilon] = [keys.text("mechanism"), declared(keys)];
-  const one = keys.has("k") ? await oracle(name, keys, domain(keys.integer("k")), epsilon) : undefined;
-  const found = one ? single(epsilon, one) : await several(name, keys, epsilon);
+  const name = keys.text("mechanism");
+  const found = keys.has("epsilon_forever") ? await again(name, keys) : await once(name, keys, declared(keys));
   must(found, unknown(name), "refused");
   keys.end();
   must(found.width <= 1 << 19);
   return found;
+}
+
+/** A mechanism that keeps permanent responses. */
+async function again(name: string, keys: Keys): Promise<Mechanism | undefined> {
+  const [forever, once] = [declared(keys, "epsilon_forever"), declared(keys, "epsilon_once")];
+  must(!less(forever, once));
+  return (await further()).memoised(name, keys, domain(keys.integer("k")), forever, once);
+}
+
+async function once(name: string, keys: Keys, epsilon: Fraction): Promise<Mechanism | undefined> {
+  const one = keys.has("k") ? await oracle(name, keys, domain(keys.integer("k")), epsilon) : undefined;
+  return one ? single(epsilon, one) : several(name, keys, epsilon);
 }
 
 async function several(name: string, keys: Keys, epsilon: Fraction): Promise<Mechanism | undefined> {

@@ -1,6 +1,7 @@
-// What this device keeps: reports, never answers. One response for a collection, drawn once; the ledger is all of them.
+// What this device keeps: reports, never answers. One response for a collection, drawn once; what each draw has spent; and
+// permanent responses for all answers, where a survey asks again and again.
 
-import { must, parseDecimal, plus, toNumber, type Fraction } from "./exact.js";
+import type { MemoBudget } from "./records.js";
 
 /** A report that was drawn, and what became of it. */
 export interface Kept {
@@ -22,24 +23,56 @@ export interface Kept {
   readonly problem?: string;
 }
 
-const NAME = "responses";
+/** One draw of one person, as the library's ledger has it: nothing in it depends on an answer. */
+export interface Draw {
+  /** Random name, 32 hexadecimal digits, which no report carries. */
+  readonly draw: string;
+  readonly collection: string;
+  /** What it spends alone; "" without a bound. */
+  readonly epsilon: string;
+  readonly person: number;
+  /** The permanent responses that it was made of. */
+  readonly memo?: MemoBudget & { readonly id: string };
+}
+
+/** Permanent responses of one person for one series of waves: a row for every answer, or every cell of a hash function. */
+export interface Memo {
+  readonly series: string;
+  readonly person: number;
+  readonly id: string;
+  readonly rows: readonly string[];
+}
+
+/** What a person has on this device, and the most that they want to spend. */
+export interface Account {
+  readonly responses: readonly Kept[];
+  readonly draws: readonly Draw[];
+  readonly limit: string | undefined;
+}
+
+const STORES = { responses: ["collection", "person"], spending: "draw", memos: ["series", "person"], settings: "name" } as const;
+type Name = keyof typeof STORES;
+type Stores = (name: Name) => IDBObjectStore;
 
 /** Run one transaction on the device's database; `act` may make further requests when the one that it returns is done. */
-async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+async function transaction<T>(mode: IDBTransactionMode, act: (stores: Stores) => IDBRequest<T>, ...names: Name[]): Promise<T> {
   const database = await new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = indexedDB.open("deniable", 2);
-    opening.onupgradeneeded = () => {
+    const opening = indexedDB.open("deniable", 3);
+    opening.onupgradeneeded = ({ oldVersion }) => {
       // The first version, which was never released, had one person for each collection.
-      if (opening.result.objectStoreNames.contains(NAME)) opening.result.deleteObjectStore(NAME);
-      opening.result.createObjectStore(NAME, { keyPath: ["collection", "person"] });
+      if (oldVersion === 1) opening.result.deleteObjectStore("responses");
+      for (const [name, keyPath] of Object.entries(STORES))
+        if (!opening.result.objectStoreNames.contains(name)) opening.result.createObjectStore(name, { keyPath: keyPath as string | string[] });
     };
-    opening.onerror = () => reject(opening.error);
+    opening.onerror = opening.onblocked = () => reject(opening.error);
     opening.onsuccess = () => resolve(opening.result);
   });
+  // A page of a later version, in another tab, need not wait for this one.
+  database.onversionchange = () => database.close();
   try {
     return await new Promise((resolve, reject) => {
-      const work = database.transaction(NAME, mode, { durability: "strict" });
-      const request = act(work.objectStore(NAME));
+      const work = database.transaction(names, mode, { durability: "strict" });
+      const request = act((name) => work.objectStore(name));
       work.oncomplete = () => resolve(request.result);
       work.onabort = () => reject(work.error);
     });
@@ -50,7 +83,7 @@ async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectSt
 
 /** What this device has now of a person's response. */
 export const found = ({ collection, person }: Kept): Promise<Kept | undefined> =>
-  transaction("readonly", (store) => store.get([collection, person]) as IDBRequest<Kept | undefined>);
+  transaction("readonly", (stores) => stores("responses").get([collection, person]) as IDBRequest<Kept | undefined>, "responses");
 
 /** What this device has of a collection: of the last person in open access, else of an invitation by its mark. */
 export const kept = async (collection: string, mark?: string): Promise<Kept | undefined> =>
@@ -59,18 +92,89 @@ export const kept = async (collection: string, mark?: string): Promise<Kept | un
 /** The number of the next person who answers a collection on this device. */
 export const nextPerson = async (collection: string): Promise<number> => ((await kept(collection))?.person ?? 0) + 1;
 
-export const ledger = (): Promise<Kept[]> => transaction("readonly", (store) => store.getAll() as IDBRequest<Kept[]>);
+export const ledger = (): Promise<Kept[]> => transaction("readonly", (stores) => stores("responses").getAll() as IDBRequest<Kept[]>, "responses");
 
-/** Keep a response if its person has none for its collection; return the one that counts, which is the first. */
-export async function keep(response: Kept): Promise<Kept> {
-  try {
-    await transaction("readwrite", (store) => store.add(response));
-    return response;
-  } catch (error) {
-    const first = await found(response);
-    if (first) return first;
-    throw error;
-  }
+/** Read the account inside a transaction, and go on with it. */
+function reading(stores: Stores, then: (account: Account) => void): IDBRequest {
+  const [responses, draws, limit] = [stores("responses").getAll(), stores("spending").getAll(), stores("settings").get("limit")];
+  // Requests of one transaction are done in their order.
+  limit.onsuccess = () => then({ responses: responses.result as Kept[], draws: draws.result as Draw[], limit: (limit.result as { value: string } | undefined)?.value });
+  return limit;
+}
+
+/** What was spent on this device, and the limit that its person has set. */
+export async function account(): Promise<Account> {
+  let result: Account | undefined;
+  await transaction("readonly", (stores) => reading(stores, (all) => (result = all)), "responses", "spending", "settings");
+  return result!;
+}
+
+/** Set the limit, or forget it. */
+export const setLimit = (value: string): Promise<unknown> =>
+  transaction("readwrite", (stores) => (value ? stores("settings").put({ name: "limit", value }) : stores("settings").delete("limit")) as IDBRequest<unknown>, "settings");
+
+/**
+ * Keep a response with its draw if its person has none for its collection; return the one that counts, which is the first.
+ * The total is looked at and written in one transaction, so that no two tabs can overspend together: undefined, and nothing
+ * is kept, if `allowed` does not say that the person's limit leaves room for it.
+ */
+export async function keep(response: Kept, draw?: Draw, allowed?: (account: Account, draw: Draw) => boolean): Promise<Kept | undefined> {
+  let [counts, fault]: [Kept | undefined, unknown] = [undefined, undefined];
+  const write = (stores: Stores): void => {
+    try {
+      stores("responses").add(response);
+      if (draw) stores("spending").add(draw);
+    } catch (error) {
+      // The transaction would say only that it was aborted.
+      fault = error;
+      stores("responses").transaction.abort();
+    }
+  };
+  await transaction(
+    "readwrite",
+    (stores) =>
+      reading(stores, (all) => {
+        counts = all.responses.find((one) => one.collection === response.collection && one.person === response.person);
+        if (counts || (draw && draw.person === 1 && all.limit && !allowed?.(all, draw))) return;
+        counts = response;
+        write(stores);
+      }),
+    "responses",
+    "spending",
+    "settings",
+  ).catch((error: unknown) => {
+    throw fault ?? error;
+  });
+  return counts;
+}
+
+/** Add draws of another list of the same person; one that is here already counts once, and nothing is removed. */
+export const addDraws = (draws: readonly Draw[]): Promise<unknown> =>
+  transaction(
+    "readwrite",
+    (stores) => {
+      for (const one of draws) stores("spending").put(one);
+      return stores("spending").count();
+    },
+    "spending",
+  );
+
+/** The permanent responses of a person for a series: the first that were stored, of whichever tab; else those that are given. */
+export async function memo(fresh: Memo): Promise<Memo> {
+  let first: Memo | undefined;
+  await transaction(
+    "readwrite",
+    (stores) => {
+      const request = stores("memos").get([fresh.series, fresh.person]) as IDBRequest<Memo | undefined>;
+      request.onsuccess = () => {
+        first = request.result;
+        if (!first) stores("memos").add((first = fresh));
+      };
+      return request;
+    },
+    "memos",
+  );
+  return first!;
 }
 
 /**
@@ -79,42 +183,26 @@ export async function keep(response: Kept): Promise<Kept> {
  */
 export async function note(response: Kept): Promise<boolean> {
   let noted = false;
-  await transaction("readwrite", (store) => {
-    const first = store.get([response.collection, response.person]) as IDBRequest<Kept | undefined>;
-    first.onsuccess = () => {
-      noted = first.result?.state !== "left";
-      if (noted) store.put(response.state === "counted" ? { ...response, body: "" } : response);
-    };
-    return first;
-  });
+  await transaction(
+    "readwrite",
+    (stores) => {
+      const store = stores("responses");
+      const first = store.get([response.collection, response.person]) as IDBRequest<Kept | undefined>;
+      first.onsuccess = () => {
+        noted = first.result?.state !== "left";
+        if (noted) store.put(response.state === "counted" ? { ...response, body: "" } : response);
+      };
+      return first;
+    },
+    "responses",
+  );
   return noted;
 }
 
 /** Forget everything about a response but what keeps its person from a second draw. */
 export const leave = ({ collection, person, epsilon }: Kept): Promise<unknown> =>
-  transaction("readwrite", (store) => store.put({ collection, person, title: "", epsilon, body: "", page: "", state: "left" } satisfies Kept));
-
-// ---------------------------------------------------------------- the ledger as a file
-
-const FORMAT = "deniable device ledger";
-
-export const exported = (entries: readonly Kept[]): string =>
-  `${JSON.stringify({ format: FORMAT, format_version: 1, responses: entries }, null, 2)}\n`;
-
-/** The responses of a file that `exported` made; throws if it is another. */
-export function imported(text: string): Kept[] {
-  const data = JSON.parse(text) as { format?: unknown; format_version?: unknown; responses?: Kept[] };
-  must(data.format === FORMAT && data.format_version === 1 && Array.isArray(data.responses), "");
-  return data.responses.map(({ collection, person = 1, title, epsilon, body, page, state, invitation }) => {
-    must(/^[0-9a-f]{64}$/.test(collection) && person >= 1 && person % 1 === 0 && parseDecimal(epsilon), "");
-    must([title, body, page].every((one) => typeof one === "string"), "");
-    const unsent = state === "drawn" || state === "stopped";
-    must(unsent ? JSON.parse(body).collection === collection : state === "counted" || state === "left", "");
-    must(invitation === undefined || /^[0-9a-f]{16}$/.test(invitation), "");
-    return { collection, person, title, epsilon, body: unsent ? body : "", page, state, ...(invitation && { invitation }) };
-  });
-}
-
-/** The sum of the budgets that the first person of this device has spent; nobody knows which others are the same. */
-export const total = (entries: readonly Kept[]): number =>
-  toNumber(entries.filter((one) => one.person === 1).map((one) => parseDecimal(one.epsilon) ?? ([0n, 1n] as Fraction)).reduce(plus, [0n, 1n]));
+  transaction(
+    "readwrite",
+    (stores) => stores("responses").put({ collection, person, title: "", epsilon, body: "", page: "", state: "left" } satisfies Kept),
+    "responses",
+  );

@@ -3,7 +3,7 @@
 import { atMostExp, type Fraction, fraction, fromNumber, must, proved, toNumber } from "./exact.js";
 import { canonical, type Json, Keys, NumberToken, numberOf, parse, sha256, texts } from "./json.js";
 import type { Attribute } from "./kind.js";
-import { type Mechanism, mechanism } from "./records.js";
+import { type Mechanism, mechanism, type Stated } from "./records.js";
 import { schema } from "./schema.js";
 
 /** A collection that this device has checked. */
@@ -14,6 +14,8 @@ export interface Survey {
   readonly mechanism: Mechanism;
   /** The budget as its document writes it. */
   readonly epsilon: string;
+  /** Name of all waves that share permanent responses: a hash of questions and coins; none where nothing is kept. */
+  readonly series?: string;
   /** Ids of the collections that this one was learned from: other people must have answered those. */
   readonly learnedFrom: readonly string[];
 }
@@ -51,8 +53,11 @@ export async function check(document: string, asked: string): Promise<Survey> {
   const title = content.get("title");
   const version = content.get("version");
   must(typeof title === "string" && version instanceof NumberToken && /^[1-9]\d*$/.test(version.text));
-  const epsilon = (content.get("mechanism") as Map<string, Json>).get("epsilon") as string;
-  return { id, title, attributes, mechanism: found, epsilon, learnedFrom: phases(content.get("learned_from")) };
+  const spec = content.get("mechanism") as Map<string, Json>;
+  const epsilon = (spec.get("epsilon") ?? spec.get("epsilon_forever")) as string;
+  const shared = new Map<string, Json>([["schema", content.get("schema")!], ["mechanism", spec]]);
+  const series = found.memoised && { series: await sha256(canonical(shared)) };
+  return { id, title, attributes, mechanism: found, epsilon, learnedFrom: phases(content.get("learned_from")), ...series };
 }
 
 const ANOTHER = "The privacy this survey promises is not the privacy its coins give.";
@@ -78,14 +83,17 @@ function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
   const each = keys.list("per_attribute").map(numberOf);
   must(each.length === found.perAttribute.length && each.every((value, j) => (attributes ? about(value, attributes[j]!) : close(value, found.perAttribute[j]!))), ANOTHER);
   const rows = keys.list("trust_models").map((row) => new Keys(row));
-  must(rows.length === 2, ANOTHER);
+  const usual: readonly Stated[] = [[found.epsilon, "exact", "once"], [found.epsilon, "upper bound", "per report"]];
+  const due = found.stated ?? usual;
+  must(rows.length === due.length, ANOTHER);
   const edition = rows[0]!.has("scaling");
-  rows.forEach((row, repeated) => {
-    must(close(row.number("epsilon"), found.epsilon) && row.number("delta") === 0, ANOTHER);
-    must(row.text("status") === (repeated ? "upper bound" : "exact"), ANOTHER);
+  rows.forEach((row, i) => {
+    const [epsilon, status, scaling] = due[i]!;
+    must(close(row.number("epsilon"), epsilon) && row.number("delta") === 0, ANOTHER);
+    must(row.text("status") === status, ANOTHER);
     // The first edition wrote neither how a row scales nor its bound.
     must(row.has("scaling") === edition && row.has("bound") === edition, ANOTHER);
-    if (edition) must(row.text("scaling") === (repeated ? "per report" : "once"), ANOTHER);
+    if (edition) must(row.text("scaling") === scaling, ANOTHER);
     // Words, which nobody is shown.
     for (const prose of ["adversary", "view", "note", ...(edition ? ["bound"] : [])]) row.text(prose);
     row.end();

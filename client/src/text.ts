@@ -140,6 +140,7 @@ export const ENGLISH = {
   usedOnce: "One report has been counted for it. Please don’t answer again: each further report tells people more about you.",
   uninvited: "This link does not work here",
   withdrawn: "It may have been withdrawn. Ask {contact} for a new one. *No answer has left this device.*",
+  times: "You may be asked this again. Your device keeps what chance decided and uses it each time, so the promise holds however often you give the same answer. *If your answer changes, others may see when it changed.*",
   device: "Surveys answered on this device",
   survey: "Survey",
   state: "Status",

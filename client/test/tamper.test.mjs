@@ -12,6 +12,9 @@ const idOf = ({ schema, mechanism, version, title }) =>
 
 /** Double every epsilon of a specification, those of its parts too. */
 function bolder(spec) {
+  // Both budgets of a mechanism that keeps responses.
+  for (const key of ["epsilon_forever", "epsilon_once"]) if (key in spec) spec[key] = String(Number(spec[key]) * 2);
+  if (!("epsilon" in spec)) return;
   spec.epsilon = String(Number(spec.epsilon) > 8 ? 31.5 : Number(spec.epsilon) * 2);
   for (const one of spec.oracles ?? []) one.epsilon = spec.epsilon;
 }
@@ -28,14 +31,14 @@ async function restated(document) {
     if (Math.exp(middle) < value) low = middle;
     else high = middle;
   }
-  const epsilon = Number(document.mechanism.epsilon);
+  const epsilon = Number(document.mechanism.epsilon ?? document.mechanism.epsilon_forever);
   const scale = epsilon / document.guarantee.epsilon;
   document.guarantee.epsilon = epsilon;
   // A double's digits do not tell ln of a ratio close to one; there the declared budget is close enough.
   document.guarantee.implemented_epsilon = epsilon < 0.01 ? epsilon : Math.min(high * (1 + 1e-12), epsilon);
   const logarithm = ([n, d]) => Math.log1p(Number(((n - d) * 10n ** 30n) / d) / 1e30);
   document.guarantee.per_attribute = made.bounds?.attributes.map(logarithm) ?? document.guarantee.per_attribute.map((one) => one * scale);
-  for (const row of document.guarantee.trust_models) row.epsilon = epsilon;
+  for (const row of document.guarantee.trust_models) row.epsilon = made.stated ? row.epsilon * scale : epsilon;
 }
 
 // Each takes a document and returns the id that is asked for, undefined for the true one; "own" for the tampered one.
@@ -67,7 +70,7 @@ const tamperings = {
   "a smaller implemented epsilon stated": (d) => void (d.guarantee.implemented_epsilon *= 1 - 1e-8),
   "a smaller bound of an attribute stated": (d) => void (d.guarantee.per_attribute[0] *= 0.9),
   "a row of the guarantee left out": (d) => void d.guarantee.trust_models.pop(),
-  "per report said to be once": (d) => void (d.guarantee.trust_models[1].scaling = "once"),
+  "per report said to be once": (d) => void (d.guarantee.trust_models.find((one) => one.scaling !== "once").scaling = "once"),
   "an extra key": (d) => void (d.note = "hello"),
   "an extra key of a question, id and the one asked for": async (d) => {
     d.schema.attributes[0].secret = "x";

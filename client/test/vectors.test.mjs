@@ -27,7 +27,7 @@ class DerivedWords {
 }
 
 let cases = 0;
-const others = ["thresholds.json", "documents.json", "answers.json"];
+const others = ["thresholds.json", "documents.json", "answers.json", "memos.json"];
 for (const file of readdirSync(place).filter((name) => name.endsWith(".json") && !others.includes(name))) {
   test(`reports of ${file} are the library's, byte for byte`, async () => {
     for (const subject of read(file)) {
@@ -42,6 +42,23 @@ for (const file of readdirSync(place).filter((name) => name.endsWith(".json") &&
     }
   });
 }
+
+test("what a device keeps for many waves, and reports of it, are the library's, byte for byte", async () => {
+  for (const { name, mechanism: spec, cases } of read("memos.json")) {
+    const { memoised } = await mechanism(json(spec));
+    cases.forEach(([leading, code, rows, ...reports], number) => {
+      const words = new DerivedWords(`memo ${number}`, leading);
+      const memo = memoised.draw(words);
+      assert.deepEqual(memo.map(hex), rows, `${name}, case ${number}`);
+      assert.ok(memoised.fits(memo));
+      assert.ok(!memoised.fits(memo.slice(1)));
+      reports.forEach((report, i) => {
+        const fresh = new DerivedWords(`wave ${number} ${i}`, leading);
+        assert.equal(hex(memoised.report(memo, BigInt(code), fresh)), report, `${name}, case ${number}`);
+      });
+    });
+  }
+});
 
 test("there are at least two thousand vectors", () => assert.ok(cases >= 2000, `${cases}`));
 

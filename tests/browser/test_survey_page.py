@@ -132,17 +132,17 @@ def state(page: Page, name: str) -> None:
     page.wait_for_selector(f"[data-state={name}]")
 
 
-def stored(page: Page) -> list[dict[str, Any]]:
-    """Return everything that this device keeps."""
+def stored(page: Page, table: str = "responses") -> list[dict[str, Any]]:
+    """Return what this device keeps: responses, or another table; it keeps nothing anywhere else."""
     kept: list[dict[str, Any]] = page.evaluate(
-        """async () => {
+        """async (wanted) => {
             if (localStorage.length || sessionStorage.length || document.cookie) throw Error('something else is kept');
             const found = [];
             for (const { name } of await indexedDB.databases()) {
                 const database = await new Promise((done) => {
                     const opening = indexedDB.open(name); opening.onsuccess = () => done(opening.result);
                 });
-                for (const table of database.objectStoreNames)
+                for (const table of database.objectStoreNames) if (table === wanted)
                     found.push(...await new Promise((done) => {
                         const all = database.transaction(table).objectStore(table).getAll();
                         all.onsuccess = () => done(all.result);
@@ -150,7 +150,8 @@ def stored(page: Page) -> list[dict[str, Any]]:
                 database.close();
             }
             return found;
-        }"""
+        }""",
+        table,
     )
     return kept
 
@@ -214,9 +215,13 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         state(page, "counted")
         (kept,) = stored(page)
         assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state"}
+        # What was spent is known by a name that no report carries, and has nothing of an answer either.
+        (spent,) = stored(page, "spending")
+        assert set(spent) == {"draw", "collection", "epsilon", "person"}
+        assert spent["draw"] not in survey.bodies[0].decode()
         # The report was counted: nobody sends it again, and nobody else who uses the device reads it.
         assert kept["body"] == ""
-        assert page.locator("form, fieldset, input:not([type=file])").count() == 0
+        assert page.locator("form, fieldset, input:not([type=file], #deniable-limit)").count() == 0
         # Uniform on 0 to 3 seconds, whatever was answered: the only wait before the first try.
         delays = page.evaluate("delays.filter((one) => one !== undefined)")
         assert len(delays) == 1

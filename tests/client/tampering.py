@@ -54,6 +54,9 @@ def surveys() -> Iterator[Collection]:
     of_three = Schema((Attribute("colour", ("red", "green"), missing="none", title="Which?"),))
     for name in ("GRR", "SUE", "OUE", "SubsetSelection", "SquareWave", "CMS", "CMS[spread]"):
         yield Collection(of_three, mechanism(name, k=3, epsilon="0.5"), 1, f"of {name}")
+    for name, more in (("MemoisedGRR", {}), ("MemoisedOUE", {}), ("MemoisedHash", {"g": 2})):
+        made = from_spec({"mechanism": name, "k": 3, "epsilon_forever": "2", "epsilon_once": "0.5", **more})
+        yield Collection(of_three, made, 1, f"of {name}")
     for name in ("SPL", "SPL[OUE]", "SMP", "SMP[OUE]", "SMP[ADP]", "PivotCoded"):
         yield Collection(sizes, mechanism(name, sizes=(3, 3), epsilon="2.25"), 3, "")
     yield Collection(sizes, corr_rr((3, 3), "2.25", ((1, 0.25), (Fraction(1, 3), 1))), 2, "copies")

@@ -54,13 +54,24 @@ def test_the_page_lists_the_words_of_the_interface() -> None:
     assert free() == filled
 
 
+def test_sentences_of_the_second_file_are_there_in_every_language() -> None:
+    said = json.loads((ROOT / "client" / "src" / "further" / "sentences.json").read_text(encoding="utf-8"))
+    assert sorted(said) == sorted(
+        {"en", *(path.stem for path in (ROOT / "client" / "src" / "languages").glob("*.json"))}
+    )
+    filled = {key: sorted(re.findall(r"\{\w+\}", words)) for key, words in said["en"].items()}
+    for language in said.values():
+        assert {key: sorted(re.findall(r"\{\w+\}", words)) for key, words in language.items()} == filled
+        assert all(language.values())
+
+
 GUARDED = """
 promise checked weak swaps mixes stop hundred flipped correct factor sure suppose before after takesSingle takesAll
 takesOne takesTwo takesEither takesHidden options seesAll seesOne seesTwo address keepsSum keepsReports rest repeats
 tick still step range pressSingle pressAll pressOne pressTwo pressEither pressHidden send later stays ready wait kept
-ask counted sent points nothing everyAnswer yes no madeOne madeTwo madeHidden made chance chanceDrawn oneIn others
-everyAnswer bytes receipt epsilon sum stateCounted previewed previewedNote wouldSend left mark onceOnly secondNote
-leaveUnsent shared tampered differs cannot
+ask counted sent points nothing everyAnswer times yes no madeOne madeTwo madeHidden made chance chanceDrawn oneIn
+others everyAnswer bytes receipt epsilon sum stateCounted previewed previewedNote wouldSend left mark onceOnly
+secondNote leaveUnsent shared tampered differs cannot
 """
 
 

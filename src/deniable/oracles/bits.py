@@ -99,7 +99,7 @@ def bit_outputs(k: int, what: str) -> Bits:
 # -------------------------------------------------------------------- randomise
 
 
-def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> Bits:
     """Return uint8[n, ceil(k/8)]: the one-hot encodings of a few codes, every bit randomised on its own.
 
     Its words are those that clients share; many contributors at once go through `unary_bulk`.
@@ -112,8 +112,8 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
         Bits per report.
     thresholds : (int, int)
         (P, Q): the contributor's bit is reported set with probability P/2^64, every other bit with Q/2^64.
-    rng : Randomness
-        Source of the words.
+    rng : Randomness or WordStream
+        Source of the words; a stream gets back those that were not read.
     """
     bits, lanes = _zero_bits(len(codes), k)
     set_codes(codes, bits)
@@ -121,7 +121,7 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
     return bits
 
 
-def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> Bits:
     """Return packed bits[n, ceil(k/8)] randomised: a set bit stays set with P/2^64, a clear one becomes so with Q/2^64.
 
     For a few rows; many go through `unary_bulk`. `bits` is left as it is; its padding must be zero (`check_padding`).
@@ -147,7 +147,7 @@ def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
     return lanes.view(np.uint8)[:size].reshape(n, packed_width(k)), lanes
 
 
-def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
+def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> None:
     """Randomise rows of k packed bits in place, by plain integers.
 
     Every lane compares a uniform 64-bit number u, drawn one bit at a time from the most significant bit on, with the
@@ -156,7 +156,8 @@ def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Rand
     The number of words used depends on the noise alone, never on the bits.
     """
     planes, valid = threshold_planes(*thresholds), valid_lanes(k)
-    stream, size = WordStream(rng), min(BLOCK_WORDS, len(planes) + 9 * len(lanes))
+    stream = rng if isinstance(rng, WordStream) else WordStream(rng)
+    size = min(BLOCK_WORDS, len(planes) + 9 * len(lanes))
     held, drawn, used = lanes.tolist(), stream.take(size).tolist(), 0
     for lane, selected in enumerate(held):
         if used + len(planes) > size:
@@ -172,6 +173,7 @@ def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Rand
             undecided ^= decided
             used += 1
         held[lane] = below
+    stream.hand_back(size - used)
     lanes[:] = held
 
 

@@ -29,7 +29,7 @@ from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, bound_text, repeated
-from deniable.core.randomness import Randomness, checked_randomness
+from deniable.core.randomness import Randomness, WordStream, checked_randomness
 from deniable.core.thresholds import (
     EPSILON_MIN,
     SCALE,
@@ -42,7 +42,7 @@ from deniable.core.thresholds import (
     threshold_up,
 )
 from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, unknown_name
-from deniable.oracles.bits import Bits, checked_bits, randomize_bits
+from deniable.oracles.bits import Bits, checked_bits, randomize_bits, randomize_one_hot
 from deniable.oracles.grr import GRR, OneCode, respond
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.sketch.count_mean_sketch import Sketch
@@ -636,8 +636,9 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         check_memo(self.k, 1024, self)
 
     def _draw_memo(self, rng: Randomness) -> Bits:
-        # Row by row: the words of one row are those of one report, as clients draw it.
-        rows = [self.first._randomize(np.array([code]), rng) for code in range(self.k)]
+        # Row by row, as clients draw it: the words of each row follow those that the row before it has read.
+        stream = WordStream(rng)
+        rows = [randomize_one_hot(np.array([code]), self.k, self.first.thresholds, stream) for code in range(self.k)]
         return np.concatenate(rows)
 
     def _memo_rows_of(self, memo: Bits, codes: Codes) -> Bits:
@@ -660,7 +661,9 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         # Many contributors at once: bits are drawn by what both stages together make of them, which is the same law.
         if len(codes) > INTERPRETED_ROWS:
             return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
-        return self._report(self._permanent(codes, rng), rng)
+        stream = WordStream(rng)
+        stored = randomize_one_hot(codes, self.k, self.first.thresholds, stream)
+        return randomize_bits(stored, self.k, (SCALE - self.flip, self.flip), stream) if self.flip else stored
 
     def _outcomes(self, waves: int) -> int:
         return int(2**waves)

@@ -11,6 +11,7 @@ from deniable.core.spec import to_spec
 KNOWN = frozenset(
     {
         *("GRR", "SUE", "OUE", "SubsetSelection", "SquareWave", "CMS"),
+        *("MemoisedGRR", "MemoisedOUE", "MemoisedHash"),
         *("SPL", "SMP", "SMP[ADP]", "PivotCoded", "PairSample", "RS+RFD", "Corr-RR"),
     }
 )
