@@ -34,8 +34,9 @@ def _adversaries(results: Results) -> list[str]:
     )
     theirs, ratio = number_of(many, "others' data", ".3f"), number_of(many, "RR at others' data", ".1f")
     quotes.append(
-        f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on; with more contributors earlier "
-        f"(n = 10^6: at {setting(0.1)} the attacker's number is {theirs} and RR's variance {ratio} times JRR's)"
+        f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on. With more contributors it is worth "
+        f"it earlier. At n = 10^6 and an epsilon of {setting(0.1)} the attacker's number is {theirs} and RR's variance "
+        f"{ratio} times JRR's."
     )
     return quotes
 
@@ -48,8 +49,8 @@ def _caps(results: Results) -> list[str]:
         quotes.append(f"| {cap} | {' | '.join(cells)} |")
     free, capped = (results.number("theory-caps", "of RR", ".3f", method="quota RR", cap=cap) for cap in ("none", 1))
     quotes.append(
-        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}, pure against all other data and "
-        f"all other shares; with its cap at {setting(1)} it has {capped}"
+        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}. It is pure against all other "
+        f"data and all other shares. With its cap at {setting(1)} it has {capped}"
     )
     return quotes
 
@@ -108,7 +109,7 @@ PAGE = Page(
         "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
         "at theta = .05.": "a setting",
         "base rate .05 known": "a setting",
-        "Nominal .1, theta = .05:": "a setting",
+        "nominal .1, theta = .05:": "a setting",
         "delta = 0 | at 10^-6": "a setting",
         "One 64-bit word": "`deniable.research.dealt.coupling.coins`; golden recordings",
         "ceil(2^64 (q - s))": "the same",
