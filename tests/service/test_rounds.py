@@ -21,10 +21,11 @@ from deniable.service.invitations import Link, draw_links, invitations, nullifie
 from deniable.service.rounds import combined, draft_next
 from deniable.service.stores import open_store
 from deniable.service.stores.store import NEW, UNINVITED, Posted
-from deniable.service.surveys import Surveys
+from deniable.service.surveys import Surveys, link_path
+from deniable.service.verifying import Answered, verify_collector
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
-from tests.service.asking import Clock, open_survey
+from tests.service.asking import Caller, Clock, collecting, open_survey, sqlite
 
 SCHEMA = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
 FIRST = Collection(SCHEMA, SPL(sizes=(2, 2), epsilon=2.0), title="Habits")
@@ -160,3 +161,25 @@ def test_a_question_that_one_round_knows_better_has_a_warning_and_no_chart(surve
     assert not names & {finding.name for finding in found.findings}
     for finding in found.findings:
         assert [bar.label for bar in finding.bars] == ["no", "yes"]
+
+
+def test_the_page_of_a_second_round_is_the_one_that_verify_expects(tmp_path: Path) -> None:
+    """It names the first round, whose links lead there."""
+    with collecting(sqlite(tmp_path)) as running:
+        surveys = running.collector.surveys
+        open_survey(surveys, "habits", FIRST)
+        answered(surveys, FIRST, 1)
+        second = surveys.load(draft_next(surveys, "habits", 200)["collection"])
+        surveys.open("habits")
+        running.collector.refresh()
+        call = Caller(running.public)
+
+        def fetch(address: str) -> Answered:
+            answer = call("GET", address.removeprefix(running.public))
+            return Answered(answer.status, answer.content)
+
+        link = running.public + link_path("habits", second)
+        assert f'data-earlier="{FIRST.id}"' in fetch(f"{running.public}/s/habits").content.decode()
+        found = verify_collector(second.collection, link, fetch=fetch)
+        status = {check.name: check.status for check in found.checks}
+        assert (status["texts"], status["page"], status["client"]) == ("passed", "passed", "passed")
