@@ -19,11 +19,12 @@ from deniable.answers import Summary, summarize
 from deniable.core.outputs import atomic_path
 from deniable.core.privacy import odds_text
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import OutputError
+from deniable.errors import OutputError, quoted
 from deniable.files import aggregate_files, randomize_file, read_truth
 from deniable.planning import recommend
-from deniable.report import estimate_page, print_page, save_html, save_png
-from deniable.report.text import print_line
+from deniable.report import estimate_page, save_html, save_png
+from deniable.report.page import Table
+from deniable.report.text import print_line, print_lines, table_lines
 from deniable.survey.collection import Collection
 from deniable.survey.example import BINNING, TITLE, demo_answers, demo_schema
 from deniable.survey.schema import Schema
@@ -72,27 +73,15 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     with atomic_path(answers, private=True) as temporary:
         pyarrow.csv.write_csv(table, temporary)
     schema.save(schema_file)
-    print_line(console, TITLE, style="bold")
-    print_line(
-        console, f"{table.num_rows:,} women, {len(schema.names)} questions; every woman sends one report per run."
-    )
-    print_line(console, BINNING)
     cost = ""
     if len(epsilons) > 1:
         spent = f"{sum(map(float, epsilons)):g}"
         cost = f"Randomising the same people {len(epsilons)} times costs epsilon = {spent} in all; do it once."
-        print_line(console, cost)
+    runs = [_Run(folder / f"epsilon-{epsilon}", epsilon) for epsilon in epsilons]
     files, summaries = [answers, schema_file], []
-    for epsilon in epsilons:
-        run = _Run(folder / f"epsilon-{epsilon}", epsilon)
+    for run in runs:
         summaries.append(_estimate(run, answers, schema))
         files += [run.survey, run.reports, run.total, run.picture]
-        console.print()
-        print_line(console, f"epsilon = {epsilon}, the same on the command line:", style="bold")
-        for command in run.commands(schema_file, answers):
-            console.print(shlex.join(command), soft_wrap=True)
-        console.print()
-        print_page(console, estimate_page(summaries[-1], budgets=True))
     lead = (learned(summaries), protected(summaries), NEGATIVE)
     introduction = (
         f"{table.num_rows:,} readers of Redbook answered its questionnaire. Here every one of them is a contributor "
@@ -102,18 +91,37 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     )
     save_html(estimate_page(*summaries, title=TITLE, introduction=introduction, lead=lead), page)
     files.append(page)
+    print_line(console, TITLE, style="bold")
+    print_line(console, f"{table.num_rows:,} women, {len(schema.names)} questions, one randomised report from each")
     console.print()
-    for epsilon, summary in zip(epsilons, summaries, strict=True):
-        print_line(console, f"epsilon = {epsilon}: {summary.coverage_text}")
-    print_line(console, "Files:")
-    for path in files:
-        console.print(f"  {path}", soft_wrap=True)
-    for line in lead:
-        console.print()
+    first = summaries[-1].attributes[0]
+    print_line(console, first.title or first.attribute, style="bold")
+    print_lines(console, table_lines(_result(summaries), console.width))
+    for summary in summaries:
+        print_line(console, f"epsilon = {summary.guarantee.epsilon:g}: {summary.coverage_text}")
+    console.print()
+    for line in (*lead[:2], cost):
         print_line(console, line)
+    console.print()
+    print_line(console, f"The same at epsilon = {epsilons[0]}, on the command line:", style="bold")
+    for command in runs[0].commands(schema_file, answers):
+        console.print(shlex.join(command), soft_wrap=True)
     console.print()
     console.print(f"Open {page}", soft_wrap=True, style="bold")
     return DemoResult(tuple(summaries), tuple(files))
+
+
+def _result(summaries: Sequence[Summary]) -> Table:
+    """Return the first question's answers: the truth, and the estimate with its interval at every epsilon."""
+    first = summaries[-1].attributes[0]
+    assert first.truth is not None
+    columns = [list(first.categories), [f"{100 * share:.0f}%" for share in first.truth]]
+    for summary in summaries:
+        row = summary.attributes[0]
+        ends = zip(row.estimate, row.lower, row.upper, strict=True)
+        columns.append([f"{100 * at:.0f}% ({100 * low:.0f}% to {100 * high:.0f}%)" for at, low, high in ends])
+    header = ["answer", "truth", *(f"epsilon = {summary.guarantee.epsilon:g}" for summary in summaries)]
+    return Table.of(header, columns)
 
 
 NEGATIVE = (
@@ -133,9 +141,9 @@ def learned(summaries: Sequence[Summary]) -> str:
     for summary in summaries:
         row = summary.attributes[0]
         half = 100 * (row.upper[top] - row.lower[top]) / 2
-        said = f" answered {row.categories[top]!r} to {(row.title or row.attribute)!r}" if not found else ""
+        said = f" answered {quoted(row.categories[top])} to {quoted(row.title or row.attribute)}" if not found else ""
         found.append(
-            f"{100 * row.estimate[top]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
+            f"{100 * row.estimate[top]:.0f}% ± {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
         )
     truth = "" if last.truth is None else f" (the truth, which no collector sees: {100 * last.truth[top]:.1f}%)"
     return f"What was learned: {', '.join(found)}{truth}."

@@ -4,6 +4,7 @@
 
     DeniableError
     ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
+    │   ├── AmbiguousNumbersError numbers that may be read in two ways
     │   └── DamagedStateError    an aggregate whose counters no set of reports has
     ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
     │   └── UnknownCategoryError an answer that is not in the schema
@@ -37,6 +38,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_JOINERS = "\u200c\u200d"
+
+
+def visible(label: str) -> str:
+    r"""Return a label on one line, control characters and direction marks written as escapes.
+
+    Categories come from files that strangers wrote: a terminal must not obey them.
+
+    Examples
+    --------
+    >>> visible("yes\n\x1b[31mno")
+    'yes\\n\\x1b[31mno'
+    """
+    return "".join(
+        character if character.isprintable() or character in _JOINERS else ascii(character)[1:-1] for character in label
+    )
+
+
+def quoted(value: object) -> str:
+    """Return text in quotation marks, and anything else as Python writes it, for a sentence that people read.
+
+    Examples
+    --------
+    >>> print(quoted("don't know"), quoted(0.5))
+    “don't know” 0.5
+    """
+    return f"“{visible(value)}”" if isinstance(value, str) else repr(value)
 
 
 class DeniableError(Exception):
@@ -73,6 +102,36 @@ class DeniableError(Exception):
 
 class InvalidParameterError(DeniableError, ValueError):
     """A parameter lies outside its bound, for instance ``epsilon must be > 0, got epsilon=-1.0``."""
+
+
+class AmbiguousNumbersError(InvalidParameterError):
+    """Numbers such as 1.500 may be read in two ways, and nothing says in which.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Where they are.
+    source : str
+        The table, for messages.
+    whole : {"comma", "point"}
+        The mark before fractions with which they are whole numbers.
+    row : int, optional
+        Number of the first of them.
+    """
+
+    def __init__(self, columns: tuple[str, ...], source: str, whole: str, row: int | None = None) -> None:
+        self.columns, self.whole = columns, whole
+        self.example, other = ("1.500", "point") if whole == "comma" else ("1,500", "comma")
+        plural, where = "s" * (len(columns) > 1), "" if row is None else f", row {row}"
+        super().__init__(
+            f"decimal must be given for the column{plural} {', '.join(columns)} of {source}{where}: if {self.example} "
+            f"is 1500 there, pass decimal={whole}; if it is one and a half, pass decimal={other}",
+            parameters=(f"decimal={whole}", f"decimal={other}"),
+        )
+
+    def spelled(self, options: Mapping[str, str]) -> str:
+        """Return the message as a command says it, with its option."""
+        return str(self).replace("pass decimal=", f"pass {options['decimal']} ") if "decimal" in options else str(self)
 
 
 class InvalidInputError(DeniableError, ValueError):

@@ -13,6 +13,7 @@ import pytest
 
 from deniable import Attribute, Collection, Schema, SimulationRandomness, SubsetSelection, answers
 from deniable.core.aggregate import Aggregate
+from deniable.errors import quoted
 from deniable.records import AdaptiveSMP
 from tests.cli.conftest import Run
 
@@ -45,8 +46,8 @@ def waves(run: Run) -> tuple[tuple[Collection, Aggregate], tuple[Collection, Agg
 
 def test_quantiles_of_answers_without_an_order_are_remarked_upon(run: Run, waves: object) -> None:
     said = run("estimate", "May.json", "May.aggregate", "--quantiles", "vote=.5", "--quantiles", "stars=.5").stderr
-    assert "the categories of 'vote' are in no order that the schema knows" in " ".join(said.split())
-    assert "'stars'" not in said
+    assert "the categories of “vote” are in no order that the schema knows" in " ".join(said.split())
+    assert "“stars”" not in said
 
 
 def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object) -> None:
@@ -58,11 +59,11 @@ def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object
     estimates = survey.estimate(aggregate)
     mean, lower, upper = estimates["stars"].mean(), *estimates["stars"].mean().interval()
     words = " ".join(result.stdout.split())
-    sentence = f"The mean of 'stars' among these 9,000 contributors is {mean.value:.3f} (95% interval: {lower:.3f} to"
+    sentence = f"The mean of “stars” among these 9,000 contributors is {mean.value:.3f} (95% interval: {lower:.3f} to"
     assert sentence in words
     assert words.index(sentence) < words.index("Whom would you vote for?")  # the table of frequencies
     median = estimates["stars"].quantiles([0.5])[0]
-    assert f"half of the answers to 'stars' are at most {median.label!r}" in words
+    assert f"half of the answers to “stars” are at most {quoted(median.label)}" in words
     assert sentence in " ".join(Path("page.html").read_text().replace("&#39;", "'").split())
     data = json.loads(run("estimate", "May.json", "May.aggregate", *questions[:-2], "--json").stdout)
     assert [row["unit"] for row in data["answers"]] == ["score", "share", "share", "category", "category"]
@@ -146,7 +147,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
         (["--mean", "vote"], "scores must give a number"),
         (["--mean", "nothing"], "questions must be about an attribute, one of"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
-        (["--total", "vote=Black"], "'Black'"),
+        (["--total", "vote=Black"], "“Black”"),
         (["--quantiles", "stars=half"], "quantiles must be numbers"),
         (["--quantiles", "stars=1.5"], "p must be"),
     ):
@@ -181,11 +182,11 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     words = " ".join(result.stdout.split())
     for sentence in comparison.sentences:
         assert sentence in words
-    assert "'Red' of 'Whom would you vote for?' fell by" in words
-    assert "From 'May' to 'June'" in words
+    assert "“Red” of “Whom would you vote for?” fell by" in words
+    assert "From “May” to “June”" in words
     assert Path("c.png").read_bytes().startswith(b"\x89PNG")
     page = Path("c.html").read_text().replace("&#39;", "'")
-    assert "'Green' of 'Whom would you vote for?' rose by" in page
+    assert "“Green” of “Whom would you vote for?” rose by" in page
     data = json.loads(run("compare", *files, "--independent", "--json").stdout)
     red = data["attributes"][0]["categories"][0]
     first, second = (survey.estimate(aggregate)["vote"] for survey, aggregate in waves)
@@ -211,9 +212,9 @@ def test_only_changes_that_hold_together_are_named(waves: tuple[tuple[Collection
         change = answers.difference(second[label], first[label], independent=True)
         bounds = change.interval(target="population", simultaneous=6)
         assert (joint.joint_lower[i], joint.joint_upper[i]) == bounds
-        said = any(sentence.startswith(repr(label)) for sentence in comparison.sentences)
+        said = any(sentence.startswith(quoted(label)) for sentence in comparison.sentences)
         assert said == (bounds[0] > 0 or bounds[1] < 0)
-    assert any("No category of 'colour' can be said to have changed" in one for one in comparison.sentences)
+    assert any("No category of “colour” can be said to have changed" in one for one in comparison.sentences)
     assert not any(math.isnan(end) for end in joint.joint_lower)
 
 

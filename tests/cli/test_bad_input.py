@@ -65,8 +65,8 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--mechanism", "CMS[quadratic]"), "CMS works with one attribute"),
         (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle='SUE'"),
         (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter 'm'; it has oracle"),
-        (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set='m'"),
-        (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got 'oracle' twice"),
+        (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set=“m”"),
+        (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got “oracle” twice"),
         (("--mechanism", "RSRFD"), "RS+RFD needs priors: add --set priors=..."),
         (("--oracle", "OUE"), "mechanism must be named to set oracle"),
         (
@@ -276,7 +276,7 @@ def test_without_matplotlib_pictures_are_refused_before_any_work(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--sizes", "5,x"), "sizes must be integers separated by commas, got sizes='5,x'"),
+        (("--sizes", "5,x"), "sizes must be integers separated by commas, got sizes=“5,x”"),
         (("--sizes", "1"), "sizes[0] must be >= 2, got sizes[0]=1"),
         (("--sizes", "4", "--contributors", "0"), "contributors must be >= 1"),
         (("--sizes", "4", "--target-error", "0"), "--target-error must be in (0, 1)"),
@@ -369,7 +369,7 @@ def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> N
     assert again.exit_code == 2
     assert again.stderr.endswith("To randomise them again, pass --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
-    assert "must have the category 'never', it has yes, no" in total.stderr
+    assert "must have the category “never”, it has yes, no" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
     assert "pass scores, or declare them in the schema" in mean.stderr
     assert "mean(" not in mean.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -25,19 +26,20 @@ def made(run: Run) -> Run:
     return run
 
 
-def test_a_table_comes_with_sentences_intervals_and_the_guarantee_first(made: Run) -> None:
+def test_a_table_comes_with_sentences_intervals_and_the_guarantee_in_one_line(made: Run) -> None:
     shown = made("crosstab", "survey.json", "all.aggregate", "colour", "smoker", "--png", "c.png", "--html", "c.html")
     assert shown.exit_code == 0, shown.output
     lines = shown.stdout.splitlines()
-    assert lines[0].startswith("epsilon = 4 for the whole contributor")
+    assert lines[0] == "“colour” and “smoker”"
+    assert lines[-1] == "Guarantee: epsilon = 4 for the whole contributor; odds move at most 54.6 times"
     assert max(map(len, lines)) <= 80
     flat = " ".join(shown.stdout.split())
     assert "4,000 of 4,000 contributors reported these two answers together" in flat
-    assert "do not show that 'colour' and 'smoker' go together" in flat
+    assert "do not show that “colour” and “smoker” go together" in flat
     assert (
         flat.index("What it says")
         < flat.index("All answers")
-        < flat.index("Shares of 'smoker'")
+        < flat.index("Shares of “smoker”")
         < flat.index("Decoded")
     )
     page = Path("c.html").read_text()
@@ -63,7 +65,7 @@ def test_the_same_as_data(made: Run) -> None:
 
 def test_what_cannot_be_asked_is_refused(made: Run) -> None:
     for line, says in (
-        ("crosstab survey.json all.aggregate colour size", "attribute must be among smoker, colour, got 'size'"),
+        ("crosstab survey.json all.aggregate colour size", "attribute must be among smoker, colour, got “size”"),
         ("crosstab survey.json all.aggregate colour colour", "two different attributes"),
         ("crosstab survey.json all.aggregate colour smoker --html all.aggregate", "must not be one of the inputs"),
         (
@@ -81,4 +83,25 @@ def test_what_cannot_be_asked_is_refused(made: Run) -> None:
         "aggregate smp.json smp.parquet -o smp.aggregate",
     )
     refused = made("crosstab", "smp.json", "smp.aggregate", "colour", "smoker")
-    assert "collect again with PairSample" in refused.stderr
+    assert "cross tables of smoker, colour need reports about two answers together" in refused.stderr
+    assert "deniable collection --pairs" in refused.stderr
+
+
+def test_titles_name_attributes_and_csv_has_every_cell(run: Run) -> None:
+    schema = json.loads(Path("schema.json").read_text())
+    for attribute, title in zip(schema["attributes"], ("Do you smoke?", "Your colour?"), strict=True):
+        attribute["title"] = title
+    schema["format_version"] = 2
+    Path("titled.json").write_text(json.dumps(schema))
+    run_all(run, *(line.replace("schema.json", "titled.json") for line in MADE))
+    files = ("survey.json", "all.aggregate")
+    named = run("crosstab", *files, "colour", "smoker", "--csv", "cells.csv", "--json")
+    titled = run("crosstab", *files, "Your colour?", "Do you smoke?", "--json")
+    assert titled.stdout == named.stdout
+    data, lines = json.loads(named.stdout), list(csv.DictReader(Path("cells.csv").read_text().splitlines()))
+    assert list(lines[0])[:4] == ["colour", "smoker", "estimate", "standard_error"]
+    shape = (len(data["row_labels"]), len(data["column_labels"]))
+    for name, key in (("estimate", "consistent"), ("share", "shares"), ("upper", "upper"), ("decoded", "decoded")):
+        assert np.allclose(np.reshape([float(line[name]) for line in lines], shape), data[key])
+    refused = run("crosstab", *files, "Your color?", "smoker")
+    assert "among smoker, colour (or one of their titles), got “Your color?”" in refused.stderr

@@ -19,8 +19,9 @@ def test_the_crosswise_estimate_of_the_contract() -> None:
     shown = estimated("--design", "crosswise", "--p", "2/12", "--different", "212", "--n", "1000")
     assert shown.exit_code == 0
     assert "prevalence     0.068      0.0194  0.032 to 0.108" in shown.stdout
-    assert shown.stdout.startswith("epsilon = 1.60944")
-    assert "nobody who sees a report can learn the birthday" in " ".join(shown.stdout.split())
+    assert shown.stdout.splitlines()[-1].startswith("Guarantee: epsilon = 1.60944, on the design's conditions")
+    verbose = estimated("--design", "crosswise", "--p", "2/12", "--different", "212", "--n", "1000", "--verbose")
+    assert "nobody who sees a report can learn the birthday" in " ".join(verbose.stdout.split())
     same = estimated("--design", "crosswise", "--p", "2/12", "--same", "788", "--n", "1000")
     assert same.stdout == shown.stdout
     assert "0.932" in estimated("--design", "crosswise", "--p", "2/12", "--same", "212", "--n", "1000").stdout
@@ -45,7 +46,7 @@ def test_other_designs_and_files(tmp_path: Path) -> None:
     assert "answer 0" in three
     assert "0.822" in three
     one_sided = estimated("--design", "triangular", "--p", "1/4", "--yes", "40", "--n", "100").stdout
-    assert one_sided.startswith("no epsilon holds\n")
+    assert "Guarantee: no epsilon holds, " in one_sided
 
 
 def test_the_anchor_of_cwise() -> None:

@@ -186,7 +186,7 @@ def test_a_collection_is_published_with_its_dictionary(dictionary: Run) -> None:
 def test_bad_questions_about_a_dictionary(counted: Run) -> None:
     estimate = ("estimate", "survey.json", "all.aggregate")
     refused(counted, "must have the category 'page 9999'", *estimate, "--queries", "page 1,page 9999")
-    refused(counted, "got 'page 1' twice", *estimate, "--queries", "page 1,page 1")
+    refused(counted, "got “page 1” twice", *estimate, "--queries", "page 1,page 1")
     refused(counted, "got an empty one", *estimate, "--queries", "page 1,")
     refused(counted, "top and queries cannot be used together", *estimate, "--queries", "page 1", "--top", "3")
     assert counted(*estimate, "--top", "0").exit_code == 2
@@ -264,7 +264,7 @@ def test_frequent_strings_are_found(hunt: Run) -> None:
     result = hunt("heavy-hitters", "hunt.json", "all.aggregate", "--truth", "hunt.csv", "--html", "a.html")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("epsilon = 6 for the whole contributor")
+    assert lines[-1].startswith("Guarantee: epsilon = 6 for the whole contributor")
     start = lines.index("url") + 1
     assert lines[start].endswith(" reports")
     assert [line.split()[0] for line in lines[start + 3 : start + 5]] == ["lamp", "naïve"]

@@ -37,7 +37,7 @@ def test_privacy_stands_before_every_number(run: Run, files: list[str], tmp_path
     )
     text = " ".join(result.stdout.split())
     assert text.index("are not protected") < text.index("Coefficients") < text.index("Predictions")
-    assert "The odds of 'yes' are 1.0" in text
+    assert "The odds of “yes” are 1.0" in text
     assert page.read_text().index("are not protected") < page.read_text().index("<svg")
     assert picture.stat().st_size > 10_000
 

@@ -24,9 +24,14 @@ def test_whole_way_from_answers_to_estimates(collected: Run) -> None:
     result = collected("estimate", "survey.json", "all.aggregate", "--truth", "answers.csv")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "epsilon = 3 for the whole contributor (implemented: 3.000000000000)"
-    assert [line[:17] for line in lines].index("  per attribute: ") < 6
-    assert f"n = {N:,} contributors" in result.stdout
+    assert lines[0] == "Estimated frequencies"
+    assert lines[-1] == "Guarantee: epsilon = 3 for the whole contributor; odds move at most 20.1 times"
+    verbose = collected("estimate", "survey.json", "all.aggregate", "--truth", "answers.csv", "--verbose").stdout
+    assert verbose.startswith(result.stdout.removesuffix(f"{lines[-1]}\n"))
+    promised = verbose.splitlines()[len(lines) - 1 :]
+    assert promised[0] == "epsilon = 3 for the whole contributor (implemented: 3.000000000000)"
+    assert any(line.startswith("  per attribute: ") for line in promised)
+    assert f"  n = {N:,} contributors, mechanism" in verbose
     assert re.search(r"^smoker\n[\d,]+ reports$", result.stdout, re.M)
     assert re.search(r"^category +estimate +std. error +95% interval +truth$", result.stdout, re.M)
     assert re.search(r"\d of 6 intervals contain the truth \(about 5\.7 expected\)", result.stdout)
@@ -147,7 +152,7 @@ def test_an_edited_schema_is_not_overwritten(run: Run) -> None:
 def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> None:
     result = run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json", "--title", "Survey")
     assert result.exit_code == 0
-    assert result.stdout.startswith("epsilon = 1 for the whole contributor")
+    assert "\nGuarantee: epsilon = 1 for the whole contributor; odds move at most 2.72 times\n" in result.stdout
     assert "recommended" in result.stdout
     data = json.loads(Path("survey.json").read_text())
     assert data["title"] == "Survey"
@@ -168,8 +173,9 @@ def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
     made = run("collection", "--schema", "wide.json", "--epsilon", "2", "-o", "wide-survey.json")
     assert made.exit_code == 0, made.output
     text = " ".join(made.stdout.split())
-    assert "the sampled attribute is visible to the collector" in text
     assert "mechanism: SMP[ADP]" in text
+    inspected = " ".join(run("inspect", "wide-survey.json").stdout.split())
+    assert "the sampled attribute is visible to the collector" in inspected
     assert "one sampled attribute has" in text
     assert "oracles by size: 2 x GRR, 2 x SubsetSelection" in text
     for arguments in (
@@ -199,7 +205,7 @@ def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
     # Forty categories of two attributes over the same list: the decoder has a third of the error or less here.
     for raw, decoded in errors[2:]:
         assert sum(decoded) < 0.5 * sum(raw)
-    page = run("estimate", "wide-survey.json", "all.aggregate", "--html", "page.html")
+    page = run("estimate", "wide-survey.json", "all.aggregate", "--html", "page.html", "--verbose")
     assert "mechanism SMP[ADP] over GRR, SubsetSelection" in page.stdout
 
 
@@ -236,7 +242,9 @@ def test_the_pivot_code_goes_all_the_way(run: Run) -> None:
     )
     assert run("randomize", "s.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
     assert run("aggregate", "s.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
-    shown = run("estimate", "s.json", "all.aggregate", "--truth", "answers.csv", "--postprocess", "hierarchical")
+    shown = run(
+        "estimate", "s.json", "all.aggregate", "--truth", "answers.csv", "--postprocess", "hierarchical", "--verbose"
+    )
     assert shown.exit_code == 0, shown.output
     assert "mechanism PivotCoded" in shown.stdout
 
@@ -390,9 +398,7 @@ def test_plan_says_when_corr_rr_is_worse_than_sampling(run: Run) -> None:
 def test_infeasible_is_an_answer(run: Run) -> None:
     result = run("plan", "--sizes", "5,4,6", "--contributors", "20000", "--epsilon", "1", "--target-error", "0.01")
     assert result.exit_code == 0
-    assert re.search(
-        r"^infeasible: SMP\[GRR\] needs [\d,]+ contributors for \+-0\.01, got 20,000$", result.stdout, re.M
-    )
+    assert re.search(r"^infeasible: SMP\[GRR\] needs [\d,]+ contributors for ±0\.01, got 20,000$", result.stdout, re.M)
     huge = run("plan", "--sizes", "1000000000", "--contributors", "20000", "--epsilon", "1", "--json")
     assert json.loads(huge.stdout)["recommended"] is None
     assert (

@@ -88,9 +88,9 @@ def test_the_guarantee_is_printed_and_then_kept(run: Run) -> None:
     assert "warning" not in done.stderr
 
 
-def test_a_title_is_quoted_after_the_guarantee_of_an_estimate(liar: Run) -> None:
+def test_a_title_is_quoted_and_the_guarantee_has_its_own_line(liar: Run) -> None:
     assert liar(*RANDOMIZE).exit_code == 0
     assert liar("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
     lines = liar("estimate", "survey.json", "all.aggregate").stdout.splitlines()
-    assert lines[0].startswith("epsilon = 32 for the whole contributor")
-    assert "'epsilon = 0.1 for the whole contributor'" in lines
+    assert lines[0] == "“epsilon = 0.1 for the whole contributor”"
+    assert " ".join(lines[-2:]).startswith("Guarantee: epsilon = 32 for the whole contributor")

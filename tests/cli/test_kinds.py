@@ -116,7 +116,7 @@ def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
     estimate = ("estimate", "grid.survey", "grid.aggregate")
     said = run(*estimate, "--html", "grid.html").stdout
     table = said[said.index("\nincome\n") : said.index("\nsex\n")]
-    assert said.index("The mean of 'income'") < said.index("half of the answers to 'income'") < said.index(table)
+    assert said.index("The mean of “income”") < said.index("half of the answers to “income”") < said.index(table)
     points = [str(point) for point in range(0, 5001, 100)]
     # A wrapped line may begin with the number of contributors, and another one does with that of the reports.
     lines = [line for line in table.splitlines() if line and "reports" not in line]

@@ -204,8 +204,8 @@ def test_leakage_of_a_collection(run: Run, mechanism: str, oracle: str) -> None:
     assert all(row["epsilon"] <= 2 + 1e-9 for row in section)
     assert identity in Path("a.html").read_text()
     text = run("leakage", "linked.csv", "--collection", "survey.json").stdout
-    assert text.startswith("epsilon = 2 for the whole contributor")
-    assert "\n'Lungs': what this release leaks\n" in text
+    assert text.startswith("“Lungs”: what this release leaks\n")
+    assert text.endswith("\nGuarantee: epsilon = 2 for the whole contributor; odds move at most 7.39 times\n")
 
 
 @pytest.mark.parametrize("mechanism", ["SMP[ADP]", "PivotCoded"])
@@ -244,7 +244,7 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
         (("--epsilon", "1", "--mechanism", "SMP"), "mechanism must be one for single attributes"),
         (("--epsilon", "1", "--set", "m=3"), "mechanism must be named to set its parameters"),
         (("--epsilon", "1", "--schema", "absent.json"), "absent.json"),
-        (("--epsilon", "1", "--schema", "linked.json", "--attributes", "sex,age"), "the schema must have 'age'"),
+        (("--epsilon", "1", "--schema", "linked.json", "--attributes", "sex,age"), "the schema must have “age”"),
         (("--epsilon", "1", "--plot", "absent/a.png"), "there is no directory absent"),
         (("--epsilon", "1", "--html", "linked.csv"), "the output must not be one of the inputs"),
     ],
@@ -337,7 +337,7 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
     [
         (("--attributes", "sex,age", "--criterion", "exact"), "name the mechanism, merge categories"),
         (("--attributes", "sex,smoker", "--unequal"), "mechanism must be named"),
-        (("--attributes", "sex,smoker", "--cap", "sex"), "cap must be NAME=VALUE, got cap='sex'"),
+        (("--attributes", "sex,smoker", "--cap", "sex"), "cap must be NAME=VALUE, got cap=“sex”"),
         (("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"), "caps must be for attributes among"),
         (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of sex must be > 0"),
         (("--html", "absent/a.html"), "there is no directory absent"),
@@ -448,10 +448,10 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
         (("survey.json", "--attributes", "height"), "attributes must be among sex, smoker, cough, got 'height'"),
         (("survey.json", "--samples", "10"), "reports per input to tell epsilon 2 from 2.6"),
         (("survey.json", "--alpha", "0"), "alpha must be"),
-        (("survey.json", "--inputs", "0,x"), "inputs must be codes separated by commas, got inputs='0,x'"),
+        (("survey.json", "--inputs", "0,x"), "inputs must be codes separated by commas, got inputs=“0,x”"),
         (("--module", "clients.py"), "module must be FILE.py:OBJECT"),
         (("--module", "absent.py:own"), "there is no file absent.py"),
-        (("--module", "clients.py:absent"), "clients.py has no object 'absent'"),
+        (("--module", "clients.py:absent"), "clients.py has no object “absent”"),
         (("--module", "clients.py:np"), "must be an object with randomize(inputs, rng), got module"),
         (("--module", "clients.py:Own"), "must be an object with randomize(inputs, rng), got type"),
         (("--module", "clients.py:honest"), "epsilon must be given (--epsilon)"),

@@ -126,7 +126,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
     phases("randomize", "one.json", "answers.csv", "-o", "late.parquet")
     phases("aggregate", "one.json", "one.parquet", "late.parquet", "-o", "more.aggregate")
     result = phases("combine", "one.json", "more.aggregate", "two.json", "two.aggregate")
-    assert "phase 2 learned from 1,000 reports of phase 1, not from these 5,000" in " ".join(result.stdout.split())
+    assert "phase 2 learned from 1,000 reports of phase 1, not from these 5,000" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("combine two.json two.aggregate one.json one.aggregate", "phase 2, collection"),
         ("combine one.json one.aggregate one.json one.aggregate", "merge its aggregates first"),
         ("combine one.json two.aggregate two.json two.aggregate", "the aggregate is of collection"),
-        ("combine one.json one.aggregate two.json two.aggregate --weights lots", "got weights='lots'"),
+        ("combine one.json one.aggregate two.json two.aggregate --weights lots", "got weights=“lots”"),
         ("combine one.json one.aggregate two.json two.aggregate --weights 1,2,3", "weights must be 2 numbers"),
         ("combine one.json one.aggregate two.json two.aggregate --postprocess magic", "got postprocess='magic'"),
         ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate is of collection"),
@@ -298,12 +298,12 @@ def test_the_third_phase_learns_from_both(alike: Run) -> None:
     ):
         result = alike(*line.split())
         assert result.exit_code == 0, result.output
-    assert "not from these" not in result.stdout
+    assert "not from these" not in result.output
     late = ("aggregate", "b.json", "b.parquet", "late.parquet", "-o", "more.aggregate")
     alike("randomize", "b.json", "a.csv", "-o", "late.parquet", "--allow-repeat")
     assert alike(*late).exit_code == 0
     result = alike("combine", *files[:3], "more.aggregate", "c.json", "c.aggregate")
-    said = " ".join(result.stdout.split())
+    said = " ".join(result.stderr.split())
     assert "phase 3 learned from 4,000 reports of phases 1 and 2, not from these 6,000" in said
 
 

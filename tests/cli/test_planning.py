@@ -32,7 +32,8 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     text = " ".join(result.stdout.split())
     assert "Plan for 8,000 contributors" in text
     # sqrt(v/n): epsilon 1, randomised response over four colours, two questions: 2 (2.3036 + 1.1640) / 8000.
-    assert re.search(r"colour 4 +\S+ 5\.2 ", text)
+    assert re.search(r"colour percentage points ±\S+ ±5\.2 ", text)
+    assert text.index("People needed") < text.index("How far off results may be with 8,000 people")
     assert "0.5 1.65 times 62.3% 1 2.72 times 73.2% 2 7.39 times 88.1% 4 54.6 times 98.3%" in text
     assert "WARNING" not in text
     data = json.loads(
@@ -40,6 +41,20 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     )
     assert data == json.loads(json.dumps(plan_survey(schema, 8000, target=3).to_dict()))
     assert [setting["epsilon"] for setting in data["settings"]] == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_a_plan_speaks_in_the_units_of_its_questions(run: Run) -> None:
+    Schema((Attribute("age", kind="numeric", range=(20, 80), grid=31, title="How old are you?"),)).save("ages.json")
+    plan = ("plan", "--schema", "ages.json", "--contributors", "2000", "--epsilon", "1")
+    said = run(*plan, "--unit", "age=years").stdout
+    # Five hundredths of 60 years by default.
+    (needed,) = re.findall(r"^How old are you\? +±3\.0 years +([\d,]+)$", said, re.M)
+    (half,) = re.findall(r"^How old are you\? +years +±(\d+\.\d)$", said, re.M)
+    (question,) = json.loads(run(*plan, "--json").stdout)["settings"][0]["questions"]
+    assert (needed, half) == (f"{question['contributors_needed']:,}", f"{question['half_width']:.1f}")
+    assert "on the scale from 20 to 80" in run(*plan).stdout
+    for unit in ("age", "age=", "height=cm"):
+        assert "unit must be NAME=UNIT of a question (age)" in run(*plan, "--unit", unit).stderr
 
 
 def test_epsilons_and_all_mechanisms(run: Run) -> None:
@@ -73,7 +88,7 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
     warning = re.search(r"warning: (this survey cannot work: .*)", made.stderr)
     assert warning is not None
     assert warning[1] in plan
-    assert "56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to +-31" in warning[1]
+    assert "56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to ±31" in warning[1]
     for enough in (("--contributors", "80000"), ()):
         assert "cannot work" not in run(*making, *enough).stderr
 
@@ -142,7 +157,7 @@ def test_a_rehearsal(run: Run, guess: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
     text = " ".join(result.stdout.split())
     assert "A rehearsal: 2,000 invented contributors, 50 runs" in text
-    assert "Of 'colour' it had the order of 'green' and 'blue' wrong in" in text
+    assert "Of “colour” it had the order of “green” and “blue” wrong in" in text
     assert "One report, as it might look: smoker" in text
     assert Path("picture.png").stat().st_size > 10_000
     assert "invented contributors" in Path("page.html").read_text()
@@ -210,7 +225,7 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
     ("options", "says"),
     [
         (("--difference", "age=a,b"), "difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions"),
-        (("--difference", "smoker=yes"), "difference must name two categories of 'smoker', such as smoker=yes,no"),
+        (("--difference", "smoker=yes"), "difference must name two categories of “smoker”, such as smoker=yes,no"),
         (("--runs", "1"), "runs must be >= 2"),
         (("--seed", "-1"), "seed must be an integer >= 0"),
         (("--contributors", "0"), "contributors must be >= 1"),

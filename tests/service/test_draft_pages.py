@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import io
 import json
 import re
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -289,10 +291,11 @@ def test_a_translation_follows_its_answer(here: Running, ann: Person) -> None:
     assert "should match pattern" in fault(ann.post(f"{at}/languages", other="Klingon!"))
 
 
-def multipart(name: str, content: bytes, key: str = "imp1") -> tuple[bytes, str]:
+def multipart(name: str, content: bytes, key: str = "imp1", decimal: str = "") -> tuple[bytes, str]:
     """The body of a form with a file, and its media type."""
     parts = [
         f'--x\r\nContent-Disposition: form-data; name="made"\r\n\r\n{key}\r\n'.encode(),
+        *([f'--x\r\nContent-Disposition: form-data; name="decimal"\r\n\r\n{decimal}\r\n'.encode()] if decimal else []),
         f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode(),
         content + b"\r\n--x--\r\n",
     ]
@@ -317,6 +320,10 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
         ("notes.txt", b"x", "file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file='notes.txt'"),
         ("empty.csv", b"", "empty.csv"),
         ("form.xlsx", b"PK", "form.xlsx"),
+        # A file that becomes longer when it is read would fill the server's memory.
+        ("bomb.csv", gzip.compress(b"mood\n" + b"good\n" * 1000), "which is packed; unpack it first"),
+        ("bomb.csv", b"PAR1", "which is packed; unpack it first"),
+        ("bomb.xlsx", packed(80 << 20), "must become at most 64 MiB when it is unpacked, got 80 MiB of bomb.xlsx"),
     ):
         body, kind = multipart(name, content, "imp2")
         shown = fault(ann.call("POST", f"{at}/import", body, **{"content-type": kind}))
@@ -324,6 +331,63 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
         assert "/tmp" not in shown
     assert ann.call("POST", f"{at}/import", b"--x--", **{"content-type": kind}).problem == "malformed"
     assert len(kept(here, "table").questions) == 2
+
+
+def packed(size: int) -> bytes:
+    """An archive of one part that is long and says nothing."""
+    written = io.BytesIO()
+    with (
+        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("a", "w") as part,
+    ):
+        for _ in range(size >> 20):
+            part.write(bytes(1 << 20))
+    return written.getvalue()
+
+
+def test_numbers_that_may_be_read_in_two_ways_are_asked_about_once(here: Running, ann: Person) -> None:
+    at = ann.begin("rents")
+    rents = "rent;rooms\n" + "".join(f"{1 + i % 9}.{100 + i};{i % 4}\n" for i in range(60))
+    body, kind = multipart("rents.csv", rents.encode())
+    asked = ann.call("POST", f"{at}/import", body, **{"content-type": kind}).content.decode()
+    assert "What is 1.500 in rent?" in asked
+    assert kept(here, "rents").questions == ()
+    for said, high in (("point", 10), ("comma", 9000)):
+        body, kind = multipart("rents.csv", rents.encode(), f"imp{said[0]}", decimal=said)
+        assert ann.call("POST", f"{at}/import", body, **{"content-type": kind}).status == 303
+        rent = next(one for one in kept(here, "rents").questions[::-1] if one.name == "rent")
+        assert float(rent.high) >= high
+        assert float(rent.high) < 3 * high
+    # A column with decimal commas needs no question, and the page says how it was read.
+    body, kind = multipart("fees.csv", b"fee;n\n" + b"".join(b"%d,50;1\n" % i for i in range(60)), "impf")
+    assert ann.call("POST", f"{at}/import", body, **{"content-type": kind}).status == 303
+    assert "fees.csv: numbers have decimal commas in fee" in kept(here, "rents").notes[0]
+
+
+def test_a_draft_stays_small_and_odd_numbers_are_refused(
+    here: Running, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = ann.begin("long")
+    monkeypatch.setattr("deniable.service.draft_pages.MAX_DRAFT", 3000)
+    said = fault(ann.post(f"{at}/texts", **{"intro.en": "a" * 4000}))
+    assert "the draft must have at most 3,000 characters" in said
+    assert kept(here, "long").languages["en"].intro == ""
+    ann.sends(f"{at}/questions", made="q001", text="How much?", kind="numeric")
+    for low, points in (("nan", "5"), ("-inf", "5"), ("1e999", "5"), ("0", "nan"), ("0", "inf")):
+        ann.sends(f"{at}/questions/q001", text="How much?", kind="numeric", low=low, high="10", points=points, boxes="")
+        assert "must be a number such as 6.5" in ann.get(at)
+    assert "exceeded maximum size" in fault(ann.post(f"{at}/plan", contributors="9" * 5000))
+    assert "access: Input should be" in fault(ann.post(f"{at}/plan", access="nobody"))
+
+
+def test_a_survey_for_invited_people_says_where_invitations_are_made(here: Running, ann: Person) -> None:
+    at = finished(ann, "asked", access="invited", epsilon="1")
+    assert "deniable survey invite asked" in ann.get(f"{at}/plan")
+    assert ann.sends(f"{at}/open") == "/surveys/asked"
+    assert here.collector.surveys.load(here.collector.surveys.row("asked").id).page.access == "invited"
+    assert "deniable survey invite asked" in ann.get("/surveys/asked")
+    both = finished(ann, "both", access="invited", second_person="on")
+    assert "second_person must be false" in fault(ann.post(f"{both}/open"))
 
 
 def test_questions_and_translations_come_from_an_xlsform(here: Running, ann: Person) -> None:

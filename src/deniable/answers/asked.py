@@ -20,7 +20,7 @@ from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.result import HIDDEN, OPTIONAL, Result
-from deniable.errors import InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidParameterError, NoIntervalError, quoted
 from deniable.survey.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -178,7 +178,7 @@ class QuestionSet:
     >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 20)).named("stars", ["1", "2", "3"], [1, 2, 3])
     >>> rows, curves = QuestionSet(means=("stars",)).of({"stars": stars})
     >>> rows[0].sentence
-    "The mean of 'stars' among these 100 contributors is 2.463 (95% interval: 2.322 to 2.621)."
+    'The mean of “stars” among these 100 contributors is 2.463 (95% interval: 2.322 to 2.621).'
     """
 
     means: tuple[str, ...] = ()
@@ -209,11 +209,12 @@ class QuestionSet:
         >>> from deniable import Attribute
         >>> towns = Schema((Attribute("town", ("Bern", "Aarau")),))
         >>> QuestionSet(quantiles=(("town", (0.5,)),)).warnings(towns)[0][:57]
-        "the categories of 'town' are in no order that the schema "
+        'the categories of “town” are in no order that the schema '
         """
         orderless = {one.name for one in schema.columns if not one.question_kind.in_order(one)}
         return tuple(
-            f"the categories of {name!r} are in no order that the schema knows: its quantiles follow the list as it is"
+            f"the categories of {quoted(name)} are in no order that the schema knows: "
+            "its quantiles follow the list as it is"
             for name, _ in self.quantiles
             if name in orderless
         )
@@ -256,7 +257,7 @@ class QuestionSet:
             rows.append(row(one.mean(), "score", about, chosen, contributors or one.contributors))
         for name, labels in self.totals:
             one = _attribute(estimates, name)
-            these = " or ".join(map(repr, labels))
+            these = " or ".join(map(quoted, labels))
             about = f"the share of {these} of {_called(one)}"
             pooled = None if chosen.plain else one.pooled(labels)
             rows.append(row(one.total(labels), "share", about, chosen, contributors or one.contributors, pooled))
@@ -304,14 +305,14 @@ def whom(target: Target, contributors: int) -> str:
 def _attribute(estimates: Mapping[Any, Estimate], name: str) -> Estimate:
     if name not in estimates:
         raise InvalidParameterError(
-            f"questions must be about an attribute, one of {listed(list(map(str, estimates)))}, got {name!r}"
+            f"questions must be about an attribute, one of {listed(list(map(str, estimates)))}, got {quoted(name)}"
         )
     estimate = estimates[name]
     return estimate if estimate.raw is None else estimate.raw
 
 
 def _called(estimate: Estimate) -> str:
-    return repr(estimate.title or estimate.attribute)
+    return quoted(estimate.title or estimate.attribute)
 
 
 def _counted(estimate: Estimate) -> str:
@@ -376,14 +377,18 @@ def _quantile(found: Quantile, attribute: str, about: str, options: IntervalOpti
         ends = found.bounds(options.confidence, **how)
     about_whom = whom(options.target, contributors)
     subject = f"{about_whom[0].upper()}{about_whom[1:]}, {_share_text(found.p)} of the answers to {about} are at most"
-    interval = f" ({options.level} interval: {lowest!r} to {highest!r})" if lowest else f", without an interval: {note}"
+    interval = (
+        f" ({options.level} interval: {quoted(lowest)} to {quoted(highest)})"
+        if lowest
+        else f", without an interval: {note}"
+    )
     return Row(
-        f"{found.p:g} quantile of {attribute!r}",
+        f"{found.p:g} quantile of {quoted(attribute)}",
         "category",
         found.value,
         math.nan,
         *ends,
-        f"{subject} {found.label!r}{interval}.",
+        f"{subject} {quoted(found.label)}{interval}.",
         found.label,
         lowest,
         highest,

@@ -18,7 +18,7 @@ from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result
-from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
+from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError, quoted
 from deniable.oracles.paired import FEWEST_CHANGED, PairCounts
 from deniable.survey.collection import Collection
 
@@ -166,7 +166,7 @@ class Comparison(Result):
         return [sentence for one in self.attributes for sentence in self._said(one)]
 
     def _said(self, one: AttributeComparison) -> list[str]:
-        name = repr(one.title or one.attribute)
+        name = quoted(one.title or one.attribute)
         if one.note:
             return [f"Of {name} no change is known: {one.note}."]
         said = [one.mean.sentence] if one.mean is not None else []
@@ -179,7 +179,7 @@ class Comparison(Result):
             low, high = sorted(abs(float(end)) for end in (lower[i], upper[i]))
             verb = "rose" if one.change[i] > 0 else "fell"
             said.append(
-                f"{one.categories[i]!r} of {name} {verb} by {_points(write, abs(float(one.change[i])))}: by "
+                f"{quoted(one.categories[i])} of {name} {verb} by {_points(write, abs(float(one.change[i])))}: by "
                 f"{write(low).removesuffix('%')} to {_points(write, high)}, with {self.options.level} confidence in "
                 "all changes named here."
             )
@@ -242,7 +242,7 @@ def compare(
     ...     counted = survey.mechanism.simulate_aggregate(votes, SimulationRandomness(1))
     ...     waves.append((survey, replace(counted, collection=survey.id)))
     >>> compare(*waves, independent=True).sentences[0]
-    "'A' of 'vote' rose by 10.1 points: by 5.5 to 14.7 points, with 95% confidence in all changes named here."
+    '“A” of “vote” rose by 10.1 points: by 5.5 to 14.7 points, with 95% confidence in all changes named here.'
     """
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
     one, other = estimates
@@ -252,7 +252,7 @@ def compare(
         if name not in common:
             raise InvalidParameterError(
                 f"attributes must be asked with the same categories in both collections, one of {listed(common)}, "
-                f"got {name!r}"
+                f"got {quoted(name)}"
             )
     if not names:
         raise MismatchError("collections must share an attribute with the same categories; these two share none")
@@ -294,7 +294,7 @@ def _compared(
     mean = None
     if one.scores is not None:
         change: Answer = difference(other.mean(), one.mean(), independent=independent)
-        about = f"the change of the mean of {one.title or one.attribute!r}"
+        about = f"the change of the mean of {quoted(one.title or one.attribute)}"
         mean = row(change, "score", about, options, one.contributors + other.contributors)
     return AttributeComparison(
         one.attribute,

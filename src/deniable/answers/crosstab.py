@@ -38,7 +38,7 @@ from deniable.core.checks import (
 from deniable.core.fieller import fieller
 from deniable.core.result import Result
 from deniable.core.support_counts import normal_quantile
-from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
+from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError, quoted
 from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
 from deniable.records.dependence.association import sampled_cramers_v
 from deniable.records.joint import JointTables, has_tables
@@ -206,7 +206,9 @@ class Crosstab:
             If there is no such category.
         """
         (ratio,) = self._ratios(of, [given])
-        return self._answer(f"share of {of!r} in {given!r}", ratio.value, ratio.error, ratio.interval, ratio.is_few)
+        return self._answer(
+            f"share of {quoted(of)} in {quoted(given)}", ratio.value, ratio.error, ratio.interval, ratio.is_few
+        )
 
     def difference(self, of: Label, *, groups: tuple[Label, Label]) -> Answer:
         """Return P(column `of` | first group) - P(column `of` | second group), with MOVER's interval.
@@ -227,7 +229,7 @@ class Crosstab:
         """
         first, second = groups
         if set(self._codes(0, first)) & set(self._codes(0, second)):
-            raise InvalidParameterError(f"groups must have no category in common, got groups={groups!r}")
+            raise InvalidParameterError(f"groups must have no category in common, got groups={quoted(groups)}")
         one, other = self._ratios(of, [first, second])
         d = one.value - other.value
 
@@ -250,7 +252,9 @@ class Crosstab:
             above = (u1 - t1) ** 2 - 2 * rho * (u1 - t1) * (t2 - l2) + (t2 - l2) ** 2
             return d - math.sqrt(max(below, 0.0)), d + math.sqrt(max(above, 0.0))
 
-        return self._answer(f"share of {of!r} in {first!r} less that in {second!r}", d, error, bounds, few)
+        return self._answer(
+            f"share of {quoted(of)} in {quoted(first)} less that in {quoted(second)}", d, error, bounds, few
+        )
 
     def odds_ratio(
         self,
@@ -314,7 +318,9 @@ class Crosstab:
             return max(lower, 0.0), upper
 
         a, b, _ = products[target]
-        return self._answer(f"odds ratio of {groups!r} and {of!r}", a / b if b else math.nan, error, bounds, few)
+        return self._answer(
+            f"odds ratio of {quoted(groups)} and {quoted(of)}", a / b if b else math.nan, error, bounds, few
+        )
 
     def conditionals(
         self, confidence: float = 0.95, *, target: Target = "contributors"
@@ -406,7 +412,7 @@ class Crosstab:
         return Answer(
             float(value) if self.n else math.nan,
             {target: error(target) if self.n else math.inf for target in TARGETS},
-            f"{question} of {rows!r} and {columns!r}",
+            f"{question} of {quoted(rows)} and {quoted(columns)}",
             self.n,
             bounds if self.n else lambda _tail, _target: NOTHING,
             few=few if self.n else None,
@@ -447,7 +453,7 @@ class Crosstab:
         wanted = [label] if isinstance(label, (int, np.integer, str)) else list(label)
         if not wanted:
             raise InvalidParameterError(
-                f"a question about {self.names[axis]!r} must name at least one category, got none"
+                f"a question about {quoted(self.names[axis])} must name at least one category, got none"
             )
         return [self._code(axis, one) for one in wanted]
 
@@ -455,10 +461,12 @@ class Crosstab:
         labels = self.labels[axis]
         if isinstance(label, str):
             if label not in labels:
-                shown = ", ".join(map(repr, labels[:5]))
-                raise UnknownCategoryError(f"{self.names[axis]!r} has no category {label!r}; it has {shown}")
+                shown = ", ".join(map(quoted, labels[:5]))
+                raise UnknownCategoryError(
+                    f"{quoted(self.names[axis])} has no category {quoted(label)}; it has {shown}"
+                )
             return labels.index(label)
-        return checked_integer(f"a code of {self.names[axis]!r}", label, 0, len(labels) - 1)
+        return checked_integer(f"a code of {quoted(self.names[axis])}", label, 0, len(labels) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -528,6 +536,8 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
         Its categories.
     source : frozenset of str
         Which collections and batches of reports they were made from.
+    titles : sequence of str
+        What people read instead of each name, which a pair may be named by as well; "" for none.
     """
 
     def __init__(
@@ -536,8 +546,10 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
         names: Sequence[str] | Sequence[int],
         labels: Sequence[tuple[str, ...]],
         source: frozenset[str] = frozenset(),
+        titles: Sequence[str] = (),
     ) -> None:
         self.tables, self.names, self.labels, self.source = tables, tuple(names), tuple(labels), source
+        self._titles = tuple(titles)
 
     @cached_property
     def decoded(self) -> Decoded:
@@ -546,18 +558,22 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Crosstab:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidParameterError(f"pair must name two attributes, got {pair!r}")
-        places = []
-        for name in pair:
-            if name not in self.names or isinstance(name, bool):
-                known = ", ".join(map(str, self.names[:5])) + (", ..." if len(self.names) > 5 else "")
-                raise InvalidParameterError(f"attribute must be among {known}, got {name!r}")
-            places.append(self.names.index(name))
-        i, j = places
+            raise InvalidParameterError(f"pair must name two attributes, got {quoted(pair)}")
+        i, j = map(self._place, pair)
         if i == j:
-            raise InvalidParameterError(f"pair must name two different attributes, got {pair[0]!r} twice")
-        names, labels = (str(pair[0]), str(pair[1])), (self.labels[i], self.labels[j])
+            raise InvalidParameterError(f"pair must name two different attributes, got {quoted(pair[0])} twice")
+        names, labels = (str(self.names[i]), str(self.names[j])), (self.labels[i], self.labels[j])
         return Crosstab(names, labels, self.tables, self, (min(i, j), max(i, j)), i > j)
+
+    def _place(self, asked: Any) -> int:
+        """Return the place of an attribute that is named, or called by its title if only one has it."""
+        if asked in self.names and not isinstance(asked, bool):
+            return self.names.index(asked)
+        if asked and self._titles.count(asked) == 1:
+            return self._titles.index(asked)
+        known = ", ".join(map(str, self.names[:5])) + (", ..." if len(self.names) > 5 else "")
+        titled = " (or one of their titles)" if any(self._titles) else ""
+        raise InvalidParameterError(f"attribute must be among {known}{titled}, got {quoted(asked)}")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return ((self.names[i], self.names[j]) for i, j in attribute_pairs(len(self.names)))
@@ -690,13 +706,15 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
         columns, made_from = source.schema.columns, source.source(aggregate)
         names: Sequence[Any] = [column.name for column in columns]
         labels = [column.labels for column in columns]
+        titles = [column.title for column in columns]
     else:
         mechanism, made_from = source, aggregate.source
         names, labels = range(len(mechanism.domain)), [tuple(map(str, range(k))) for k in mechanism.domain]
+        titles = []
     if not has_tables(mechanism):
         raise MismatchError(
-            "cross tables need reports of pairs (PairSample or SPL pairs), got reports of "
-            f"{mechanism.name}, which cannot show how two answers are related: collect again with "
-            "PairSample"
+            f"cross tables of {', '.join(map(str, names))} need reports about two answers together, got reports of "
+            f"{mechanism.name} about one answer at a time: collect again with PairSample "
+            "(deniable collection --pairs)"
         )
-    return Crosstabs(mechanism.tables(aggregate), names, labels, made_from)
+    return Crosstabs(mechanism.tables(aggregate), names, labels, made_from, titles)

@@ -18,6 +18,8 @@ from deniable.answers.crosstab import Crosstab, Independence
 from deniable.core.checks import Target, checked_probability
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, Result
+from deniable.core.spreadsheets import csv_text
+from deniable.errors import quoted
 from deniable.postprocess.dependence import NEARLY_INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -123,6 +125,28 @@ class CrosstabSummary(Result):
     guarantee: Guarantee = field(metadata=HIDDEN)
     collection: str = ""
 
+    def csv(self) -> str:
+        """Return all numbers as CSV, one cell of the table a row; empty where a number does not exist.
+
+        Labels that a spreadsheet would run as formulas have an apostrophe in front.
+        """
+        parts = {
+            "estimate": self.consistent,
+            "standard_error": self.standard_errors,
+            "lower": self.lower,
+            "upper": self.upper,
+            "share": self.shares,
+            "share_lower": self.share_lower,
+            "share_upper": self.share_upper,
+            "decoded": self.decoded,
+        }
+        rows: list[tuple[str, ...]] = [(self.rows, self.columns, *parts)]
+        for i, group in enumerate(self.row_labels):
+            for j, label in enumerate(self.column_labels):
+                values = (float(part[i, j]) for part in parts.values())
+                rows.append((group, label, *("" if math.isnan(value) else repr(value) for value in values)))
+        return csv_text(rows)
+
     @property
     def level_text(self) -> str:
         """The confidence as "95%", without digits that are not there."""
@@ -136,7 +160,7 @@ class CrosstabSummary(Result):
 
     @property
     def _test_sentence(self) -> str:
-        test, both = self.independence, f"{self.rows!r} and {self.columns!r}"
+        test, both = self.independence, f"{quoted(self.rows)} and {quoted(self.columns)}"
         if not test.determined:
             asked = f"; a test needs {test.reports_needed:,}" if test.reports_needed else ""
             return f"Whether {both} go together is not determined: {self.reports:,} reports of this pair{asked}."
@@ -152,7 +176,9 @@ class CrosstabSummary(Result):
     def _difference_sentence(self) -> str:
         found = self.difference
         if found is None:
-            return f"No difference between two groups of {self.rows!r} is determined: too few reports of this pair."
+            return (
+                f"No difference between two groups of {quoted(self.rows)} is determined: too few reports of this pair."
+            )
         one, other = (self.row_labels.index(group) for group in found.groups)
         column = self.column_labels.index(found.of)
         clear = found.lower > 0
@@ -161,13 +187,14 @@ class CrosstabSummary(Result):
         )
         ends = f"{100 * found.lower:.1f} to {100 * found.upper:.1f} points with {self.level_text} confidence{allowed}"
         if not clear:
-            none = f"No two groups of {self.rows!r} differ for certain"
+            none = f"No two groups of {quoted(self.rows)} differ for certain"
             if found.comparisons > MOST_COMPARED:
-                none = f"Of the {MOST_COMPARED:,} largest differences between groups of {self.rows!r} none is certain"
-            return f"{none}; the clearest is in {found.of!r}: {ends}."
+                which = f"the {MOST_COMPARED:,} largest differences between groups of {quoted(self.rows)}"
+                none = f"None of {which} is certain"
+            return f"{none}; the clearest is in {quoted(found.of)}: {ends}."
         return (
-            f"{found.of!r} is the answer of {self._share(one, column)} of {found.groups[0]!r} and of "
-            f"{self._share(other, column)} of {found.groups[1]!r}; the difference is {ends}."
+            f"{quoted(found.of)} is the answer of {self._share(one, column)} of {quoted(found.groups[0])} and of "
+            f"{self._share(other, column)} of {quoted(found.groups[1])}; the difference is {ends}."
         )
 
     def _share(self, row: int, column: int) -> str:
@@ -225,7 +252,7 @@ def summarize_crosstab(
     >>> aggregate = pairs.simulate_aggregate(held, [4000, 1000, 2000, 3000], SimulationRandomness(1))
     >>> summary = summarize_crosstab(crosstabs(pairs, aggregate)[0, 1], pairs.privacy())
     >>> print(summary.sentences[0])
-    '0' and '1' go together: of independent answers reports would show as much with probability less than 1 in 1,000.
+    “0” and “1” go together: of independent answers reports would show as much with probability less than 1 in 1,000.
     """
     level = checked_probability("confidence", confidence, open_interval=True)
     lower, upper = table.interval(level, target=target)

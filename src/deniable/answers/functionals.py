@@ -28,7 +28,7 @@ from deniable.core.checks import Target, checked_integer, listed
 from deniable.core.estimate import Estimate
 from deniable.core.joint import listed_reports
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidParameterError, not_available
+from deniable.errors import InvalidParameterError, not_available, quoted
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.records.record import is_direct, is_records
 from deniable.survey.collection import Collection
@@ -87,7 +87,7 @@ def functional(
     >>> aggregate = wave.aggregate(wave.randomize([7] * 3000 + [9] * 1000, SimulationRandomness(1)))
     >>> answer = functional(wave, aggregate, range(11), question="mean satisfaction")
     >>> answer  # the truth is 7.5
-    mean satisfaction: 7.27 +- 0.15785
+    mean satisfaction: 7.27 ± 0.15785
     >>> [round(end, 2) for end in answer.interval(0.95)]
     [6.96, 7.58]
     """
@@ -126,7 +126,7 @@ def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
     if isinstance(attribute, str):
         if attribute not in names:
             known = f"one of {listed(list(names))}" if names else f"an index <= {d - 1}: a mechanism has no names"
-            raise InvalidParameterError(f"attribute must be {known}, got {attribute!r}")
+            raise InvalidParameterError(f"attribute must be {known}, got {quoted(attribute)}")
         return names.index(attribute)
     return checked_integer("attribute", attribute, 0, d - 1)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from deniable.core.answer import Answer, Bounds, refusal_of, rescaled
 from deniable.core.checks import Target, check_target, checked_comparisons, checked_probability
 from deniable.core.questions import Questions
-from deniable.errors import InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidParameterError, NoIntervalError, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +108,7 @@ def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: 
     these, silent = ([one] if isinstance(one, str) else list(one) for one in (labels, missing))
     if set(these) & set(silent):
         raise InvalidParameterError(
-            f"missing must not name a category that is also in labels, got missing={silent!r}, labels={these!r}"
+            "missing must not name a category that is also in labels, got "
+            f"missing={quoted(silent)}, labels={quoted(these)}"
         )
     return WorstCase(estimate.total(these), estimate.total([*these, *silent]))

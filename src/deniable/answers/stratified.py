@@ -20,7 +20,7 @@ from deniable.core.checks import TARGETS
 from deniable.core.estimate import Estimate
 from deniable.core.questions import Floats, Questions, Terms, Weights
 from deniable.core.thresholds import exact
-from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError
+from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, quoted
 
 _SLACK = 1e-9
 
@@ -161,15 +161,15 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     for name, estimate in estimates.items():
         if estimate.n == 0:
             raise InvalidParameterError(
-                f"estimates must have reports in every stratum; {name!r} has none: merge it with another stratum"
+                f"estimates must have reports in every stratum; {quoted(name)} has none: merge it with another stratum"
             )
         if estimate.labels != first.labels:
-            raise MismatchError(f"strata must have the same categories; {name!r} has different ones")
+            raise MismatchError(f"strata must have the same categories; {quoted(name)} has different ones")
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:
                 raise DuplicateReportsError(
-                    f"strata {seen[batch]!r} and {name!r} both contain report {batch[:18]}: a contributor can "
-                    "belong to one stratum only"
+                    f"strata {quoted(seen[batch])} and {quoted(name)} both contain report {batch[:18]}: a contributor "
+                    "can belong to one stratum only"
                 )
             seen[batch] = name
     names = tuple(estimates)

@@ -25,7 +25,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result, fields_of
 from deniable.core.spec import to_spec
 from deniable.core.spreadsheets import csv_text
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, quoted
 from deniable.records.phases.phases import Phases
 
 Selection = Literal["all", "top", "queries", "found"]
@@ -509,7 +509,7 @@ def _attribute(
     if counts is not None:
         known = np.asarray(counts, dtype=np.float64)
         if known.shape != (raw.k,):
-            raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
+            raise InvalidInputError(f"truth of {quoted(name)} must have {raw.k} counts, got shape={known.shape}")
         total = truth_n or known.sum()
         truth = known / total if total > 0 else np.full(raw.k, np.nan)
     errors = raw.standard_errors_for(options.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import functools
@@ -135,8 +136,34 @@ def main() -> None:
         # A label that the terminal's encoding lacks is shown as "?", never a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(ValueError):
-                stream.reconfigure(errors="replace")
+                stream.reconfigure(errors=_PLAIN)
     _program()()
+
+
+_PLAIN = "deniable.plain"
+_PLAIN_SIGNS = {
+    "±": "+-",
+    "“": '"',
+    "”": '"',
+    "…": "...",
+    "─": "-",
+    "\u00d7": "x",
+    "≤": "<=",
+    "·": "-",
+    "→": "->",
+    "↓": "v",
+}
+
+
+def _plain_signs(error: UnicodeError) -> tuple[str, int]:
+    """Replace what an encoding lacks: our own signs by signs of ASCII, anything else by a question mark."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacked = error.object[error.start : error.end]
+    return "".join(_PLAIN_SIGNS.get(sign, "?") for sign in lacked), error.end
+
+
+codecs.register_error(_PLAIN, _plain_signs)
 
 
 @functools.cache
@@ -254,22 +281,35 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def show_page(page: Page, **options: Any) -> None:
+def show_page(page: Page, *, verbose: bool = False, **options: Any) -> None:
     """Print a page on the console, with the options that show what it has no room for."""
     from deniable.report import print_page
     from deniable.report.text import Hints
 
-    hints = Hints("--all lists them", "--json lists all", "--plot and --html draw them all, --json lists them all")
-    print_page(console(), page, hints=hints, **options)
+    hints = Hints(
+        "--all lists them",
+        "--json lists all",
+        "--plot and --html draw them all, --json lists them all",
+        "--verbose prints all of it",
+    )
+    print_page(console(), page, hints=hints, verbose=verbose, **options)
 
 
-def print_result(result: Result, page: Page, as_json: bool, plot: Path | None = None, html: Path | None = None) -> None:
+def print_result(
+    result: Result,
+    page: Page,
+    as_json: bool,
+    plot: Path | None = None,
+    html: Path | None = None,
+    *,
+    verbose: bool = False,
+) -> None:
     """Print a result, its page or everything in full precision, and write what was asked for, see `save_page`."""
     save_page(page, plot, html)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        show_page(page)
+        show_page(page, verbose=verbose)
 
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:

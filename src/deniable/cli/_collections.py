@@ -13,7 +13,7 @@ from deniable.cli._app import console, note, writing
 from deniable.core.privacy import bound_text
 from deniable.core.spec import to_spec
 from deniable.errors import OutputError
-from deniable.report.page import shorten, visible
+from deniable.report.page import Card, shorten, visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import Inspection, inspect_collection
@@ -74,11 +74,9 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
 
 
 def print_collection(result: Collection) -> None:
-    """Print the guarantee, the mechanism with its parameters (long ones are in the file), and the id."""
+    """Print the id, the mechanism with its parameters (long ones are in the file), and the guarantee in one line."""
     screen = console()
     found = inspect_collection(result)
-    print_guarantee(found)
-    warn(found)
     parameters = ", ".join(
         f"{key}={shorten(_plain(value), _PARAMETER)}"
         for key, value in to_spec(result.mechanism).items()
@@ -86,6 +84,8 @@ def print_collection(result: Collection) -> None:
     )
     print_line(screen, f"collection: {result.id}")
     print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
+    print_line(screen, Card.promised(found.guarantee, ()).brief)
+    warn(found)
 
 
 def _plain(value: Any) -> str:

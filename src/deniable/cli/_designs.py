@@ -9,7 +9,7 @@ from typing import Any
 from deniable.cli._app import check_outputs, print_result
 from deniable.designs import Design, crosswise_anchor
 from deniable.designs.kinds import KINDS
-from deniable.errors import InvalidParameterError, out_of_range, unknown_name
+from deniable.errors import InvalidParameterError, out_of_range, quoted, unknown_name
 from deniable.report import anchor_page, design_page
 
 
@@ -24,6 +24,8 @@ def estimate_design(
     as_json: bool,
     plot: Path | None,
     html: Path | None,
+    *,
+    verbose: bool = False,
 ) -> None:
     """Print the estimate of a design; `answers` has the values of --yes, --same, --different and --n."""
     check_outputs([], plot, html)
@@ -37,10 +39,10 @@ def estimate_design(
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
             *cells, confidence=confidence
         )
-        print_result(found, anchor_page(design, found, sum(cells), confidence), as_json, plot, html)
+        print_result(found, anchor_page(design, found, sum(cells), confidence), as_json, plot, html, verbose=verbose)
         return
     found = design.estimate_counts(_counts(design, answers, counts), confidence=confidence)
-    print_result(found, design_page(design, found), as_json, plot, html)
+    print_result(found, design_page(design, found), as_json, plot, html, verbose=verbose)
 
 
 def _design(name: str, p: str | None, settings: Sequence[str], anchored: bool) -> tuple[Design, dict[str, str]]:
@@ -50,13 +52,13 @@ def _design(name: str, p: str | None, settings: Sequence[str], anchored: bool) -
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or key in given:
-            raise InvalidParameterError(f"set must be NAME=VALUE, each name once, got set={setting!r}")
+            raise InvalidParameterError(f"set must be NAME=VALUE, each name once, got set={quoted(setting)}")
         given[key] = value
     wanted = {*kind.parameters, *(("p_anchor",) if anchored else ())}
     missing = [one for one in kind.parameters if one not in given]
     if missing or not set(given) <= wanted:
         raise InvalidParameterError(
-            f"design must have its own parameters, got design={name!r} with {', '.join(given) or 'none'}; "
+            f"design must have its own parameters, got design={quoted(name)} with {', '.join(given) or 'none'}; "
             f"give {', '.join(kind.parameters)} as --set NAME=VALUE"
         )
     values = given[kind.parameters[0]].split(",") if kind.many else [given[one] for one in kind.parameters]
@@ -93,5 +95,7 @@ def _numbers(name: str, text: str, size: int) -> list[int]:
     except ValueError:
         found = []
     if len(found) != size or min(found) < 0:
-        raise InvalidParameterError(f"{name} must be {size} whole numbers separated by commas, got {name}={text!r}")
+        raise InvalidParameterError(
+            f"{name} must be {size} whole numbers separated by commas, got {name}={quoted(text)}"
+        )
     return found

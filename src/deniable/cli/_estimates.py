@@ -11,7 +11,7 @@ import typer
 
 from deniable.answers import Summary
 from deniable.cli._app import note, save_page, show_page
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.report import estimate_page
 from deniable.report.text import MAX_ROWS
@@ -29,8 +29,8 @@ def parse_queries(text: str) -> tuple[str, ...]:
     words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
     repeated = next((word for word, times in Counter(words).items() if times > 1), None)
     if repeated is not None or not all(words):
-        got = "an empty one" if repeated is None else f"{repeated!r} twice"
-        raise InvalidParameterError(f"queries must be different words, got {got} in {text!r}")
+        got = "an empty one" if repeated is None else f"{quoted(repeated)} twice"
+        raise InvalidParameterError(f"queries must be different words, got {got} in {quoted(text)}")
     return words
 
 
@@ -41,6 +41,8 @@ def show(
     as_json: bool,
     folded: Collection[str] = (),
     most: int = MAX_ROWS,
+    *,
+    verbose: bool = False,
 ) -> None:
     """Write the picture and the page that were asked for, and print the summary.
 
@@ -54,4 +56,4 @@ def show(
         sys.stdout.writelines(summary.json_parts())
         typer.echo()
     else:
-        show_page(page, most=most)
+        show_page(page, most=most, verbose=verbose)

@@ -11,7 +11,7 @@ import typer
 from deniable.core.construction import mechanism_for
 from deniable.core.documents import loads
 from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, mechanism_names
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 
 
 def constructor_names(text: bool = False) -> list[str]:
@@ -47,7 +47,9 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         try:
             sizes.append(int(part))
         except ValueError:
-            raise InvalidParameterError(f"sizes must be integers separated by commas, got sizes={text!r}") from None
+            raise InvalidParameterError(
+                f"sizes must be integers separated by commas, got sizes={quoted(text)}"
+            ) from None
     return tuple(sizes)
 
 
@@ -63,9 +65,9 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
-            raise InvalidParameterError(f"set must be NAME=VALUE, got set={setting!r}")
+            raise InvalidParameterError(f"set must be NAME=VALUE, got set={quoted(setting)}")
         if name in result:
-            raise InvalidParameterError(f"set must name a parameter once, got {name!r} twice")
+            raise InvalidParameterError(f"set must name a parameter once, got {quoted(name)} twice")
         try:
             result[name] = _tuples(loads(text))
         except json.JSONDecodeError:

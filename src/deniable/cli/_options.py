@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Collection file (survey.json).")]
 
@@ -40,6 +40,7 @@ Decimal = Annotated[
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also save a chart (PNG).")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print the whole privacy guarantee, not one line of it.")]
 Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")]
 Target = Annotated[
     TargetName,
@@ -60,5 +61,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """Return the names in "a, b,c"."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) < len(names):
-        raise InvalidParameterError(f"attributes must be different names separated by commas, got attributes={text!r}")
+        raise InvalidParameterError(
+            f"attributes must be different names separated by commas, got attributes={quoted(text)}"
+        )
     return names

@@ -16,7 +16,7 @@ from deniable.cli._mechanisms import build_mechanism
 from deniable.cli._options import AsJson, parse_names
 from deniable.core.randomness import Randomness, SecureRandomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
-from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError, InvalidReportError, quoted
 from deniable.leakage.adversary.collection_audit import Subject, audit_subjects, collection_subjects
 from deniable.report import audit_page
 from deniable.survey.collection import Collection
@@ -119,7 +119,7 @@ def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of:
     """Return the subject "file.py:object"; the file is run."""
     file, colon, name = path.rpartition(":")
     if not colon or not file or not name:
-        raise InvalidParameterError(f"module must be FILE.py:OBJECT, got module={path!r}")
+        raise InvalidParameterError(f"module must be FILE.py:OBJECT, got module={quoted(path)}")
     client = _imported(Path(file), name)
     if not callable(getattr(client, "randomize", None)) or isinstance(client, type):
         raise InvalidParameterError(
@@ -150,7 +150,7 @@ def _imported(file: Path, name: str) -> Any:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise InvalidParameterError(f"{file} has no object {name!r}")
+            raise InvalidParameterError(f"{file} has no object {quoted(name)}")
         found = getattr(found, part)
     return found
 
@@ -162,4 +162,4 @@ def _codes(text: str | None) -> list[int] | None:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidParameterError(f"inputs must be codes separated by commas, got inputs={text!r}") from None
+        raise InvalidParameterError(f"inputs must be codes separated by commas, got inputs={quoted(text)}") from None

@@ -9,7 +9,7 @@ import typer
 
 from deniable.answers import compare as compare_collections, trend
 from deniable.cli._app import check_outputs, command, print_result
-from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName
+from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName, Verbose
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
 from deniable.files.jobs.pairing import pair_files
@@ -42,6 +42,7 @@ def compare(
     plot: Annotated[Path | None, typer.Option("--png", help="Also save a chart (PNG).")] = None,
     html: Html = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
     confidence: Confidence = 0.95,
     target: Annotated[
         TargetName,
@@ -84,4 +85,4 @@ def compare(
             simultaneous=simultaneous,
             attributes=attributes,
         )
-    print_result(comparison, comparison_page(comparison), as_json, plot, html)
+    print_result(comparison, comparison_page(comparison), as_json, plot, html, verbose=verbose)

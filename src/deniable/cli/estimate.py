@@ -24,11 +24,12 @@ from deniable.cli._options import (
     Simultaneous,
     Target,
     TargetName,
+    Verbose,
 )
 from deniable.core.aggregate import Aggregate
 from deniable.core.extensions import extension
 from deniable.core.outputs import write_text
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.files import read_truth
 from deniable.postprocess import postprocess as processed
 from deniable.postprocess.steps import POSTPROCESS_NAMES
@@ -47,6 +48,7 @@ def estimate(
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
     postprocess: Annotated[
         str | None,
         typer.Option(
@@ -177,13 +179,15 @@ def estimate(
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
-    For analysts. Estimates are raw and unbiased, so they can be negative. Prints the privacy
-    guarantee first.
+    For analysts. Estimates are raw and unbiased, so they can be negative. The last line is the
+    privacy guarantee; --verbose prints all of it.
     """
     typed = {"yes": yes, "same": same, "different": different, "n": n}
     if design is not None:
         _check_given(context, allowed=True)
-        estimate_design(design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html)
+        estimate_design(
+            design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html, verbose=verbose
+        )
         return
     _check_given(context, allowed=False)
     if survey is None or aggregate is None:
@@ -251,13 +255,13 @@ def estimate(
         with writing(counts_file):
             write_text(counts_file, counts_document(collection, reports))
     if every:
-        show(summary, plot, html, as_json, most=max(collection.schema.sizes))
+        show(summary, plot, html, as_json, most=max(collection.schema.sizes), verbose=verbose)
     else:
-        show(summary, plot, html, as_json, default.means)
+        show(summary, plot, html, as_json, default.means, verbose=verbose)
 
 
 _OF_DESIGNS = frozenset({"design", "p", "settings", "n", "yes", "same", "different", "reports_typed", "anchor"})
-_ALWAYS = frozenset({"confidence", "as_json", "plot", "html"})
+_ALWAYS = frozenset({"confidence", "as_json", "plot", "html", "verbose"})
 
 
 def _check_given(context: typer.Context, *, allowed: bool) -> None:
@@ -287,7 +291,7 @@ def parse_questions(
             shares.append((name, tuple(float(share) for share in rest.split(","))))
         except ValueError:
             raise InvalidParameterError(
-                f"quantiles must be numbers between 0 and 1, as A=.25,.5, got {rest!r}"
+                f"quantiles must be numbers between 0 and 1, as A=.25,.5, got {quoted(rest)}"
             ) from None
     return QuestionSet(tuple(means), tuple(parts), tuple(shares))
 
@@ -296,7 +300,7 @@ def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
     name, found, rest = text.partition("=")
     if not found or not name or not rest:
         raise InvalidParameterError(
-            f"{flag} must be an attribute, an equals sign and a list, as {example}, got {text!r}"
+            f"{flag} must be an attribute, an equals sign and a list, as {example}, got {quoted(text)}"
         )
     return name, rest
 

@@ -10,7 +10,7 @@ import typer
 
 from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AsJson, CollectionFile, Confidence, Html
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.collection import Collection
 
 _STEPS = 7
@@ -127,10 +127,12 @@ def _predictions(found: Any, text: str, confidence: float) -> Any:
     try:
         ends = float(low), float(high)
     except ValueError:
-        raise InvalidParameterError(f"predict must be a column and two numbers, as age=20:80, got {text!r}") from None
+        raise InvalidParameterError(
+            f"predict must be a column and two numbers, as age=20:80, got {quoted(text)}"
+        ) from None
     table = found.source.table
     if name not in table.columns:
-        raise InvalidParameterError(f"predict must name a column of the table, got {name!r}")
+        raise InvalidParameterError(f"predict must name a column of the table, got {quoted(name)}")
     values = np.linspace(*ends, _STEPS)
     typical = {
         column: [float(own.median()) if own.dtype.kind in "iuf" else own.mode().iloc[0]] * _STEPS

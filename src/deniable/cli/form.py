@@ -12,7 +12,7 @@ from deniable.cli._app import check_output, command, console, note, writing
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._options import CollectionFile
 from deniable.core.outputs import write_text
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.files import read_xlsform, write_codebook
 from deniable.report.page import visible
 from deniable.report.text import print_line
@@ -40,7 +40,7 @@ def form(
     collections = {f"{one.attribute.name}.survey.json": one for one in found.garbled}
     for name in collections:
         if Path(name).name != name or name.startswith("."):
-            raise InvalidParameterError(f"names of garbled questions must be file names, got {name!r}; rename it")
+            raise InvalidParameterError(f"names of garbled questions must be file names, got {quoted(name)}; rename it")
     if not found.attributes and not collections:
         raise InvalidParameterError(
             "form must ask a question that can be mapped; got none:\n" + "\n".join(map(str, found.unmapped))

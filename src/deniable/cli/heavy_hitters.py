@@ -21,6 +21,7 @@ from deniable.cli._options import (
     Plot,
     Target,
     TargetName,
+    Verbose,
 )
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
@@ -52,6 +53,7 @@ def heavy_hitters(
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
     truth: Annotated[
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals (CSV or Parquet).")
     ] = None,
@@ -92,4 +94,4 @@ def heavy_hitters(
         top=None if queries is not None else top,
         looked_at=0 if queries is not None else 256 * MAX_CANDIDATES,
     )
-    show(summary, plot, html, as_json)
+    show(summary, plot, html, as_json, verbose=verbose)

@@ -18,9 +18,8 @@ from deniable.cli._options import AsJson, Decimal, Delimiter, Html, Plot, parse_
 from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
 from deniable.files import AnswerReader, open_answers
-from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.tables import with_progress
 from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.checking import check_budgets
@@ -28,6 +27,7 @@ from deniable.leakage.prior.rare_categories import merge_rare as merge_rare_cate
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.report import budgets_page, leakage_page
 from deniable.survey.collection import Collection
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.drafting import draft_schema
 from deniable.survey.schema import Attribute, Schema
 
@@ -315,8 +315,8 @@ class _Factory:
         mechanism = build_mechanism(self._name, (k,), epsilon, self._settings)
         if mechanism.records:
             raise InvalidParameterError(
-                f"mechanism must be one for single attributes, got mechanism={self._name!r}, which randomises whole "
-                "records: make a collection of it, and ask about that (deniable leakage --collection)"
+                f"mechanism must be one for single attributes, got mechanism={quoted(self._name)}, which randomises "
+                "whole records: make a collection of it, and ask about that (deniable leakage --collection)"
             )
         return mechanism
 
@@ -336,9 +336,9 @@ def _caps(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.rpartition("=")
         if not equals or not name:
-            raise InvalidParameterError(f"cap must be NAME=VALUE, got cap={text!r}")
+            raise InvalidParameterError(f"cap must be NAME=VALUE, got cap={quoted(text)}")
         if name in caps:
-            raise InvalidParameterError(f"cap must name an attribute once, got {name!r} twice")
+            raise InvalidParameterError(f"cap must name an attribute once, got {quoted(name)} twice")
         caps[name] = value
     return caps
 
@@ -374,10 +374,12 @@ def read_answers(
         elif names is not None:
             unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
-                raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.asked)}")
+                raise InvalidParameterError(f"the schema must have {quoted(unknown[0])}, it has {listed(schema.asked)}")
             schema = Schema(tuple(attribute for attribute in schema.attributes if _columns_named(attribute, names)))
         if schema.is_text:
-            raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: leakage is of listed categories")
+            raise InvalidParameterError(
+                f"attribute {quoted(schema.names[0])} is open text: leakage is of listed categories"
+            )
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
         # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
@@ -386,7 +388,7 @@ def read_answers(
         with _opened(path, schema, delimiter, decimal) as reader:
             for batch in with_progress(reader, report):
                 first_row = reader.rows - batch.num_rows + 1
-                parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
+                parts.append(schema.read(batch, first_row).codes(rounding).astype(width))
     return _Answers(np.concatenate(parts), schema, tuple(notes))
 
 

@@ -12,10 +12,10 @@ from deniable.cli._app import check_output, check_outputs, command, console, not
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._estimates import checked_postprocess, show
 from deniable.cli._mechanisms import parse_settings
-from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, Target, TargetName
+from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, Target, TargetName, Verbose
 from deniable.core.aggregate import Aggregate
 from deniable.core.names import spelling
-from deniable.errors import DeniableError, InvalidParameterError, MismatchError
+from deniable.errors import DeniableError, InvalidParameterError, MismatchError, quoted
 from deniable.oracles.sketch.pilot import bound_price, max_frequency_bound
 from deniable.planning import loss_text
 from deniable.postprocess.steps import POSTPROCESSORS
@@ -105,6 +105,7 @@ def combine(
     plot: Plot = None,
     html: Html = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
     postprocess: Annotated[
         str | None,
         typer.Option(
@@ -140,12 +141,14 @@ def combine(
     for place, (collection, _) in enumerate(parts, start=1):
         if collection.learned_from is not None and collection.mechanism.records:
             note(f"phase {place}, {collection.mechanism.name}: {loss_text(collection.mechanism, frequencies)}")
+    for sentence in phases.late_reports:
+        note(f"warning: {sentence}")
     for sentence in phases.warnings(estimator) if weights == "counts" else ():
         note(f"warning: {sentence} by --weights")
     if postprocess is not None:
         estimates = POSTPROCESSORS[postprocess](estimates)
     summary = summarize_phases(phases, estimates, confidence=confidence, target=target.value, simultaneous=simultaneous)
-    show(summary, plot, html, as_json)
+    show(summary, plot, html, as_json, verbose=verbose)
 
 
 def _weights(text: str) -> str | tuple[float, ...]:
@@ -155,7 +158,7 @@ def _weights(text: str) -> str | tuple[float, ...]:
         return tuple(map(float, text.split(",")))
     except ValueError:
         raise InvalidParameterError(
-            f"weights must be one of {', '.join(WEIGHTS)}, or numbers separated by commas, got weights={text!r}"
+            f"weights must be one of {', '.join(WEIGHTS)}, or numbers separated by commas, got weights={quoted(text)}"
         ) from None
 
 

@@ -9,7 +9,7 @@ import typer
 
 from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AsJson, Confidence, Html, Plot
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 _VALUE, _RATE = "confidence.value", "confidence.randomizedTriggerRate"
 
@@ -41,7 +41,7 @@ def load_times(
         shares = [float(one) for one in quantiles.split(",")]
     except ValueError:
         raise InvalidParameterError(
-            f"quantiles must be numbers separated by commas, got quantiles={quantiles!r}"
+            f"quantiles must be numbers separated by commas, got quantiles={quoted(quantiles)}"
         ) from None
     found = models.load_times(file, outcome, quantiles=shares, confidence=confidence, value=value, rate=rate)
     print_result(found, load_times_page(found), as_json, plot, html)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +11,15 @@ import typer
 
 from deniable.cli._app import check_output, command, print_result, progress, writing
 from deniable.cli._mechanisms import build_mechanism, parse_sizes
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.planning import explore, plan as make_plan, plan_coefficient, plan_survey, plan_waves
 from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.survey_plan import EPSILONS
 from deniable.report import coefficient_page, plan_page, save_explorer, survey_plan_page, waves_page
 from deniable.survey.schema import Schema
+
+TARGET = 5.0
+"""Half-width, in percentage points or hundredths of a scale, that people are counted for if none is wanted."""
 
 
 @command("plan")
@@ -40,7 +44,14 @@ def plan(
     contributors: Annotated[int | None, typer.Option("--contributors", help="Number of contributors.")] = None,
     target: Annotated[
         float | None,
-        typer.Option("--target", help="With --schema: target half-width in percentage points; 3 means +-3."),
+        typer.Option(
+            "--target",
+            help="With --schema: target half-width in percentage points, or hundredths of a scale; default: 5.",
+        ),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option("--unit", metavar="A=UNIT", help="With --schema: unit of a numeric question; repeatable."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="With --schema: compare every mechanism.")] = False,
     pairs: Annotated[
@@ -116,7 +127,7 @@ def plan(
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
-    questionnaire = {"target": target, "all": every or None, "pairs": pairs or None, "html": html}
+    questionnaire = {"target": target, "all": every or None, "pairs": pairs or None, "unit": unit or None, "html": html}
     comparison = {
         "target-error": target_error,
         "frequency": frequency,
@@ -137,10 +148,17 @@ def plan(
         if html is not None:
             check_output(html, [schema])
         asked = Schema.load(schema)
+        units = _units(unit or (), asked)
         decision = plan_survey(
-            asked, contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every, pairs=pairs
+            asked,
+            contributors,
+            epsilon or EPSILONS,
+            target=TARGET if target is None else target,
+            confidence=confidence,
+            every=every,
+            pairs=pairs,
         )
-        print_result(decision, survey_plan_page(decision), as_json)
+        print_result(decision, survey_plan_page(decision, units), as_json)
         if html is not None:
             with writing(html), progress("computing") as report:
                 found = explore(
@@ -191,6 +209,19 @@ def plan(
     print_result(result, plan_page(result), as_json)
 
 
+def _units(given: Sequence[str], schema: Schema) -> dict[str, str]:
+    """Return the units in NAME=UNIT."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, mark, unit = text.partition("=")
+        if not mark or not unit.strip() or name not in schema.asked:
+            raise InvalidParameterError(
+                f"unit must be NAME=UNIT of a question ({', '.join(schema.asked)}), got unit={quoted(text)}"
+            )
+        found[name] = unit.strip()
+    return found
+
+
 def _refuse(options: dict[str, Any], other: str) -> None:
     """Raise InvalidParameterError if an option was given that belongs to the other way of planning."""
     for option, value in options.items():
@@ -218,13 +249,13 @@ def _coefficient(
         target = float(error)
     except ValueError:
         raise InvalidParameterError(
-            f"coefficient must be NAME=ERROR, such as age=0.1, got coefficient={wanted!r}"
+            f"coefficient must be NAME=ERROR, such as age=0.1, got coefficient={quoted(wanted)}"
         ) from None
     try:
         params = None if supposed is None else [float(one) for one in supposed.split(",")]
     except ValueError:
         raise InvalidParameterError(
-            f"supposed must be numbers separated by commas, such as -1.5,0.5, got supposed={supposed!r}"
+            f"supposed must be numbers separated by commas, such as -1.5,0.5, got supposed={quoted(supposed)}"
         ) from None
     usual = ("GRR", "OUE", "SubsetSelection") if len(sizes) == 1 else ("SPL", "SMP", "PairSample")
     built = [build_mechanism(one, sizes, epsilon, {}) for one in names or usual]
@@ -237,5 +268,6 @@ def _parse_marginals(text: str) -> list[list[float]]:
         return [[float(share) for share in row] for row in rows]
     except (ValueError, TypeError):
         raise InvalidParameterError(
-            f"marginals must be a JSON list of frequencies per attribute, such as [[0.5,0.5],[0.2,0.8]], got {text!r}"
+            "marginals must be a JSON list of frequencies per attribute, such as [[0.5,0.5],[0.2,0.8]], "
+            f"got {quoted(text)}"
         ) from None

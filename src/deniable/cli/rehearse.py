@@ -10,7 +10,7 @@ import typer
 from deniable.cli._app import check_outputs, command, note, print_result, progress
 from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.planning import Difference, Guess, collection, rehearse as make_rehearsal
 from deniable.planning.rehearsal import OF_ANSWERS
 from deniable.report import rehearsal_page
@@ -87,9 +87,9 @@ def parse_difference(schema: Schema, text: str) -> Difference:
             if pair.startswith(f"{label},") and pair[len(label) + 1 :] in column.labels:
                 return Difference(column.name, label, pair[len(label) + 1 :])
         raise InvalidParameterError(
-            f"difference must name two categories of {column.name!r}, such as {column.name}={column.labels[0]},"
-            f"{column.labels[1]}; got difference={text!r}"
+            f"difference must name two categories of {quoted(column.name)}, such as {column.name}={column.labels[0]},"
+            f"{column.labels[1]}; got difference={quoted(text)}"
         )
     raise InvalidParameterError(
-        f"difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions, got difference={text!r}"
+        f"difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions, got difference={quoted(text)}"
     )

@@ -14,7 +14,7 @@ import typer
 from deniable.cli._app import check_output, command, note, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
-from deniable.errors import DeniableError, InvalidParameterError, OutputError, StoreError, unknown_name
+from deniable.errors import DeniableError, InvalidParameterError, OutputError, StoreError, quoted, unknown_name
 
 Database = Annotated[
     str,
@@ -273,7 +273,7 @@ def _confirm(slug: str, yes: bool) -> None:
     """Ask for the name of what is deleted, unless that was said in advance."""
     said = slug if yes else typer.prompt(f"This deletes all that is kept of {slug}. Type its name to go on", err=True)
     if said != slug:
-        raise InvalidParameterError(f"the name must be {slug!r}, typed again; nothing was deleted")
+        raise InvalidParameterError(f"the name must be {quoted(slug)}, typed again; nothing was deleted")
 
 
 def _required(value: Any, what: str, why: str) -> Any:

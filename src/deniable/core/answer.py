@@ -64,7 +64,7 @@ class Answer:
     >>> grr = GRR(k=3, epsilon=3.0)
     >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
     >>> stars.total(["2", "3"])
-    total of '2', '3' of 'stars': 0.82096 +- 0.11599
+    total of “2”, “3” of “stars”: 0.82096 ± 0.11599
     >>> [round(end, 3) for end in stars.total(["2", "3"]).interval(0.9)]
     [0.6, 1.0]
     """
@@ -82,7 +82,7 @@ class Answer:
 
     def __repr__(self) -> str:
         error = self.standard_error
-        uncertain = f" +- {error:.5g}" if math.isfinite(error) else ""
+        uncertain = f" ± {error:.5g}" if math.isfinite(error) else ""
         return f"{self.question or 'answer'}: {self.value:.5g}{uncertain}"
 
     @property

@@ -268,7 +268,7 @@ class Estimate(Questions, Shown):
         codes = np.arange(self.k) if self.k <= SHOWN else np.sort(self._largest(SHOWN))
         lines = [f"Estimate{about}: k = {self.k:,}, n = {self.n:,}{steps}"]
         for code, error in zip(codes, self[codes].standard_errors, strict=True):
-            uncertain = f" +- {error:.5g}" if self.is_raw else ""
+            uncertain = f" ± {error:.5g}" if self.is_raw else ""
             lines.append(f"  {self.labels[code]!r}: {self.frequencies[code]:.5g}{uncertain}")
         if self.k > SHOWN:
             lines.append(f"  and {self.k - SHOWN:,} categories with smaller estimates")
@@ -304,7 +304,7 @@ class Estimate(Questions, Shown):
         >>> colours = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("colour", ["red", "green", "blue"])
         >>> colours.top(1)
         Estimate of 'colour': k = 1, n = 5
-          'blue': 0.64192 +- 0.13529
+          'blue': 0.64192 ± 0.13529
         """
         return self._of(self._largest(min(checked_integer("n", n, 1), self.k)))
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
-from deniable.errors import PrivacyLimitError
+from deniable.errors import PrivacyLimitError, quoted
 
 Status = Literal["exact", "upper bound", "assumption"]
 Scaling = Literal["once", "per report"]
@@ -280,10 +280,13 @@ class Guarantee:
             words.append(f"but {row.adversary} who sees {row.view} can move the odds {limit}")
         if len(self.per_attribute) > 1:
             names = attributes if len(attributes) == len(self.per_attribute) else range(len(self.per_attribute))
-            each = (f"{name!r} {odds_text(value)} times" for name, value in zip(names, self.per_attribute, strict=True))
+            each = (
+                f"{quoted(name)} {odds_text(value)} times"
+                for name, value in zip(names, self.per_attribute, strict=True)
+            )
             words.append(f"about one answer alone, the others being known, at most: {', '.join(each)}")
         if several:
-            each = (f"{one.name!r} {odds_text(one.epsilon)} times" for one in self.questions(several))
+            each = (f"{quoted(one.name)} {odds_text(one.epsilon)} times" for one in self.questions(several))
             words.append(f"about all options of one question, the others being known, at most: {', '.join(each)}")
         for row in self.trust_models:
             if row.scaling == "per report" and math.isfinite(row.epsilon):

@@ -26,7 +26,7 @@ from deniable.core.checks import Target, listed
 from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.support_counts import normal_quantile
-from deniable.errors import InvalidParameterError, UnknownCategoryError
+from deniable.errors import InvalidParameterError, UnknownCategoryError, quoted
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = ArrayLike | Mapping[str, float]
@@ -170,9 +170,9 @@ class Questions(ABC):
         order = self._order("at_least")
         labels = [self._labels_of()[code] for code in order]
         if label not in labels:
-            raise UnknownCategoryError(f"the estimate has no ordered category {label!r}")
+            raise UnknownCategoryError(f"the estimate has no ordered category {quoted(label)}")
         higher = order[labels.index(label) :]
-        return self._among(self._indicator(higher), order, f"share of {label!r} or more{self._about}")
+        return self._among(self._indicator(higher), order, f"share of {quoted(label)} or more{self._about}")
 
     def mean(self, scores: ArrayLike | Mapping[str, float] | None = None) -> Answer:
         """Analyst: return the mean score, among those whose answer has one.
@@ -196,7 +196,7 @@ class Questions(ABC):
         >>> grr = GRR(k=3, epsilon=3.0)
         >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
         >>> stars.mean([1, 2, 3])
-        mean of 'stars': 2.4629 +- 0.22374
+        mean of “stars”: 2.4629 ± 0.22374
         """
         self._check_whole("mean")
         given = self._checked_scores(scores)
@@ -210,7 +210,7 @@ class Questions(ABC):
         """
         order, labels = self._order("cdf"), self._labels_of()
         answers = [
-            self._among(self._indicator(order[: i + 1]), order, f"share up to {labels[code]!r}{self._about}")
+            self._among(self._indicator(order[: i + 1]), order, f"share up to {quoted(labels[code])}{self._about}")
             for i, code in enumerate(order[:-1])
         ]
         scores = None if self.scores is None else self.scores[order]
@@ -297,7 +297,7 @@ class Questions(ABC):
 
     def _marked(self, labels: Sequence[str]) -> Floats:
         if len(set(labels)) < len(labels) or not labels:
-            raise InvalidParameterError(f"labels must be one or more different categories, got {list(labels)!r}")
+            raise InvalidParameterError(f"labels must be one or more different categories, got {quoted(list(labels))}")
         return self._indicator(np.array([self._code(label) for label in labels]))
 
     def _indicator(self, codes: NDArray[np.intp]) -> Floats:
@@ -309,7 +309,7 @@ class Questions(ABC):
         code = self._codes_by_label().get(label)
         if code is None:
             known = listed(list(self._codes_by_label()))
-            raise UnknownCategoryError(f"estimate{self._about} must have the category {label!r}, it has {known}")
+            raise UnknownCategoryError(f"estimate{self._about} must have the category {quoted(label)}, it has {known}")
         return code
 
     @abstractmethod
@@ -318,8 +318,8 @@ class Questions(ABC):
 
     @property
     def _about(self) -> str:
-        return f" of {self.attribute!r}" if self.attribute else ""
+        return f" of {quoted(self.attribute)}" if self.attribute else ""
 
 
 def _named(labels: Sequence[str]) -> str:
-    return ", ".join(map(repr, labels))
+    return ", ".join(map(quoted, labels))

@@ -17,11 +17,11 @@ from deniable.core.checks import code_dtype
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, NotIdentifiedError
 from deniable.files import ReportReader, open_answers
-from deniable.files.formats.decimals import NumberColumns
 from deniable.models.formulas import formulaic
 from deniable.models.row_laws import Floats
 from deniable.records.pairs import pair_counts
 from deniable.survey.collection import Collection
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.encoding import DECIMAL
 
 if TYPE_CHECKING:

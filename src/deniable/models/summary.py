@@ -11,6 +11,7 @@ import numpy as np
 from deniable.core.checks import checked_probability
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, Result
+from deniable.errors import quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +152,9 @@ class FitSummary(Result):
         how = "maximum likelihood" if self.method == "ml" else "inverse channel weights"
         left = f", {self.dropped:,} left out for missing values" if self.dropped else ""
         fit = f"; log likelihood {self.log_likelihood:.4f}" if math.isfinite(self.log_likelihood) else ""
-        against = f"; coefficients against {self.categories[0]!r}" if len(self.categories) > 1 else ""
+        against = f"; coefficients against {quoted(self.categories[0])}" if len(self.categories) > 1 else ""
         if self.model == "ordered":
-            against = f"; {self.categories[0]!r} is the lowest category"
+            against = f"; {quoted(self.categories[0])} is the lowest category"
         return f"{self.model} by {how}, {self.cov_type} standard errors, {self.used:,} rows{left}{against}{fit}"
 
 
@@ -260,15 +261,15 @@ def _ratio_of(fit: Any, one: Coefficient) -> tuple[str, str]:
         return f"The odds of a higher {fit._formula.outcome} are", where
     categories = fit.outcome_names
     if fit.model == "multinomial":
-        return f"The odds of {label!r} against {categories[0]!r} are", where
-    return f"The odds of {categories[1]!r} are", where
+        return f"The odds of {quoted(label)} against {quoted(categories[0])} are", where
+    return f"The odds of {quoted(categories[1])} are", where
 
 
 def _where(name: str) -> str:
     if "[T." in name and ":" not in name:
         variable, _, label = name.partition("[T.")
         variable = variable.removeprefix("C(").removesuffix(")")
-        return f"where {variable} is {label.removesuffix(']')!r}"
+        return f"where {variable} is {quoted(label.removesuffix(']'))}"
     return f"for each unit of {name}" if ":" not in name else f"for each unit of the interaction {name}"
 
 

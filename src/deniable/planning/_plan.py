@@ -13,7 +13,7 @@ from deniable.core.checks import checked_integer, checked_probability, checked_s
 from deniable.core.extensions import extensions
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
+from deniable.errors import DeniableError, InvalidParameterError, TooLargeError, quoted
 from deniable.oracles.sketch.ocms import OCMS
 from deniable.oracles.sketch.pilot import BoundPrice, bound_price, least_bound
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
@@ -92,8 +92,8 @@ def plan(
     >>> for row in result.rows:
     ...     print(row.name, "recommended" if row.recommended else row.reason)
     SMP[GRR] recommended
-    SMP[OUE] needs 4,244 contributors for +-0.1, got 3,000
-    SPL[GRR] needs 13,241 contributors for +-0.1, got 3,000
+    SMP[OUE] needs 4,244 contributors for ±0.1, got 3,000
+    SPL[GRR] needs 13,241 contributors for ±0.1, got 3,000
     """
     domains = checked_sizes(sizes)
     budget = checked_epsilon(epsilon)
@@ -139,7 +139,7 @@ def plan(
 
 def _checked_pilot(pilot: int, contributors: int | None) -> int:
     if contributors is None:
-        raise InvalidParameterError(f"contributors must be given with a pilot of them, got pilot={pilot!r}")
+        raise InvalidParameterError(f"contributors must be given with a pilot of them, got pilot={quoted(pilot)}")
     return checked_integer("pilot", pilot, 1, contributors - 1)
 
 
@@ -197,9 +197,9 @@ def _judged(
         return row
     reason = ""
     if target_error is not None and row.contributors_needed is None:
-        reason = f"needs more than {MAX_CONTRIBUTORS:,} contributors for +-{target_error:g}"
+        reason = f"needs more than {MAX_CONTRIBUTORS:,} contributors for ±{target_error:g}"
     elif row.contributors_needed is not None and contributors is not None and contributors < row.contributors_needed:
-        reason = f"needs {row.contributors_needed:,} contributors for +-{target_error:g}, got {contributors:,}"
+        reason = f"needs {row.contributors_needed:,} contributors for ±{target_error:g}, got {contributors:,}"
     return replace(row.expected(n, frequency, confidence), feasible=not reason, reason=reason)
 
 

@@ -12,7 +12,7 @@ from deniable.core.card import Card, Variant
 from deniable.core.construction import mechanism_for
 from deniable.core.mechanism import Mechanism
 from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, spelling
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, quoted
 
 MAX_REPORT_BITS = 1 << 19
 """Largest practical report: 64 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
@@ -124,7 +124,9 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
     if mechanisms is None:
         return offered
     if isinstance(mechanisms, str) or len(mechanisms) == 0:
-        raise InvalidParameterError(f"mechanisms must be a non-empty list of names, got mechanisms={mechanisms!r}")
+        raise InvalidParameterError(
+            f"mechanisms must be a non-empty list of names, got mechanisms={quoted(mechanisms)}"
+        )
     chosen = dict.fromkeys(one for wanted in mechanisms for one in _matching(str(wanted), offered, d))
     return tuple(sorted(chosen, key=lambda one: offered.index(one) if one in offered else len(offered)))
 
@@ -138,7 +140,9 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
         return matching
     names = ", ".join(one.name for one in offered)
     attributes = "one attribute" if d == 1 else f"{d} attributes"
-    unknown = InvalidParameterError(f"mechanisms must be among {names} for {attributes}, got mechanisms={wanted!r}")
+    unknown = InvalidParameterError(
+        f"mechanisms must be among {names} for {attributes}, got mechanisms={quoted(wanted)}"
+    )
     try:
         found = find(wanted)
     except InvalidParameterError:
@@ -148,7 +152,7 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
     cls = found.make
     if not cls.card.planned:
         raise InvalidParameterError(
-            f"mechanisms must have an error that can be planned, got {wanted!r}: {cls.card.instead}"
+            f"mechanisms must have an error that can be planned, got {quoted(wanted)}: {cls.card.instead}"
         )
     if (cls.card.group in _RECORDS) != (d > 1):
         raise unknown

@@ -278,5 +278,6 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish} already chooses the mechanism: leave it out, or mechanism={mechanism!r}", parameters=(wish,)
+                f"{wish} already chooses the mechanism: leave it out, or mechanism={mechanism!r}",
+                parameters=(wish,),
             )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.privacy import HIGH_EPSILON, bound_text
 from deniable.core.thresholds import exact
-from deniable.errors import DeniableError
+from deniable.errors import DeniableError, quoted
 from deniable.planning.default import default_mechanism
 from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
 from deniable.planning.questions import Question, questions_of
@@ -47,8 +47,8 @@ def infeasibility(collection: Collection, contributors: int, confidence: float =
     >>> from deniable import Attribute, collection
     >>> questions = [Attribute(f"question {i + 1}", ("never", "rarely", "often", "always")) for i in range(56)]
     >>> print(infeasibility(collection(Schema(tuple(questions)), 1.0), 8000))  # doctest: +NORMALIZE_WHITESPACE
-    this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to +-27
-    percentage points ('question 1'); +-10 takes 59,406 contributors or 7 of these questions or epsilon = 3
+    this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to ±27
+    percentage points (“question 1”); ±10 takes 59,406 contributors or 7 of these questions or epsilon = 3
     """
     n = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
     z = quantile(checked_probability("confidence", confidence, open_interval=True))
@@ -59,9 +59,9 @@ def infeasibility(collection: Collection, contributors: int, confidence: float =
     epsilon = collection.mechanism.epsilon
     asked = len(collection.schema.attributes)
     many = f"{asked} questions, " if asked > 1 else ""
-    where = f" ({worst.label!r})" if len(questions) > 1 else ""
+    where = f" ({quoted(worst.label)})" if len(questions) > 1 else ""
     remedies = _remedies(collection.schema, epsilon, questions, worst, n, z)
-    instead = f"; +-{100 * USEFUL:g} takes {' or '.join(remedies)}" if remedies else ""
+    instead = f"; ±{100 * USEFUL:g} takes {' or '.join(remedies)}" if remedies else ""
     return (
         f"this survey cannot work: {many}{n:,} contributors and epsilon = {bound_text(float(epsilon))} leave answers "
         f"uncertain by up to {worst.spoken(z * worst.standard_error(n))}{where}{instead}"

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.files import open_answers
-from deniable.files.formats.decimals import NumberColumns
 from deniable.survey.attribute import Attribute
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.schema import Schema
 
 SHARES = ("attribute", "category", "share")
@@ -92,11 +92,15 @@ class Guess:
         """
         unknown = [name for name in shares if name not in schema.asked]
         if unknown:
-            raise InvalidInputError(f"the guess must only name questions of the schema; {unknown[0]!r} is not in it")
+            raise InvalidInputError(
+                f"the guess must only name questions of the schema; {quoted(unknown[0])} is not in it"
+            )
         columns: list[NDArray[np.float64]] = []
         for attribute in schema.attributes:
             if attribute.name not in shares:
-                raise InvalidInputError(f"the guess must have shares for every question; {attribute.name!r} has none")
+                raise InvalidInputError(
+                    f"the guess must have shares for every question; {quoted(attribute.name)} has none"
+                )
             columns += _columns(attribute, shares[attribute.name])
         ends = [np.cumsum(column) for column in columns]
         cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]).clip(0, 1))
@@ -126,7 +130,7 @@ class Guess:
         rounding, parts = SimulationRandomness(0), []
         with open_answers(path, schema.asked, numbers=NumberColumns(schema.number_columns)) as reader:
             for batch in reader:
-                parts.append(schema.encode(batch, rounding, first_row=reader.rows - batch.num_rows + 1))
+                parts.append(schema.read(batch, reader.rows - batch.num_rows + 1).codes(rounding))
         return cls.from_codes(schema, np.concatenate(parts) if parts else np.empty((0, len(schema.sizes)), np.int64))
 
     @classmethod
@@ -161,13 +165,13 @@ class Guess:
 
 def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[np.float64]]:
     """Return the shares of each column that a question fills."""
-    where = f"the guess of {attribute.name!r}"
+    where = f"the guess of {quoted(attribute.name)}"
     if not attribute.question_kind.coded:
         raise InvalidParameterError("open text has no shares to guess: rehearse with words in a list")
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]
     if strange:
-        raise InvalidInputError(f"{where} must use the question's categories; {strange[0]!r} is not one of them")
+        raise InvalidInputError(f"{where} must use the question's categories; {quoted(strange[0])} is not one of them")
     values = np.array([shares.get(label, 0.0) for label in attribute.labels])
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
         raise InvalidInputError(f"{where} must contain shares between 0 and 1: 0.25 is a quarter")

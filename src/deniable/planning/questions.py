@@ -286,9 +286,9 @@ class Question(ABC):
         return self.standard_error(n) / self.span
 
     def spoken(self, half_width: float) -> str:
-        """Return a half-width with its unit: "+-29 percentage points"."""
+        """Return a half-width with its unit: "±29 percentage points"."""
         digits = max(0, 1 - math.floor(math.log10(half_width))) if half_width > 0 else 0
-        return f"+-{half_width:.{digits}f} {self.unit}"
+        return f"±{half_width:.{digits}f} {self.unit}"
 
     def contributors_needed(self, target: float, z: float) -> int | None:
         """Return how many contributors make z standard errors at most a share `target` of the range, to four digits."""
@@ -390,7 +390,7 @@ def questions_of(schema: Schema, mechanism: Mechanism[Any]) -> tuple[Question, .
     >>> from deniable import GRR
     >>> (smoker,) = questions_of(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
     >>> smoker.ask, smoker.spoken(1.96 * smoker.standard_error(8000))
-    ('shares', '+-2.1 percentage points')
+    ('shares', '±2.1 percentage points')
     """
     found: list[Question] = []
     for source, attribute in enumerate(schema.attributes):

@@ -23,7 +23,7 @@ from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import HIDDEN, OPTIONAL, Result
-from deniable.errors import InvalidParameterError, not_available
+from deniable.errors import InvalidParameterError, not_available, quoted
 from deniable.oracles.oracle import is_oracle
 from deniable.planning.guess import Guess
 from deniable.records.record import is_records
@@ -312,16 +312,18 @@ def _checked(collection: Collection, one: Difference) -> tuple[Difference, int, 
     columns = collection.schema.columns
     names = [column.name for column in columns]
     if one.name not in names:
-        raise InvalidParameterError(f"difference must name a question of the schema; {one.name!r} is not in it")
+        raise InvalidParameterError(f"difference must name a question of the schema; {quoted(one.name)} is not in it")
     j = names.index(one.name)
     labels = columns[j].labels
     for label in (one.first, one.second):
         if label not in labels:
             raise InvalidParameterError(
-                f"difference must name categories of {one.name!r}; {label!r} is not one of them"
+                f"difference must name categories of {quoted(one.name)}; {quoted(label)} is not one of them"
             )
     if one.first == one.second:
-        raise InvalidParameterError(f"difference must name two categories of {one.name!r}, got {one.first!r} twice")
+        raise InvalidParameterError(
+            f"difference must name two categories of {quoted(one.name)}, got {quoted(one.first)} twice"
+        )
     return one, j, labels.index(one.first), labels.index(one.second)
 
 

@@ -202,7 +202,7 @@ class Plan(Result):
         return pa.table(columns)
 
     def __str__(self) -> str:
-        lines = [f"{'mechanism':<17}{'std error':>10}{'mean s.e.':>10}{'+-':>9}{'bits':>10}{'needed':>14}"]
+        lines = [f"{'mechanism':<17}{'std error':>10}{'mean s.e.':>10}{'±':>9}{'bits':>10}{'needed':>14}"]
         for row in self.rows:
             if row.mechanism is None:
                 numbers = f"{'-':>10}{'-':>10}{'-':>9}{'-':>10}{'-':>14}"

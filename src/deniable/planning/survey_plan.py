@@ -17,7 +17,7 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import odds, odds_text
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import DeniableError, InvalidParameterError
+from deniable.errors import DeniableError, InvalidParameterError, quoted
 from deniable.leakage.adversary.best_guess import BestGuess, best_guess
 from deniable.planning.candidates import build, candidates_for
 from deniable.planning.default import default_mechanism
@@ -56,6 +56,8 @@ class QuestionPlan(Result):
         How often the best guess about one contributor's answer is right.
     title : str
         What people read instead of the name; "" if there is nothing.
+    span : float
+        Length of the range of the answer, in `unit`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class QuestionPlan(Result):
     contributors_needed: int | None
     guess: BestGuess
     title: str = field(default="", metadata=OPTIONAL)
+    span: float = field(default=100.0, metadata=HIDDEN)
 
     @property
     def label(self) -> str:
@@ -260,7 +263,9 @@ def plan_survey(
             raise InvalidParameterError(f"target must be in percentage points, between 0 and 100, got target={target}")
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if isinstance(epsilons, str) or not len(epsilons):
-        raise InvalidParameterError(f"epsilons must be a non-empty sequence of budgets, got epsilons={epsilons!r}")
+        raise InvalidParameterError(
+            f"epsilons must be a non-empty sequence of budgets, got epsilons={quoted(epsilons)}"
+        )
     budgets = [checked_epsilon(epsilon) for epsilon in epsilons]
     if schema.is_text:
         raise InvalidParameterError(
@@ -339,6 +344,7 @@ def _question(question: Question, n: int, target: float | None, z: float) -> Que
         contributors_needed=None if target is None else question.contributors_needed(target / 100, z),
         guess=best_guess(question.mechanism, question.index),
         title=question.attribute.title,
+        span=question.span,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from deniable.answers.asked import Curve, shares
 from deniable.answers.comparison import AttributeComparison, Comparison
 from deniable.answers.summary import Summary
+from deniable.errors import quoted
 from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
 
 MOST_POINTS = 33
@@ -58,10 +59,10 @@ def comparison_page(comparison: Comparison) -> Page:
     ...     waves.append((survey, replace(counted, collection=survey.id)))
     >>> page = comparison_page(compare(*waves, independent=True))
     >>> page.title, [section.heading for section in page.sections]
-    ("From 'May' to 'June'", ['What changed', 'vote'])
+    ('From “May” to “June”', ['What changed', 'vote'])
     """
     one, other = (
-        repr(title) if title else f"the {place} collection"
+        quoted(title) if title else f"the {place} collection"
         for title, place in zip(comparison.titles, ("first", "second"), strict=True)
     )
     notes = [
@@ -76,7 +77,9 @@ def comparison_page(comparison: Comparison) -> Page:
             "changes named in words hold together."
         )
     if comparison.left_out:
-        notes.append(f"Not compared, because only one of them asks it so: {', '.join(map(repr, comparison.left_out))}.")
+        notes.append(
+            f"Not compared, because only one of them asks it so: {', '.join(map(quoted, comparison.left_out))}."
+        )
     cards = tuple(
         Card.promised(guarantee, [row.attribute for row in comparison.attributes], f"{name}: n = {n:,} contributors")
         for guarantee, name, n in zip(comparison.guarantees, (one, other), comparison.n, strict=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from deniable.answers.crosstab_summary import CrosstabSummary
+from deniable.errors import quoted
 from deniable.report.page import Card, Floats, HeatMap, IntervalChart, Mark, Page, Part, Section, Table, Text
 
 MAX_COLUMNS = 12
 """Columns that get a chart of their own."""
+
+MOST_GROUPS = 5
+"""Groups that a note names."""
 
 _RAW = (
     "Tables are raw and unbiased: they agree with each other about every single frequency, and a cell may be below 0%. "
@@ -18,7 +22,6 @@ _DECODED = (
     'The decoded table (the step "dependence") draws what the reports do not show towards independence. It is often '
     "nearer to the truth, and has no intervals."
 )
-_NOT_DETERMINED = "Where a share has no interval it is not determined: too few reports of that group."
 
 
 def crosstab_page(summary: CrosstabSummary) -> Page:
@@ -34,24 +37,28 @@ def crosstab_page(summary: CrosstabSummary) -> Page:
     >>> aggregate = pairs.simulate_aggregate([[0, 0], [1, 1], [1, 2]], [400, 300, 300], SimulationRandomness(1))
     >>> page = crosstab_page(summarize_crosstab(crosstabs(pairs, aggregate)[0, 1], pairs.privacy()))
     >>> [section.heading for section in page.sections]
-    ['What it says', 'All answers: shares of everybody', "Shares of '1' within each group of '0'", 'Decoded']
+    ['What it says', 'All answers: shares of everybody', 'Shares of “1” within each group of “0”', 'Decoded']
     """
     facts = f"collection {summary.collection}" if summary.collection else ""
-    title = f"{summary.rows!r} and {summary.columns!r}"
+    title = f"{quoted(summary.rows)} and {quoted(summary.columns)}"
     return Page(
-        title=f"{summary.title!r}: {title}" if summary.title else title,
+        title=f"{quoted(summary.title)}: {title}" if summary.title else title,
         cards=(Card.promised(summary.guarantee, (), *filter(None, (facts, _numbers(summary)))),),
         sections=(
             Section("What it says", (Text(summary.sentences, items=True),)),
             Section("All answers: shares of everybody", (*_everybody(summary),)),
-            Section(f"Shares of {summary.columns!r} within each group of {summary.rows!r}", tuple(_groups(summary))),
+            Section(
+                f"Shares of {quoted(summary.columns)} within each group of {quoted(summary.rows)}",
+                tuple(_groups(summary)),
+            ),
             *(
                 (Section("Decoded", (_map(summary, summary.decoded, spoken=False), Text((_DECODED,)))),)
                 if summary.reports
                 else ()
             ),
         ),
-        notes=(_interval_text(summary), _RAW, _NOT_DETERMINED if np.isnan(summary.share_lower).any() else ""),
+        notes=(_interval_text(summary), _RAW, _not_determined(summary)),
+        introduction=(f"{_numbers(summary)}.",),
         brief=f"{summary.guarantee.budget_text}; {_numbers(summary)}",
     )
 
@@ -64,6 +71,19 @@ def _interval_text(summary: CrosstabSummary) -> str:
     who = f"these {summary.contributors:,} contributors"
     of = f"{who}: noise only" if summary.target == "contributors" else f"the population that {who} were drawn from"
     return f"The {summary.level_text} intervals are about {of}. Each holds for itself."
+
+
+def _not_determined(summary: CrosstabSummary) -> str:
+    """Return which groups have shares without an interval."""
+    missing = np.isnan(summary.share_lower)
+    groups = [quoted(label) for i, label in enumerate(summary.row_labels) if missing[i].any()]
+    if not groups:
+        return ""
+    shown = ", ".join(groups[:MOST_GROUPS]) + (f" and {len(groups) - MOST_GROUPS} more" * (len(groups) > MOST_GROUPS))
+    return (
+        f"Shares within {shown} of {quoted(summary.rows)} are not determined: too few reports of "
+        f"{'this group' if len(groups) == 1 else 'these groups'}. Join groups, or ask more people."
+    )
 
 
 def percent(value: float) -> str:
@@ -157,7 +177,7 @@ def _groups(summary: CrosstabSummary) -> list[Part]:
         lambda share: f"{100 * share:g}%",
         rest="shares",
     )
-    rest = f"The shares of {summary.column_labels[1]!r} are what is left to 100%." if columns == 2 else ""
+    rest = f"The shares of {quoted(summary.column_labels[1])} are what is left to 100%." if columns == 2 else ""
     if columns > MAX_COLUMNS:
         rest = f"{columns - MAX_COLUMNS} more columns are in the data of the result."
     return [chart, *([Text((rest,))] if rest else [])]

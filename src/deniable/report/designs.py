@@ -60,7 +60,8 @@ def _page(
 ) -> Page:
     trust = f"This holds if {design.privacy().trust_models[0].note}."
     headline = f"epsilon = {bound_text(design.epsilon)}" if math.isfinite(design.epsilon) else "no epsilon holds"
-    promise = Card(headline, (*design.sentences, trust), promise=True)
+    brief = f"Guarantee: {headline}, on the design's conditions"
+    promise = Card(headline, (*design.sentences, trust), promise=True, brief=brief)
     cards = (promise, *(Card(warning, warning=True) for warning in warnings))
     columns = [
         [name for name, _ in rows],

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.answers.asked import shares
 from deniable.answers.summary import AttributeSummary, Summary
 from deniable.core.spec import to_spec
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.report.answers import answer_notes, answer_sections
 from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
 
@@ -98,7 +98,7 @@ def estimate_page(
         notes.append(f"{_which(summary, several)}{summary.coverage_text}{marked}" if summary.coverage_text else "")
     known = any(summary.truth_n is not None for summary in summaries)
     return Page(
-        title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
+        title=title or (quoted(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
         cards=tuple(Card.promised(one.guarantee, names, *_facts(one), several=one.several) for one in summaries),
         sections=(
             *(section for summary in summaries for section in answer_sections(summary)),

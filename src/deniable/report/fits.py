@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable.errors import quoted
 from deniable.models.summary import FitSummary, number
 from deniable.report.page import Card, CoefficientChart, IntervalChart, Mark, Page, Section, Table, Text
 
@@ -57,10 +58,13 @@ def fit_page(
     if predictions is not None:
         labels = [f"{row.label}, {row.outcome}" for row in predictions.itertuples()]
         sections.append(Section("Predictions", (_chart(labels, predictions, "value", summary),)))
-    title = f"{summary.title!r}: {summary.formula}" if summary.title else summary.formula
+    title = f"{quoted(summary.title)}: {summary.formula}" if summary.title else summary.formula
     return Page(
         title=title,
-        cards=(Card.promised(summary.guarantee, (), summary.privacy_statement, f"collection {summary.collection}"),),
+        cards=(
+            Card(summary.privacy_statement),
+            Card.promised(summary.guarantee, (), f"collection {summary.collection}"),
+        ),
         sections=tuple(sections),
         notes=(summary.facts, *summary.warnings, "" if summary.determined else _READING),
         brief=f"{summary.privacy_statement} {summary.guarantee.budget_text}",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -27,7 +28,6 @@ from deniable.report.page import (
     Text,
     axis_limits,
     axis_ticks,
-    shorten,
     visible,
 )
 
@@ -35,6 +35,11 @@ MAX_ROWS = 200
 """Rows of one chart that a page lists."""
 
 _LABELS = 30
+"""Characters of one line of a label beside a map."""
+
+_COLUMN = 1050.0
+"""Pixels of the column that a map fills on a desk."""
+
 _CHARACTER = 6.6  # pixels of one character of 12 pixels height, on the safe side
 
 
@@ -268,6 +273,14 @@ class _Cell:
 
 @final
 @dataclass(frozen=True)
+class _MapLabel:
+    """One label: its lines, each with where it begins."""
+
+    lines: tuple[tuple[float, float, str], ...]
+
+
+@final
+@dataclass(frozen=True)
 class _MapView:
     """A drawing in pixels: cells, and labels with their positions."""
 
@@ -275,34 +288,71 @@ class _MapView:
     height: float
     left: float
     top: float
-    side: float
+    across: float
+    down: float
     font: float
+    upright: bool
     cells: tuple[_Cell, ...]
-    rows: tuple[tuple[float, str], ...]
-    columns: tuple[tuple[float, str], ...]
+    rows: tuple[_MapLabel, ...]
+    columns: tuple[_MapLabel, ...]
+
+
+def _wrapped(labels: Sequence[str], characters: int) -> list[list[str]]:
+    """Return labels in lines of this length, if their words allow it; nothing is cut."""
+    wraps = (
+        textwrap.wrap(visible(label), characters, break_long_words=False, break_on_hyphens=False) for label in labels
+    )
+    return [lines or [""] for lines in wraps]
 
 
 def _map_view(chart: HeatMap) -> _MapView:
+    """Return a map as wide as its column, with whole labels."""
     count = max(chart.values.shape)
     side, font = (46.0, 13.0) if count <= 8 else (36.0, 12.0) if count <= MAX_NUMBERS else (20.0, 11.0)
-    rows, columns = ([shorten(name, _LABELS) for name in names] for names in (chart.rows, chart.columns))
-    left, top = (26 + _CHARACTER * font / 12 * max(map(cell_len, names)) for names in (rows, columns))
+    character, line = _CHARACTER * font / 12, 1.2 * font
+    rows = _wrapped(chart.rows, _LABELS)
+    left = 26 + character * max(cell_len(one) for lines in rows for one in lines)
+    down = max(side, line * max(map(len, rows)) + 6)
+    across = max(side, (_COLUMN - left - 2) / len(chart.columns))
+    columns = _wrapped(chart.columns, max(int((across - 8) / character), 1))
+    longest = max(cell_len(one) for lines in columns for one in lines)
+    upright = character * longest <= across - 8
+    if upright:
+        top = 26 + line * max(map(len, columns))
+    else:
+        columns = _wrapped(chart.columns, _LABELS if across >= 3 * line else 10**6)
+        top = 26 + character * max(cell_len(one) for lines in columns for one in lines)
     cells = []
     for y in range(len(rows)):
         for x in range(len(columns)):
             value = float(chart.values[y, x])
             fraction, empty = value / chart.scale, math.isnan(value)
             number = "" if empty or count > MAX_NUMBERS else chart.number(value)
-            place, fill = (left + x * side, top + y * side), OWN if empty else shade(fraction)
+            place, fill = (left + x * across, top + y * down), OWN if empty else shade(fraction)
             cells.append(_Cell(*place, fill, number, text_on(fraction), chart.spoken(y, x)))
+
+    def beside(y: int, lines: list[str]) -> _MapLabel:
+        first = top + (y + 0.5) * down + 4 - line * (len(lines) - 1) / 2
+        return _MapLabel(tuple((left - 6, first + line * i, text) for i, text in enumerate(lines)))
+
+    def above(x: int, lines: list[str]) -> _MapLabel:
+        middle = left + (x + 0.5) * across
+        if upright:
+            first = top - 8 - line * (len(lines) - 1)
+            return _MapLabel(tuple((middle, first + line * i, text) for i, text in enumerate(lines)))
+        first = middle + 4 - line * (len(lines) - 1) / 2
+        return _MapLabel(tuple((first + line * i, top - 6, text) for i, text in enumerate(lines)))
+
     return _MapView(
-        width=left + side * len(columns) + 2,
-        height=top + side * len(rows) + 2,
+        width=left + across * len(columns) + 2,
+        height=top + down * len(rows) + 2,
         left=left,
         top=top,
-        side=side,
+        across=across,
+        down=down,
         font=font,
+        upright=upright,
         cells=tuple(cells),
-        rows=tuple((top + (y + 0.5) * side, label) for y, label in enumerate(rows)),
-        columns=tuple((left + (x + 0.5) * side, label) for x, label in enumerate(columns)),
+        rows=tuple(beside(y, lines) for y, lines in enumerate(rows)),
+        columns=tuple(above(x, lines) for x, lines in enumerate(columns)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deniable.errors import quoted
 from deniable.leakage.adversary.collection_audit import AuditSummary
 from deniable.leakage.calibration.budgets import Budgets
 from deniable.leakage.calibration.checked import CheckedBudgets
@@ -53,7 +54,7 @@ def leakage_page(summary: LeakageSummary) -> Page:
     ]
     pairs = tuple(pair.text for pair in spoken) or ("no attribute says anything about another one",)
     return Page(
-        title=f"{summary.title!r}: {what}" if summary.title else f"W{what[1:]}",
+        title=f"{quoted(summary.title)}: {what}" if summary.title else f"W{what[1:]}",
         cards=tuple(cards),
         sections=(
             Section(alone, (_sources(summary),) if summary.target else (Text((HOW_TO_READ,)), _matrix(summary))),

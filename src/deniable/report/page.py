@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from deniable.core.privacy import Guarantee, odds_text
-
-_JOINERS = "\u200c\u200d"
+from deniable.errors import visible as visible
 
 Floats: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
@@ -260,15 +259,27 @@ class Section:
 @final
 @dataclass(frozen=True)
 class Card:
-    """Opening of a page before any number: a headline and a few lines about it.
+    """A headline and a few lines about it: a warning before the numbers, or a guarantee after them.
 
-    A promise comes first, before a title in which a stranger may have put another one; a warning stands out.
+    Parameters
+    ----------
+    headline : str
+        What comes first.
+    lines : tuple of str
+        More about it.
+    warning : bool
+        It stands out.
+    promise : bool
+        It is what contributors were promised.
+    brief : str
+        Of a promise: all of it that a terminal prints unless it is asked for more.
     """
 
     headline: str
     lines: tuple[str, ...] = ()
     warning: bool = False
     promise: bool = False
+    brief: str = ""
 
     @classmethod
     def promised(
@@ -279,14 +290,16 @@ class Card:
         several: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> Card:
         """Return what was promised: the whole contributor first, then who may attack, then other facts."""
+        brief = f"Guarantee: {guarantee.budget_text}"
         _, *lines = guarantee.lines(attributes, several)
         if math.isfinite(guarantee.epsilon) and not any(row.delta for row in guarantee.trust_models):
             factor = odds_text(guarantee.epsilon)
+            brief += f"; odds move at most {factor} times"
             lines.insert(
                 0, f"Seeing a report changes the odds between any two possible answers by a factor of at most {factor}."
             )
         headline = f"{guarantee.budget_text} (implemented: {guarantee.implemented_text})"
-        return cls(headline, tuple(line.strip() for line in (*lines, *about)), promise=True)
+        return cls(headline, tuple(line.strip() for line in (*lines, *about)), promise=True, brief=brief)
 
 
 @final
@@ -326,6 +339,21 @@ class Page:
     footer: str = "Made by deniable."
     private: bool = False
 
+    @property
+    def marks(self) -> tuple[Card, ...]:
+        """Cards that come before the title: for whom the page is."""
+        return tuple(card for card in self.cards if card.promise and card.warning)
+
+    @property
+    def promises(self) -> tuple[Card, ...]:
+        """Cards after the numbers: what contributors were promised, if it can be told in one line."""
+        return tuple(card for card in self.cards if card.brief)
+
+    @property
+    def remarks(self) -> tuple[Card, ...]:
+        """Cards below the title: warnings, and what is not protected."""
+        return tuple(card for card in self.cards if card not in self.marks and card not in self.promises)
+
     def for_holder(self, reason: str) -> Page:
         """Return the page marked, before anything else, as one for the holder of the answers only."""
         card = Card(HOLDER_ONLY, (f"It is {reason}.",), warning=True, promise=True)
@@ -336,21 +364,6 @@ class Page:
         """Return the notes, with those that a renderer of at most so many rows per chart must add."""
         added = [part.note(most) for section in self.sections for part in section.parts]
         return [text for text in dict.fromkeys([*self.notes, *added]) if text]
-
-
-def visible(label: str) -> str:
-    r"""Return a label on one line, control characters and direction marks written as escapes.
-
-    Categories come from files that strangers wrote: a terminal must not obey them.
-
-    Examples
-    --------
-    >>> visible("yes\n\x1b[31mno")
-    'yes\\n\\x1b[31mno'
-    """
-    return "".join(
-        character if character.isprintable() or character in _JOINERS else ascii(character)[1:-1] for character in label
-    )
 
 
 def shorten(label: str, width: int) -> str:

@@ -20,7 +20,7 @@ def plan_page(plan: Plan) -> Page:
     ('recommended: GRR',)
     """
     rows = [*plan.rows, *plan.dealt]
-    header = ["  mechanism", "std. error", "mean s.e.", f"{100 * plan.confidence:g}% +-", "bits"]
+    header = ["  mechanism", "std. error", "mean s.e.", f"{100 * plan.confidence:g}% ±", "bits"]
     columns = [
         [("* " if row.recommended else "  ") + row.name for row in rows],
         [_frequency(row.standard_error) for row in rows],

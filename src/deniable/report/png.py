@@ -486,8 +486,7 @@ def _bands(page: Page, sections: Sequence[Section], note: str = "", width: float
     columns = _columns(page)
     width = width or (_TWO if columns == 2 else _ONE)
     head = [
-        # As elsewhere, before a title in which a stranger may have put another promise.
-        _words([card.headline for card in page.cards if card.promise], width, weight="bold", color=INK),
+        _words([card.headline for card in page.marks], width, weight="bold", color=INK),
         _words([shorten(page.title, int(7.2 * width))], width, 14, weight="bold", color=INK),
         _words([page.brief], width),
     ]

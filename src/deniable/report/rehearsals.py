@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from deniable.errors import quoted
 from deniable.planning.rehearsal import Rate, Rehearsal, RehearsedQuestion
 from deniable.report.estimates import estimate_page
 from deniable.report.page import Card, Page, Part, Section, Table, Text
@@ -63,7 +64,7 @@ def sentences(rehearsal: Rehearsal) -> tuple[str, ...]:
         if worst.top_wrong.rate >= _OFTEN:
             found.append(
                 f"The report may mislead: in {_percent(worst.top_wrong.rate)} of the runs it put the wrong category of "
-                f"{worst.label!r} first."
+                f"{quoted(worst.label)} first."
             )
         else:
             often = (
@@ -72,8 +73,8 @@ def sentences(rehearsal: Rehearsal) -> tuple[str, ...]:
             found.append(f"The report put the most frequent category first in {often}, whatever the question.")
     for difference in rehearsal.differences:
         found.append(
-            f"Of {difference.name!r} it had the order of {difference.first!r} and {difference.second!r} wrong in "
-            f"{_percent(difference.wrong_sign.rate)} of the runs, left it open in "
+            f"Of {quoted(difference.name)} it had the order of {quoted(difference.first)} and "
+            f"{quoted(difference.second)} wrong in {_percent(difference.wrong_sign.rate)} of the runs, left it open in "
             f"{_percent(difference.undecided.rate)}, and was sure of the wrong one in "
             f"{_percent(difference.wrongly_decided.rate)}."
         )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from deniable.core.privacy import bound_text
 from deniable.planning.survey_plan import MechanismRow, QuestionPlan, Setting, SurveyPlan
 from deniable.report.page import Card, Page, Section, Table, Text
 
 
-def survey_plan_page(decision: SurveyPlan) -> Page:
-    """Return the page of a decision: every question's error at every epsilon, what it costs, and what it promises.
+def survey_plan_page(decision: SurveyPlan, units: Mapping[str, str] = MappingProxyType({})) -> Page:
+    """Return the page of a decision: people needed, every question's error at every epsilon, and what it promises.
+
+    Parameters
+    ----------
+    decision : SurveyPlan
+        The plan.
+    units : mapping of str to str
+        Units of questions whose mean is asked, by their names: "years", "euros".
 
     Examples
     --------
@@ -18,15 +26,16 @@ def survey_plan_page(decision: SurveyPlan) -> Page:
     >>> from deniable.planning import plan_survey
     >>> page = survey_plan_page(plan_survey(Schema((Attribute("smoker", ("yes", "no")),)), 1000, [1.0]))
     >>> page.sections[0].parts[0].cells(0)
-    ('smoker', '2', '5.9')
+    ('smoker', 'percentage points', '±5.9')
     """
     settings = decision.settings
     budgets = [_budget(setting) for setting in settings]
     questions = [*zip(*(setting.questions for setting in settings), strict=True)]
-    sections = [Section("How far off an answer may be, either way", _errors(questions, budgets))]
+    sections = []
     if decision.target is not None:
-        target = f"+-{decision.target:g} percentage points, or hundredths of a scale"
-        sections.append(Section(f"Contributors needed for {target}", (_needed(questions, budgets),)))
+        sections.append(Section("People needed", _needed(questions, budgets, decision.target, units)))
+    heading = f"How far off results may be with {decision.contributors:,} people"
+    sections.append(Section(heading, _errors(questions, budgets, units)))
     if settings[0].pairs:
         sections.append(Section("Tables of two questions", _pairs(settings, budgets)))
     sections.append(Section("What contributors are promised", _promises(settings)))
@@ -44,25 +53,33 @@ def _number(value: float) -> str:
     return f"{value:,.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
-def _named(questions: Sequence[tuple[QuestionPlan, ...]]) -> list[list[str]]:
-    return [[row[0].label for row in questions], [str(row[0].categories) for row in questions]]
+def _unit(plan: QuestionPlan, units: Mapping[str, str]) -> str:
+    """Return what the errors of a question are counted in."""
+    return units.get(plan.name, plan.unit) if plan.ask == "mean" else plan.unit
 
 
-def _errors(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> tuple[Table | Text, ...]:
-    cells = [[_number(row[i].half_width) for row in questions] for i in range(len(budgets))]
-    table = Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
-    means = tuple(f"{row[0].label}: its mean, {row[0].unit}" for row in questions if row[0].ask == "mean")
-    shares = "In percentage points of any one share, " if len(means) < len(questions) else ""
-    words = f"{shares}for the answers that make it largest{'; but' if means else '.'}"
-    return table, Text((words[0].upper() + words[1:],)), Text(means, items=True)
+def _errors(
+    questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str], units: Mapping[str, str]
+) -> tuple[Table | Text, ...]:
+    cells = [[f"±{_number(row[i].half_width)}" for row in questions] for i in range(len(budgets))]
+    named = [[row[0].label for row in questions], [_unit(row[0], units) for row in questions]]
+    words = "For the answers that make it largest; of any one share, or of a mean."
+    return Table.of(["question", "in", *budgets], [*named, *cells]), Text((words,))
 
 
-def _needed(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> Table:
+def _needed(
+    questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str], target: float, units: Mapping[str, str]
+) -> tuple[Table | Text, ...]:
+    def wanted(plan: QuestionPlan) -> str:
+        """Return the target of one question: hundredths of a scale in the scale's own unit."""
+        return f"±{_number(target * plan.span / 100)} {_unit(plan, units)}"
+
     cells = [
         ["-" if row[i].contributors_needed is None else f"{row[i].contributors_needed:,}" for row in questions]
         for i in range(len(budgets))
     ]
-    return Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
+    named = [[row[0].label for row in questions], [wanted(row[0]) for row in questions]]
+    return (Table.of(["question", "for", *budgets], [*named, *cells]),)
 
 
 def _pairs(settings: Sequence[Setting], budgets: Sequence[str]) -> tuple[Table | Text, ...]:

@@ -39,20 +39,25 @@ class Hints(NamedTuple):
 
     Attributes
     ----------
-    folded, rows, map : str
-        Where a folded chart, other rows, and a matrix that is too wide are shown in full.
+    folded, rows, map, promise : str
+        Where a folded chart, other rows, a matrix that is too wide, and the whole guarantee are shown in full.
     """
 
     folded: str = ""
     rows: str = ""
     map: str = ""
+    promise: str = ""
 
 
 NO_HINTS = Hints()
 
 
-def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints = NO_HINTS) -> None:
-    """Print a page: what was promised, the numbers, how to read them; at most so many rows of a chart.
+def print_page(
+    console: Console, page: Page, most: int = MAX_ROWS, hints: Hints = NO_HINTS, *, verbose: bool = False
+) -> None:
+    """Print a page: its title, the numbers, how to read them, what was promised; at most so many rows of a chart.
+
+    What was promised takes one line, or all its lines if `verbose`.
 
     Examples
     --------
@@ -69,11 +74,11 @@ def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints 
     <BLANKLINE>
     Read on.
     """
-    _print_cards(console, [card for card in page.cards if card.promise])
+    _print_cards(console, page.marks)
     print_line(console, page.title, style="bold")
     for line in page.introduction:
         print_line(console, line)
-    _print_cards(console, [card for card in page.cards if not card.promise])
+    _print_cards(console, page.remarks)
     widths = [
         cell_len(visible(chart.table.cells(i)[0]))
         for section in page.sections
@@ -91,6 +96,15 @@ def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints 
         console.print()
     for line in notes:
         print_line(console, line)
+    if page.promises:
+        console.print()
+    more = f" ({hints.promise})" if hints.promise else ""
+    for card in page.promises:
+        if not verbose:
+            # A hint that would take a line of its own is left out.
+            fits = cell_len(card.brief + more) <= console.width
+            print_line(console, card.brief + more if fits else card.brief)
+    _print_cards(console, page.promises if verbose else ())
 
 
 def _print_cards(console: Console, cards: Sequence[Card]) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import io
 import math
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -31,11 +31,12 @@ from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.control import perform
 from deniable.service.draft_pages import DraftEndpoints
 from deniable.service.drafts import Draft
-from deniable.service.findings import axis_ticks, axis_top, drawn
+from deniable.service.findings import EARLY, axis_ticks, axis_top, drawn
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
 from deniable.service.middleware import SecurityMiddleware
 from deniable.service.phrases import ENGLISH
+from deniable.service.precision import PrecisionCurve, precision_curve
 from deniable.service.problems import Problem
 from deniable.service.public import Access, bundles, handlers
 from deniable.service.publishing import public_path, results_pages
@@ -116,6 +117,22 @@ def admin_app(
     return SecurityMiddleware(app, secure, hosts, collector.metrics.request)
 
 
+class _Listed(NamedTuple):
+    """One survey in the list: reports so far and planned, and its first finding with the question."""
+
+    held: SurveySnapshot
+    n: int
+    planned: int | None
+    question: str
+    headline: str
+
+
+def _curve(results: Results) -> PrecisionCurve | None:
+    """Return the curve of precision of a survey that has reports and a plan."""
+    progress, n, planned = (results.data[key] for key in ("progress", "n", "contributors"))
+    return None if not progress or not n or not planned else precision_curve(progress["points_now"], n, planned)
+
+
 class _AdminEndpoints:
     """Endpoints for analysts and owners."""
 
@@ -165,10 +182,22 @@ class _AdminEndpoints:
             (held for held in self._collector.all_held() if who.may(held.row.slug)),
             key=lambda held: (held.row.slug, held.row.position),
         )
-        listed = [(held.row, held.survey) for held in surveys]
+        listed = [await self._listed(held) for held in surveys]
+        for one in listed:
+            if one.headline:
+                await self._look(who, one.held)
         drafts = await run_in_threadpool(self._collector.store.drafts) if who.changes else {}
         made = [(slug, Draft.model_validate_json(text)) for slug, text in drafts.items() if who.may(slug)]
         return html(render_template("surveys.html", surveys=listed, drafts=made, who=who))
+
+    async def _listed(self, held: SurveySnapshot) -> _Listed:
+        """Return the row of a survey: the first finding that says something, and how many planned reports are in."""
+        results = await self._results(held)
+        said = await run_in_threadpool(found, held, self._collector.store, results)
+        told = next((one for one in said if one.headline != EARLY and (one.range_text or one.likely)), None)
+        headline = "" if told is None else told.headline
+        question = "" if told is None else told.question
+        return _Listed(held, results.data["n"], results.data["contributors"], question, headline)
 
     async def dashboard(self, request: Request) -> Response:
         who = await self._people.page_reader(request)
@@ -206,6 +235,7 @@ class _AdminEndpoints:
             link=self._public_url + link_path(held.row.slug, held.survey),
             coded=bool(self._public_url),
             owner=owner,
+            curve=_curve(results),
             off_plan=alarm or results.data["off_plan"],
             cannot=cannot_work(held.survey.collection, held.survey.page.contributors)
             if results.data["state"] == "draft"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import re
 import secrets
 import tempfile
 import unicodedata
+import zipfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from deniable.errors import DeniableError, InvalidParameterError, StoreError
+from deniable.errors import AmbiguousNumbersError, DeniableError, InvalidParameterError, StoreError
 from deniable.files import read_xlsform
 from deniable.files.formats.tables import open_answers, with_progress
 from deniable.service.admin_accounts import AccountEndpoints, check_origin
@@ -34,6 +36,7 @@ from deniable.service.collector import Collector
 from deniable.service.control import perform
 from deniable.service.drafts import (
     EXAMPLE_GRID,
+    MAX_DRAFT,
     Built,
     Draft,
     DraftQuestion,
@@ -50,6 +53,7 @@ from deniable.service.rendering import policy, render_template
 from deniable.service.survey_page import LANGUAGE_NAMES, LANGUAGES
 from deniable.service.surveys import Survey, check_slug
 from deniable.survey.attribute import Attribute
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.drafting import draft_schema
 from deniable.survey.kinds import KINDS, USUAL
 
@@ -211,7 +215,12 @@ class DraftEndpoints:
         def changed(before: str | None) -> str:
             if before is None:
                 raise Problem("not-found", "there is no draft of this name")
-            return change(Draft.model_validate_json(before)).to_json()
+            text = change(Draft.model_validate_json(before)).to_json()
+            if len(text) > max(MAX_DRAFT, len(before)):
+                raise InvalidParameterError(
+                    f"the draft must have at most {MAX_DRAFT:,} characters, got {len(text):,}; shorten its texts"
+                )
+            return text
 
         await self._people.note(who.name, "edit-draft", slug, together=True)
         try:
@@ -274,7 +283,9 @@ class DraftEndpoints:
         held = await self._shown(request)
         return held if isinstance(held, Response) else await self._questions(request, *held)
 
-    async def _questions(self, request: Request, slug: str, draft: Draft, fault: str = "") -> Response:
+    async def _questions(
+        self, request: Request, slug: str, draft: Draft, fault: str = "", asks: AmbiguousNumbersError | None = None
+    ) -> Response:
         built = await run_in_threadpool(build, draft.to_json())
         shown = {
             "made": secrets.token_hex(4),
@@ -283,6 +294,7 @@ class DraftEndpoints:
             "told": {key: _told(attribute) for key, attribute in built.attributes.items()},
             "wrong": {one.key: one.text for one in built.of_step("questions") if one.key},
             "maximum": MAX_FORM >> 20,
+            "asks": asks,
         }
         return self._page("draft_questions.html", request, slug, draft, built, "questions", fault, **shown)
 
@@ -381,10 +393,12 @@ class DraftEndpoints:
         """Add the questions of a table of answers, or of a form made with XLSForm."""
         check_origin(request)
         slug, draft = await self._held(request)
-        name, content, key = await _upload(request)
+        name, content, key, decimal = await _upload(request)
         try:
-            found = await run_in_threadpool(_imported, draft, name, content, key)
+            found = await run_in_threadpool(_imported, draft, name, content, key, decimal)
             await self._change(request, lambda now: found(now) if now.question(f"{key}0") is None else now)
+        except AmbiguousNumbersError as error:
+            return await self._questions(request, slug, draft, asks=error)
         except (DeniableError, ValidationError) as error:
             said = _what_is_wrong(error) if isinstance(error, ValidationError) else str(error)
             return await self._questions(request, slug, draft, fault=said)
@@ -545,12 +559,13 @@ class DraftEndpoints:
             contributors = form.line("contributors").replace(",", "").replace(" ", "")
             closes = form.line("closes_at")
             return draft.changed(
-                contributors=int(contributors) if contributors.isdecimal() else contributors or None,
+                contributors=int(contributors) if re.fullmatch(r"\d{1,12}", contributors) else contributors or None,
                 epsilon=form.line("own_epsilon") or form.line("epsilon", draft.epsilon),
                 min_batch=form.line("min_batch", str(draft.min_batch)),
                 grace_hours=form.line("grace_hours", str(draft.grace_hours)),
                 closes_at=f"{closes}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", closes, re.ASCII) else closes,
                 retention=form.line("retention", draft.retention),
+                access=form.line("access", draft.access),
                 second_person=form.ticked("second_person"),
                 consent_first=form.ticked("consent_first"),
             )
@@ -678,12 +693,18 @@ def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
     return DraftQuestion.model_validate({**dict(known), **update})
 
 
-def _imported(draft: Draft, name: str, content: bytes, key: str) -> Callable[[Draft], Draft]:
-    """Return what adds the questions of a file to a draft."""
+def _imported(
+    draft: Draft, name: str, content: bytes, key: str, decimal: str | None = None
+) -> Callable[[Draft], Draft]:
+    """Return what adds the questions of a file to a draft; `decimal` is the mark before fractions, if it was asked."""
     suffix = Path(name).suffix.lower()
     if suffix not in _IMPORT_SUFFIXES:
         raise InvalidParameterError(
             f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={name!r}; save it as one of these"
+        )
+    if content.startswith(_PACKED):
+        raise InvalidParameterError(
+            f"file must be a table of text, got file={name!r}, which is packed; unpack it first"
         )
     # Readers want a file; it is deleted before anybody is answered.
     with tempfile.TemporaryDirectory() as folder:
@@ -691,24 +712,45 @@ def _imported(draft: Draft, name: str, content: bytes, key: str) -> Callable[[Dr
         path.write_bytes(content)
         try:
             if suffix == ".xlsx":
+                _check_unpacked(content, name)
                 form = read_xlsform(path)
                 if not form.attributes:
                     raise InvalidParameterError("file must ask a question that can be mapped, got none of them")
                 found = functools.partial(with_form, form=form, key=key)
             else:
-                with open_answers(path) as reader:
+                with open_answers(path, decimal=decimal, numbers=NumberColumns()) as reader:
                     drafted = draft_schema(with_progress(reader, None))
-                found = functools.partial(
-                    with_schema, attributes=drafted.schema.attributes, key=key, notes=drafted.warnings
-                )
+                    remarks = [remark.replace(str(path), name) for remark in reader.remarks]
+                notes = (*remarks, *drafted.warnings)
+                found = functools.partial(with_schema, attributes=drafted.schema.attributes, key=key, notes=notes)
             found(draft)
+        except AmbiguousNumbersError:
+            raise
         except DeniableError as error:
             raise InvalidParameterError(str(error).replace(str(path), name)) from None
     return found
 
 
-async def _upload(request: Request) -> tuple[str, bytes, str]:
-    """Return the name and the content of the file that a form sends, and the form's key."""
+_PACKED = (b"\x1f\x8b", b"PAR1")
+"""First bytes of files that become longer when they are read: gzip and Parquet."""
+
+_MOST_UNPACKED = 1 << 26
+"""Bytes of a form's sheets: they are read into the server's memory."""
+
+
+def _check_unpacked(content: bytes, name: str) -> None:
+    """Raise InvalidParameterError if an archive becomes too long; the reader refuses other content."""
+    with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+        if unpacked > _MOST_UNPACKED:
+            raise InvalidParameterError(
+                f"file must become at most {_MOST_UNPACKED >> 20} MiB when it is unpacked, got {unpacked >> 20:,} MiB "
+                f"of {name}; delete the sheets and rows that are not of the form"
+            )
+
+
+async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
+    """Return the name and the content of the file that a form sends, the form's key, and the mark before fractions."""
     content = await read_body(request.headers, request.receive, MAX_FORM)
 
     async def pieces() -> AsyncGenerator[bytes, None]:
@@ -722,7 +764,9 @@ async def _upload(request: Request) -> tuple[str, bytes, str]:
         file, key = form.get("file"), form.get("made")
         if not isinstance(file, UploadFile) or not isinstance(key, str) or not re.fullmatch("[a-z0-9]{4,16}", key):
             raise Problem("malformed", "the body must be a form with a file")
-        return Path(file.filename or "file").name[:200], await file.read(), key
+        decimal = form.get("decimal")
+        mark = decimal if decimal in ("point", "comma") else None
+        return Path(file.filename or "file").name[:200], await file.read(), key, mark
     finally:
         await form.close()
 

@@ -6,7 +6,9 @@ found when the draft is built: the questions become a schema, and the texts a su
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
 import re
 import tempfile
 import unicodedata
@@ -30,6 +32,9 @@ from deniable.survey.schema import Schema
 MAX_QUESTIONS, MAX_ANSWERS, MAX_LANGUAGES = 200, 500, 12
 MAX_WORDS = 1 << 21
 """Characters of a list of words."""
+
+MAX_DRAFT = 1 << 23
+"""Characters of a whole draft: every page of it reads all of them."""
 
 SEPARATORS = (";", "|", "/", "\t")
 """Marks between several answers in one cell of a table; the first that no answer contains is taken."""
@@ -200,7 +205,7 @@ class Draft(_Shape):
         The privacy budget.
     contributors : int or None
         How many people are planned.
-    min_batch, closes_at, grace_hours, retention, second_person, consent_first
+    min_batch, closes_at, grace_hours, retention, access, second_person, consent_first
         As in the survey page.
     notes : tuple of str
         What an import could not take.
@@ -216,6 +221,7 @@ class Draft(_Shape):
     closes_at: Short = ""
     grace_hours: Annotated[float, Field(ge=0, le=24 * 366)] = 72.0
     retention: Literal["aggregate", "reports"] = "aggregate"
+    access: Literal["open", "invited"] = "open"
     second_person: bool = False
     consent_first: bool = False
     notes: Annotated[tuple[Line, ...], Field(max_length=MAX_ANSWERS)] = ()
@@ -385,6 +391,7 @@ def _survey(draft: Draft, attributes: dict[str, Attribute], files: dict[str, byt
         grace_hours=draft.grace_hours,
         contributors=draft.contributors,
         contact=draft.contact.strip() or NOT_WRITTEN,
+        access=draft.access,
         second_person=draft.second_person,
         consent_first=draft.consent_first,
     ).to_json()
@@ -463,11 +470,12 @@ def _texts_missing(draft: Draft, attributes: dict[str, Attribute]) -> Iterable[F
 
 
 def _number(text: str, what: str, column: str) -> float:
-    try:
-        return float(text.strip().replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        got = f"got {what}={text!r}" if text.strip() else "got none"
-        raise InvalidParameterError(f"{what} of {column!r} must be a number such as 6.5, {got}") from None
+    with contextlib.suppress(ValueError):
+        number = float(text.strip().replace("\N{MINUS SIGN}", "-"))
+        if math.isfinite(number):
+            return number
+    got = f"got {what}={text!r}" if text.strip() else "got none"
+    raise InvalidParameterError(f"{what} of {column!r} must be a number such as 6.5, {got}")
 
 
 def _cut_points(cuts: Sequence[str], column: str) -> tuple[float, ...] | tuple[str, ...]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError
+from deniable.survey.decimals import NumberColumns, plain_table
 from deniable.survey.encoding import as_table
 from deniable.survey.kinds import DRAFTED, KINDS, USUAL
 from deniable.survey.schema import Attribute, Schema
@@ -119,7 +120,9 @@ def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
     batches = isinstance(answers, Iterator) or (
         isinstance(answers, (list, tuple)) and all(isinstance(batch, pa.RecordBatch) for batch in answers)
     )
-    found: Iterable[pa.RecordBatch] = answers if batches else as_table(answers).to_batches()
+    found: Iterable[pa.RecordBatch] = answers
+    if not batches:
+        found = plain_table(as_table(answers), NumberColumns()).to_batches()
     return found
 
 

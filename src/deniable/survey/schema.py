@@ -24,6 +24,7 @@ from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.survey.attribute import Attribute as Attribute
+from deniable.survey.decimals import NumberColumns, plain_table
 from deniable.survey.encoding import Readings, as_table, read_table
 
 FORMAT = "deniable schema"
@@ -150,7 +151,9 @@ class Schema:
         """Contributor: read answers as `encode` does, without rounding numbers yet."""
         return read_table(as_table(answers), self.attributes, first_row)
 
-    def encode(self, answers: Any, rng: Randomness | None = None, *, first_row: int = 1) -> NDArray[Any]:
+    def encode(
+        self, answers: Any, rng: Randomness | None = None, *, first_row: int = 1, decimal: str | None = None
+    ) -> NDArray[Any]:
         """Contributor: turn answers into codes; nothing is guessed, see `deniable.survey.encoding` for the rules.
 
         Parameters
@@ -161,6 +164,9 @@ class Schema:
             Needed if an attribute is numeric: rounds at random, see `Readings.codes` for the order of its words.
         first_row : int
             Number of the first record in messages, 1-based.
+        decimal : {"point", "comma"}, optional
+            What stands before the fraction of numbers in columns of text; by default their cells tell
+            (`deniable.survey.decimals`).
 
         Returns
         -------
@@ -182,7 +188,8 @@ class Schema:
                 f"rng must be given: attribute {rounded.name!r} is {rounded.kind}, and rounded to its grid at random; "
                 "SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
             )
-        return self.read(answers, first_row).codes(rng)
+        table = plain_table(as_table(answers), NumberColumns(self.number_columns), decimal, first_row)
+        return self.read(table, first_row).codes(rng)
 
     def decode(self, codes: ArrayLike) -> pa.Table:
         """Return the labels of codes int[n, d], as a table of text columns, one per question.

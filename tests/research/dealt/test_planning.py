@@ -64,7 +64,7 @@ def test_rows_of_records_and_targets() -> None:
     (row,) = dealt_rows((2, 5), 0.5, 10_000, target_error=0.01, frequency=0.5)
     assert row.name == "QuotaRecords"
     assert not row.feasible
-    assert "with 10,000 contributors, not +-0.01" in row.reason
+    assert "with 10,000 contributors, not ±0.01" in row.reason
 
 
 def test_no_rows_without_a_number_of_contributors_or_where_a_deal_is_impossible() -> None:

@@ -204,21 +204,21 @@ def test_the_chi_squared_of_split_budgets_is_that_of_the_reported_codes() -> Non
 def test_bad_questions_are_named() -> None:
     collection, aggregate = survey(300)
     tables = crosstabs(collection, aggregate)
-    with pytest.raises(InvalidParameterError, match="two different attributes, got 'team' twice"):
+    with pytest.raises(InvalidParameterError, match="two different attributes, got “team” twice"):
         tables["team", "team"]
-    with pytest.raises(InvalidParameterError, match="attribute must be among team, content, lunch, got 'tea'"):
+    with pytest.raises(InvalidParameterError, match="attribute must be among team, content, lunch, got “tea”"):
         tables["tea", "team"]
     table = tables["team", "content"]
-    with pytest.raises(UnknownCategoryError, match="'content' has no category 'maybe'; it has 'yes', 'no'"):
+    with pytest.raises(UnknownCategoryError, match="“content” has no category “maybe”; it has “yes”, “no”"):
         table.conditional("maybe", given="sales")
-    with pytest.raises(InvalidParameterError, match="a code of 'team' must be <= 2"):
+    with pytest.raises(InvalidParameterError, match="a code of “team” must be <= 2"):
         table.conditional("yes", given=3)
     with pytest.raises(InvalidParameterError, match="no category in common"):
         table.difference("yes", groups=("sales", ("labs", "sales")))
     with pytest.raises(InvalidParameterError, match="target must be"):
         table.interval(target="everybody")  # type: ignore[arg-type]
     smp = SMP(collection.schema.sizes, 1.0)
-    with pytest.raises(MismatchError, match="cross tables need reports of pairs"):
+    with pytest.raises(MismatchError, match="cross tables of 0, 1, 2 need reports about two answers together"):
         crosstabs(smp, smp.aggregate(smp.randomize([[0, 0, 0]], SimulationRandomness(1))))
     with pytest.raises(MismatchError, match="collection"):
         crosstabs(

@@ -249,9 +249,9 @@ def test_it_knows_what_it_is_made_from() -> None:
     assert f"collection {'c' * 64}" in functional(later, replace(aggregate, collection=later.id), [0, 1]).source
     with pytest.raises(MismatchError, match="of collection"):
         functional(survey, replace(aggregate, collection="e" * 64), [0, 1])
-    with pytest.raises(InvalidParameterError, match="attribute must be one of a, b, got 'c'"):
+    with pytest.raises(InvalidParameterError, match="attribute must be one of a, b, got “c”"):
         functional(survey, aggregate, [0, 1], attribute="c")
-    with pytest.raises(InvalidParameterError, match="an index <= 1: a mechanism has no names, got 'b'"):
+    with pytest.raises(InvalidParameterError, match="an index <= 1: a mechanism has no names, got “b”"):
         functional(survey.mechanism, aggregate, [0, 1], attribute="b")
 
 

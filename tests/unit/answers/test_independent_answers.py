@@ -224,7 +224,7 @@ def test_strata_that_are_none_are_refused() -> None:
     mechanism = GRR(k=2, epsilon=1.0)
     part = _at(mechanism, [60, 40])
     empty = mechanism.from_support(np.zeros(2, dtype=np.int64), 0)
-    with pytest.raises(InvalidParameterError, match="'south' has none"):
+    with pytest.raises(InvalidParameterError, match="“south” has none"):
         answers.strata({"north": part, "south": empty}, {"north": 0.5, "south": 0.5})
     with pytest.raises(InvalidParameterError, match="sum to 1, got a sum of"):
         answers.strata({"north": part, "south": part}, {"north": 0.5, "south": 0.4})
@@ -235,10 +235,10 @@ def test_strata_that_are_none_are_refused() -> None:
             answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameterError, match="weights must name exactly the strata"):
         answers.strata({"north": part}, {"south": 1})
-    with pytest.raises(MismatchError, match="must have the same categories; 'south' has different ones"):
+    with pytest.raises(MismatchError, match="must have the same categories; “south” has different ones"):
         answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
     same = part.of(frozenset({"batch abc"}))
-    with pytest.raises(DuplicateReportsError, match="'north' and 'south' both contain report batch abc"):
+    with pytest.raises(DuplicateReportsError, match="“north” and “south” both contain report batch abc"):
         answers.strata({"north": same, "south": same}, {"north": 0.5, "south": 0.5})
 
 

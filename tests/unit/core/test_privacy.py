@@ -95,7 +95,7 @@ def test_plain_words() -> None:
         "whatever you send, nobody's odds about you move by more than 2.72 times"
     )
     words = SMP(sizes=(2, 3), epsilon=1.0).privacy().plain_words(("smoker", "age"))
-    assert "about one answer alone, the others being known, at most: 'smoker' 2.72 times, 'age' 2.72 times" in words
+    assert "about one answer alone, the others being known, at most: “smoker” 2.72 times, “age” 2.72 times" in words
 
 
 def test_plain_words_do_not_promise_what_a_dealer_can_undo() -> None:

@@ -178,7 +178,7 @@ def test_a_mean_of_those_who_answered_is_a_quotient() -> None:
     assert "of those who gave an answer that counts" in answer.question
     assert estimate.cdf().labels == ("0", "1", "2")
     assert estimate.at_least("1").value == pytest.approx(1 - estimate.cdf().values[0], rel=1e-9)
-    with pytest.raises(UnknownCategoryError, match="'3'"):
+    with pytest.raises(UnknownCategoryError, match="“3”"):
         estimate.at_least("3")
 
 
@@ -310,7 +310,7 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
         (lambda e: e.linear([1.0, math.inf, 0.0]), "weights must be 3 finite numbers"),
         (lambda e: e.total([]), "labels must be one or more different categories"),
         (lambda e: e.total(["a", "a"]), "labels must be one or more different categories"),
-        (lambda e: e.mean(), "scores must give a number for every category of 'x'"),
+        (lambda e: e.mean(), "scores must give a number for every category of “x”"),
         (lambda e: e.mean([1.0, 2.0]), "scores must be 3 finite numbers"),
         (lambda e: e.quantiles([1.0]), "p must be"),
         (lambda e: e.total("a").interval(simultaneous=0), "simultaneous must be"),
@@ -326,19 +326,19 @@ def test_bad_questions_name_what_is_wrong(ask: Any, message: str) -> None:
 
 def test_unknown_labels_are_named() -> None:
     estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
-    with pytest.raises(UnknownCategoryError, match="'d'"):
+    with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.total("d")
-    with pytest.raises(UnknownCategoryError, match="'d'"):
+    with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.linear({"d": 1.0})
-    with pytest.raises(UnknownCategoryError, match="'d'"):
+    with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.mean({"d": 1.0})
 
 
 def test_an_answer_shows_itself() -> None:
     estimate = _at(GRR(k=3, epsilon=3.0), [100, 200, 300]).named("x", ["a", "b", "c"], [1.0, 2.0, 3.0])
-    assert repr(estimate.mean()).startswith("mean of 'x': 2.3")
+    assert repr(estimate.mean()).startswith("mean of “x”: 2.3")
     assert repr(Answer(0.5, {"contributors": NAN, "population": NAN})) == "answer: 0.5"
-    assert estimate.difference("c", ["a"]).question == "'c' less 'a' of 'x'"
+    assert estimate.difference("c", ["a"]).question == "“c” less “a” of “x”"
     assert estimate.difference("c", "a").value == pytest.approx(estimate.frequencies @ [-1, 0, 1])
 
 

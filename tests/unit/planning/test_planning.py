@@ -217,7 +217,7 @@ def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:
     rows = rows_of(result)
     assert (rows["GRR"].feasible, rows["GRR"].reason, rows["GRR"].recommended) == (True, "", True)
     assert not rows["OUE"].feasible
-    assert rows["OUE"].reason == "needs 2,920 contributors for +-0.01, got 2,500"
+    assert rows["OUE"].reason == "needs 2,920 contributors for ±0.01, got 2,500"
     hopeless = plan([100], 1.0, contributors=2500, target_error=0.01)
     assert not hopeless.feasible
     assert hopeless.recommended is None
@@ -302,7 +302,7 @@ def test_assumptions_are_printed() -> None:
     assert "For 20,000 contributors, noise only" in text
     assert "95% half-width at f -> 0, worst attribute" in text
     assert "flat prior. Target: half-width <= 0.01 at f -> 0." in text
-    assert re.search(r"SMP\[GRR\] .* infeasible: needs \d{3},\d{3} contributors for \+-0.01, got 20,000", text)
+    assert re.search(r"SMP\[GRR\] .* infeasible: needs \d{3},\d{3} contributors for ±0.01, got 20,000", text)
     text = str(plan([1 << 21], 1.0, contributors=1000, frequency=0.1, confidence=0.9))
     assert "90% half-width at f = 0.1;" in text
     assert "  recommended" in text
@@ -373,7 +373,7 @@ def test_recommend_refuses_what_is_impractical() -> None:
         ({"frequency": 1.2}, "frequency must be in [0, 1], got frequency=1.2"),
         ({"confidence": 1.0}, "confidence must be in (0, 1), got confidence=1.0"),
         ({"mechanisms": []}, "mechanisms must be a non-empty list of names, got mechanisms=[]"),
-        ({"mechanisms": "GRR"}, "mechanisms must be a non-empty list of names, got mechanisms='GRR'"),
+        ({"mechanisms": "GRR"}, "mechanisms must be a non-empty list of names, got mechanisms=“GRR”"),
         ({"mechanisms": ["SPL"]}, "mechanisms must be among GRR, SUE"),
         ({"mechanisms": [3]}, "mechanisms must be among GRR, SUE"),
         ({"sizes": [3, 3], "mechanisms": ["OUE"]}, "mechanisms must be among SPL[GRR], SPL[OUE]"),

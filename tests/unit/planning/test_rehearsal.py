@@ -206,9 +206,9 @@ def test_files_of_answers_and_of_shares(tmp_path: Path) -> None:
         ("attribute,category,share\nsmoker,yes,-1\nsmoker,no,2\n", "shares between 0 and 1"),
         (
             "attribute,category,share\nsmoker,maybe,1\n",
-            "must use the question's categories; 'maybe' is not one of them",
+            "must use the question's categories; “maybe” is not one of them",
         ),
-        ("attribute,category,share\nage,old,1\n", "must only name questions of the schema; 'age' is not in it"),
+        ("attribute,category,share\nage,old,1\n", "must only name questions of the schema; “age” is not in it"),
         ("other\nyes\n", "smoker"),
         ("smoker\nnobody-must-read-this\n", "smoker"),
     ],
@@ -224,7 +224,7 @@ def test_guesses_that_are_none(tmp_path: Path, text: str, message: str) -> None:
 def test_bad_input() -> None:
     guess = Guess.from_shares(SMOKER, {"smoker": {"yes": 1}})
     survey, rng = collection(SMOKER, 1.0), SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match="for every question; 'smoker' has none"):
+    with pytest.raises(InvalidInputError, match="for every question; “smoker” has none"):
         Guess.from_shares(SMOKER, {})
     with pytest.raises(InvalidInputError, match="at least one row"):
         Guess.from_codes(SMOKER, np.empty((0, 1), np.int64))
@@ -236,9 +236,9 @@ def test_bad_input() -> None:
         ({"differences": [Difference("age", "a", "b")]}, "difference must name a question"),
         (
             {"differences": [Difference("smoker", "yes", "b")]},
-            "difference must name categories of 'smoker'; 'b' is not one of them",
+            "difference must name categories of “smoker”; “b” is not one of them",
         ),
-        ({"differences": [Difference("smoker", "yes", "yes")]}, "got 'yes' twice"),
+        ({"differences": [Difference("smoker", "yes", "yes")]}, "got “yes” twice"),
     ):
         with pytest.raises(InvalidParameterError, match=message):
             rehearse(survey, 10, guess, **{"runs": 2, "rng": rng, **changed})  # type: ignore[arg-type]

@@ -247,7 +247,7 @@ def test_fifty_six_questions_and_eight_thousand_people() -> None:
     warning = infeasibility(survey, 8000)
     assert warning == (
         "this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to "
-        "+-31 percentage points ('q0'); +-10 takes 79,207 contributors or 5 of these questions or epsilon = 3.2"
+        "±31 percentage points (“q0”); ±10 takes 79,207 contributors or 5 of these questions or epsilon = 3.2"
     )
     # What it proposes works, and a little less does not.
     for schema, epsilon, n, works in (

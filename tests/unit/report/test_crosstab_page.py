@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ def summary(n: int, strength: float, epsilon: float = 3.0) -> CrosstabSummary:
 def test_sentences_follow_from_the_numbers() -> None:
     strong = summary(20_000, 0.8)
     first, second, third = strong.sentences
-    assert first.startswith("'team' and 'content' go together")
-    assert second.startswith("'yes' is the answer of 89% of ")
+    assert first.startswith("“team” and “content” go together")
+    assert second.startswith("“yes” is the answer of 89% of ")
     assert second.endswith("points with 95% confidence.")
     assert strong.difference is not None
     assert strong.difference.groups == ("sales", "labs")
@@ -47,7 +48,7 @@ def test_sentences_follow_from_the_numbers() -> None:
     assert strong.association_lower < 0.8 < strong.association_upper
     nothing = summary(20_000, 0.0)
     assert nothing.sentences[0].startswith("These reports do not show")
-    assert nothing.sentences[1].startswith("No two groups of 'team' differ for certain")
+    assert nothing.sentences[1].startswith("No two groups of “team” differ for certain")
     assert nothing.association_lower == 0
     few = summary(12, 0.0)
     assert "is not determined" in few.sentences[0]
@@ -80,14 +81,23 @@ def test_the_page_says_everything_in_every_form() -> None:
     console = Console(width=80, record=True, file=io.StringIO())
     print_page(console, page)
     text = console.export_text()
-    assert text.startswith("epsilon = 3 for the whole contributor")
-    assert "The shares of 'no' are what is left to 100%." in text
+    assert text.startswith("“<b>Staff”: “team” and “content”\n")
+    assert text.rstrip().endswith("Guarantee: epsilon = 3 for the whole contributor; odds move at most 20.1 times")
+    assert "The shares of “no” are what is left to 100%." in text
     html = render_html(page)
     assert "&lt;b&gt;Staff" in html
     assert "<b>Staff" not in html
     texts = [one.get_text() for one in draw(page).findobj() if hasattr(one, "get_text")]
     assert any("team" in one for one in texts)
     assert any(one.endswith("%") for one in texts)
+
+
+def test_the_note_names_the_groups_that_are_not_determined() -> None:
+    found = summary(20_000, 0.8)
+    assert not any("not determined" in note for note in crosstab_page(found).notes)
+    nothing = np.array([[np.nan, np.nan], found.share_lower[1]])
+    some = replace(found, share_lower=nothing, share_upper=nothing)
+    assert crosstab_page(some).notes[-1].startswith("Shares within “sales” of “team” are not determined: ")
 
 
 def test_a_pair_without_reports_has_a_page_too() -> None:

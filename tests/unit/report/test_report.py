@@ -140,7 +140,7 @@ def test_truth_is_the_share_of_all_that_were_counted_unless_told_otherwise() -> 
 
 
 def test_truth_of_another_length_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"truth of 'a' must have 2 counts, got shape=\(3,\)"):
+    with pytest.raises(InvalidInputError, match=r"truth of “a” must have 2 counts, got shape=\(3,\)"):
         summary_of(estimate([0.5, 0.5]), truth={"a": [1, 2, 3]})
 
 
@@ -282,11 +282,11 @@ def test_columns_that_do_not_fit_follow_below(width: int) -> None:
     )
 
 
-def test_guarantee_is_printed_before_any_estimate() -> None:
+def test_the_title_comes_first_and_the_guarantee_last_in_one_line() -> None:
     text = printed(summary_of(estimate([0.6, 0.4])))
-    assert text.startswith("epsilon = 1 for the whole contributor")
-    assert text.index("implemented") < text.index("\nEstimated frequencies\n") < text.index("category")
-    assert text.index("n = 1,000 contributors") < text.index("category")
+    assert text.startswith("Estimated frequencies\n")
+    assert text.endswith("\n\nGuarantee: epsilon = 1 for the whole contributor; odds move at most 2.72 times\n")
+    assert "implemented" not in text
     assert "noise of the randomisation only" in " ".join(text.split())
 
 
@@ -371,8 +371,8 @@ def test_a_long_picture_is_paged_and_every_page_has_the_promise(
     for place, figure in enumerate(figures, start=1):
         assert figure.get_size_inches()[1] <= 5.0 + 0.5
         said = texts(figure)
-        assert said[0].startswith("epsilon = ")
-        assert said[1].startswith(f"{place} of {len(files)}: ")
+        assert said[0].startswith(f"{place} of {len(files)}: ")
+        assert said[1].startswith("epsilon = ")
     assert len(panels(draw(page))) == 6
 
 
@@ -507,27 +507,28 @@ def test_page_is_well_formed_and_every_chart_has_a_text() -> None:
     assert len(tree.findall(".//tbody/tr")) == 8
 
 
-def test_page_has_the_guarantee_before_the_numbers() -> None:
+def test_page_has_the_title_then_the_numbers_then_the_guarantee() -> None:
     page = render_html(estimate_page(summary_of(estimate([0.6, 0.4]))))
-    assert page.index("epsilon = 1 for the whole contributor") < page.index("60.0%")
+    assert page.index("<h1>") < page.index("60.0%") < page.index("How to read this page")
+    assert page.index("How to read this page") < page.index("epsilon = 1 for the whole contributor")
     assert "factor of at most 2.72" in page
 
 
-def test_a_promise_in_a_title_is_quoted_and_comes_after_the_guarantee() -> None:
+def test_a_promise_in_a_title_is_quoted() -> None:
     lie, truth = "epsilon = 0.1 for the whole contributor", "epsilon = 1 for the whole contributor"
     page = estimate_page(summary_of(estimate([0.6, 0.4]), title=lie))
     html = render_html(page)
     body = html[html.index("<body>") :]
-    assert f"<h1>&#39;{lie}&#39;</h1>" in body
-    assert html.count(lie) == html.count(f"&#39;{lie}&#39;")
-    assert body.index(truth) < body.index(lie)
+    assert f"<h1>“{lie}”</h1>" in body
+    assert html.count(lie) == html.count(f"“{lie}”")
+    assert truth in body[body.index("What contributors were promised") :]
     # In the picture from top to bottom.
     figure = draw(page)
     figure.draw_without_rendering()
     from_above = sorted(written(figure), key=lambda text: -text.get_window_extent().y1)
     seen = [text.get_text() for text in from_above]
-    assert seen[0].startswith(truth)
-    assert [text for text in seen if lie in text] == [f"'{lie}'"]
+    assert seen[1].startswith(truth)
+    assert [text for text in seen if lie in text] == [f"“{lie}”"]
     assert from_above[0].get_fontweight() == "bold"
 
 

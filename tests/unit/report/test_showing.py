@@ -41,8 +41,8 @@ def test_a_million_categories_are_a_few_lines() -> None:
 
 def test_small_ones_are_shown_in_their_order() -> None:
     assert [line.split("'")[1] for line in repr(COLOURS).splitlines()[1:]] == list("wxyz")
-    assert "+-" in repr(COLOURS)
-    assert "+-" not in repr(norm_sub(COLOURS))
+    assert "±" in repr(COLOURS)
+    assert "±" not in repr(norm_sub(COLOURS))
     assert "after" in repr(norm_sub(COLOURS))
 
 

@@ -83,7 +83,7 @@ def test_columns_of_questions() -> None:
 def test_whatever_says_the_guarantee_says_it(tmp_path: Path) -> None:
     survey = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=2.0), title="T")
     found = inspect_collection(survey)
-    sentence = f"about all options of one question, the others being known, at most: 'devices' {odds_text(1.2)} times"
+    sentence = f"about all options of one question, the others being known, at most: “devices” {odds_text(1.2)} times"
     line = "per question: epsilon = 1.2 for devices (exact)"
     assert sentence in found.sentences
     assert found.to_dict()["questions"] == [{"name": "devices", "epsilon": 1.2, "status": "exact"}]
@@ -104,7 +104,7 @@ def test_whatever_says_the_guarantee_says_it(tmp_path: Path) -> None:
     aggregate.save(tmp_path / "all.aggregate")
     said = (
         CliRunner(env={"COLUMNS": "200"})
-        .invoke(app, ["estimate", str(tmp_path / "survey.json"), str(tmp_path / "all.aggregate")])
+        .invoke(app, ["estimate", str(tmp_path / "survey.json"), str(tmp_path / "all.aggregate"), "--verbose"])
         .stdout
     )
     assert line in said

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
 from deniable.files.formats.csv_files import SPELLED, UTF_8, CsvFile, checked_delimiter, found_delimiter
-from deniable.files.formats.decimals import HEAD_RECORDS, Decimals, NumberColumns
 from deniable.files.formats.pages import check_pages, read_as_dictionaries, rows_at_a_time
 from deniable.files.formats.workbooks import SUFFIXES, Workbook
+from deniable.survey.decimals import HEAD_RECORDS, Decimals, NumberColumns
 from deniable.survey.encoding import check_columns
 
 Progress = Callable[[int, int | None], None]
@@ -175,7 +175,7 @@ def open_answers(
         What stands before the fraction of a number, where the file does not tell. With `numbers` only.
     numbers : NumberColumns, optional
         Columns whose numbers are given with a decimal point and nothing between thousands, however the file writes
-        them (`deniable.files.formats.decimals`); cells of white space are empty then. By default every cell is given as
+        them (`deniable.survey.decimals`); cells of white space are empty then. By default every cell is given as
         it is.
 
     Returns

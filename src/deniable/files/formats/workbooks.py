@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError, MissingExtraError
-from deniable.files.formats.decimals import HEAD_RECORDS
+from deniable.survey.decimals import HEAD_RECORDS
 
 BATCH_ROWS = 1 << 14
 

@@ -18,7 +18,6 @@ from typing import Any
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError, OutputError, not_available
-from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.json_lines import JsonLinesReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import Progress as Progress, open_answers, with_progress
@@ -32,6 +31,7 @@ from deniable.files.jobs.randomizing import (
     refuse_overwriting,
 )
 from deniable.survey.collection import Collection
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.drafting import DraftResult as DraftResult, draft_schema
 
 CHECKPOINT_SECONDS = 1.0
@@ -122,7 +122,7 @@ def draft_schema_file(
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found.
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell (`deniable.files.formats.decimals`).
+        What stands before the fraction of a number, where the file does not tell (`deniable.survey.decimals`).
     progress : callable, optional
         Called with (done, total).
 

@@ -20,7 +20,6 @@ from deniable.core.outputs import remove_left_over
 from deniable.core.randomness import SpawningRandomness, checked_randomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
-from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
@@ -29,6 +28,7 @@ from deniable.files.jobs.prefetch import Prefetcher
 from deniable.files.jobs.shuffling import shuffled
 from deniable.files.jobs.spending import Spending, budget
 from deniable.survey.collection import Collection
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.encoding import Readings
 
 PathLike = str | os.PathLike[str]
@@ -116,7 +116,7 @@ def randomize_file(
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found (`open_answers`).
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell (`deniable.files.formats.decimals`).
+        What stands before the fraction of a number, where the file does not tell (`deniable.survey.decimals`).
     keep : bool
         The reports stay with the holder of the answers, to be sent: only the owner can read their file, and of few
         answers the ledger remembers when their file was changed last. By default the reports have the permissions of a

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from deniable.core.outputs import atomic_path
-from deniable.files.formats.decimals import NumberColumns
 from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
+from deniable.survey.decimals import NumberColumns
 from deniable.survey.encoding import is_list_type
 
 

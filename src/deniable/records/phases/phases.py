@@ -275,13 +275,19 @@ class Phases:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """Return notes for a reader: who took part where, and whether a phase got reports after it was learned from."""
-        given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
         found = [
             f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "
             f"epsilon = {collection.privacy().epsilon:g} for each"
             for place, (collection, aggregate) in enumerate(self.parts, 1)
         ]
         found.append("epsilon is for one phase: who took part in several has spent the sum")
+        return (*found, *self.late_reports)
+
+    @cached_property
+    def late_reports(self) -> tuple[str, ...]:
+        """Return a warning for every phase that learned before all reports of its sources had arrived."""
+        given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
+        found = []
         for place, (collection, _) in enumerate(self.parts, 1):
             learned = collection.learned_from
             if learned is None or any(one not in given for one in (*learned.earlier, learned.collection)):

@@ -80,7 +80,7 @@ def bench(
         [f"{row.bias:.1f}" for row in found.rows],
         [row.laws.partition(":")[0] or "not tested" for row in found.rows],
     ]
-    header = ["mechanism", "MSE", "+-", "MAE", "largest", "bias", "laws"]
+    header = ["mechanism", "MSE", "±", "MAE", "largest", "bias", "laws"]
     print_lines(console(), table_lines(Table.of(header, columns), console().width))
     print_line(console(), found.caption)
     for row in found.rows:

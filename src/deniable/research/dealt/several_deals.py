@@ -75,7 +75,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     >>> wednesday = GRR(k=2, epsilon=1.0).simulate_aggregate([450, 50], rng)
     >>> combine_deals([monday, tuesday, wednesday])["1"]
     Estimate: k = 1, n = 5,500
-      '1': 0.091588 +- 0.0065668
+      '1': 0.091588 ± 0.0065668
     """
     if not aggregates:
         raise InvalidParameterError("aggregates must hold at least one deal, got none")

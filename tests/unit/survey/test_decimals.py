@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from deniable.cli import app
 from deniable.errors import InvalidParameterError
-from deniable.files.formats.decimals import Decimals, NumberColumns, plain_number, read_number
 from deniable.files.formats.tables import open_answers
+from deniable.survey.decimals import Decimals, NumberColumns, plain_number, read_number
 
 
 @pytest.mark.parametrize(

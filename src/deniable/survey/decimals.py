@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deniable.core.checks import listed
-from deniable.errors import InvalidParameterError
+from deniable.errors import AmbiguousNumbersError, InvalidParameterError
 from deniable.survey.tally import FEW_DIFFERENT_WORDS, FEW_WORDS, NOTHING
 
 Mark: TypeAlias = Literal["point", "comma"]
@@ -167,8 +167,8 @@ class Decimals:
 
     Parameters
     ----------
-    path : path
-        The file, for messages.
+    path : path or str
+        The file or table, for messages.
     numbers : NumberColumns
         Which columns hold numbers.
     decimal : {"point", "comma"}, optional
@@ -190,7 +190,7 @@ class Decimals:
     ['2500']
     """
 
-    def __init__(self, path: Path, numbers: NumberColumns, decimal: str | None, points: bool) -> None:
+    def __init__(self, path: Path | str, numbers: NumberColumns, decimal: str | None, points: bool) -> None:
         if decimal not in _GIVEN:
             raise InvalidParameterError(f'decimal must be "point" or "comma", got decimal={decimal!r}')
         self._path, self._known, self._points = path, numbers.known, points
@@ -229,16 +229,7 @@ class Decimals:
                 asked.append(name)
         if asked:
             points = sum(found[name].readings["1.500"] for name in asked)
-            raise self._question(asked, "comma" if points else "point")
-
-    def _question(self, names: Sequence[str], whole: Mark, row: int | None = None) -> InvalidParameterError:
-        """Return the question which mark stands before fractions; `whole` is the answer that makes numbers whole."""
-        plural, where = "s" * (len(names) > 1), "" if row is None else f", row {row}"
-        example, other = ("1.500", "point") if whole == "comma" else ("1,500", "comma")
-        return InvalidParameterError(
-            f"decimal must be given for the column{plural} {listed(names)} of {self._path}{where}: if {example} is "
-            f"1500 there, pass --decimal {whole}; if it is one and a half, pass --decimal {other}"
-        )
+            raise AmbiguousNumbersError(tuple(asked), str(self._path), "comma" if points else "point")
 
     def convert(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         """Return a batch with plain numbers in the columns of numbers, and nothing in cells of white space.
@@ -273,7 +264,7 @@ class Decimals:
             code = plain.index(None)
             row = pc.index(encoded.indices, pa.scalar(code, encoded.indices.type)).as_py()
             whole: Mark = "comma" if read_number(texts[code])[0] == "1.500" else "point"
-            raise self._question([name], whole, first_row + row)
+            raise AmbiguousNumbersError((name,), str(self._path), whole, first_row + row)
         if name not in self._commas and any(
             "," in text and new != text and (read_number(text)[0] == "comma" or mark == "comma")
             for text, new in zip(texts, plain, strict=True)
@@ -287,3 +278,47 @@ class Decimals:
         """Say in which columns commas were read as decimal commas."""
         if self._commas:
             yield f"numbers have decimal commas in {listed(self._commas)}"
+
+
+def plain_table(table: pa.Table, numbers: NumberColumns, decimal: str | None = None, first_row: int = 1) -> pa.Table:
+    """Return a table in memory with plain numbers in its columns of text, read as a file of the same cells is.
+
+    Parameters
+    ----------
+    table : pyarrow Table
+        Columns of other types stay as they are: their numbers can be read in one way only.
+    numbers : NumberColumns
+        Which columns hold numbers.
+    decimal : {"point", "comma"}, optional
+        What whoever has the table says; by default 1.500 has a decimal point unless a cell speaks against it.
+    first_row : int
+        Number of the first record in messages.
+
+    Raises
+    ------
+    AmbiguousNumbersError
+        If a number may be read in two ways and nothing says in which.
+
+    Examples
+    --------
+    >>> table = pa.table({"income": ["1.746,82", "2.500"], "age": [30, 40]})
+    >>> plain_table(table, NumberColumns({"income": ()}))["income"].to_pylist()
+    ['1746.82', '2500']
+    """
+    wanted = table.column_names if numbers.known is None else numbers.known.keys()
+    places = [i for i, field in enumerate(table.schema) if field.name in wanted and _is_text(field.type)]
+    if not places:
+        return table
+    found = Decimals("the table", numbers, decimal, points=True)
+    texts = {table.schema[i].name: pc.cast(table.column(i), pa.string()) for i in places}
+    found.look({name: column.unique().to_pylist()[:HEAD_RECORDS] for name, column in texts.items()})
+    for i in places:
+        name = table.schema[i].name
+        batch = pa.record_batch([texts[name].combine_chunks()], names=[name])
+        table = table.set_column(i, name, found.convert(batch, first_row).column(0))
+    return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(inner) or pa.types.is_large_string(inner))
