@@ -157,6 +157,14 @@ def test_a_terminal_without_unicode(collected: Run) -> None:
     assert result.returncode == 0
     assert result.stderr == ""
     assert "smoker" in result.stdout
+    plan = ("plan", "--schema", "schema.json", "--contributors", "500", "--epsilon", "1")
+    plain, usual = (process(*plan, PYTHONIOENCODING=name).stdout for name in ("ascii", "utf-8"))
+    assert "+-" in plain
+    assert "?" not in plain
+    assert "\N{PLUS-MINUS SIGN}" in usual
+    assert usual.replace("\N{PLUS-MINUS SIGN}", "+-").split("\n")[0] == plain.split("\n")[0]
+    assert "\u00b1 “a” …é".encode("ascii", "deniable.plain") == b'+- "a" ...?'
+    assert "\u00b1 “a”".encode("latin-1", "deniable.plain") == b'\xb1 "a"'
 
 
 def test_progress_is_shown_on_a_terminal_and_never_in_the_output(collected: Run) -> None:

@@ -6,15 +6,18 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
+from deniable import Attribute, Schema, SimulationRandomness
 from deniable.cli import app
-from deniable.errors import InvalidParameterError
+from deniable.errors import AmbiguousNumbersError, InvalidParameterError
 from deniable.files.formats.tables import open_answers
 from deniable.survey.decimals import Decimals, NumberColumns, plain_number, read_number
+from deniable.survey.drafting import draft_schema
 
 
 @pytest.mark.parametrize(
@@ -185,3 +188,26 @@ def test_schema_randomize_and_estimate_ask_alike(tmp_path: Path, monkeypatch: py
     run(0, "aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate")
     assert question in run(2, "estimate", "survey.json", "all.aggregate", "--truth", "rent.csv")
     run(0, "estimate", "survey.json", "all.aggregate", "--truth", "rent.csv", "--decimal", "comma")
+
+
+def test_tables_in_memory_are_read_as_files_are(tmp_path: Path) -> None:
+    rents = ["1.746,82", "980", "0,70", "2.500", " "]
+    schema = Schema((Attribute("rent", kind="numeric", range=(0, 5000), grid=51, missing="none"),))
+    path = tmp_path / "rents.csv"
+    path.write_text("rent;n\n" + "".join(f"{rent};1\n" for rent in rents))
+    with open_answers(path, ["rent"], numbers=NumberColumns(schema.number_columns)) as reader:
+        parts = [schema.read(batch).codes(SimulationRandomness(3)) for batch in reader]
+    for table in (
+        {"rent": rents},
+        pa.table({"rent": pa.array(rents).dictionary_encode()}),
+        pa.table({"rent": pa.array(rents, pa.large_string())}),
+    ):
+        codes = schema.encode(table, SimulationRandomness(3))
+        assert codes.tolist() == np.concatenate(parts).tolist()
+    # Programs write points; cells that speak against it decide, and who knows better says so.
+    assert schema.encode({"rent": ["1.500"]}, SimulationRandomness(3))[0, 0] <= 1
+    assert schema.encode({"rent": ["1.500"]}, SimulationRandomness(3), decimal="comma").tolist() == [[15]]
+    with pytest.raises(AmbiguousNumbersError, match="the column rent of the table: if 1,500 is 1500 there, pass"):
+        schema.encode({"rent": ["1,500"]}, SimulationRandomness(3))
+    drafted = draft_schema({"rent": [f"{i},5" for i in range(60)]}).schema.attributes[0]
+    assert drafted.kind == "numeric"
