@@ -33,7 +33,8 @@ STATED: dict[str, str] = {
     "If an interval covers 95%": "the level of `coverage`",
     "Coverage of 95% intervals": "the level of `coverage`",
     "others (2019)": "references",
-    "Škoric (2020); Duchi, Jordan, Wainwright (2018)": "references",
+    "Škoric (2020).": "references",
+    "Duchi, Jordan, Wainwright (2018)": "references",
 }
 """Numbers of the section that are no results."""
 
@@ -52,7 +53,8 @@ def _means(results: Results) -> list[str]:
     assert len(results.rows("mean-hybrid")) == 52
     return [
         *rows,
-        f"On a scale of {setting('256')} values the worst answer's is {long[0]}, {long[1]}, {long[2]} and {long[3]}",
+        f"For the square wave on a scale of {setting('256')} values, the "
+        f"worst answer has {long[0]}, {long[1]}, {long[2]} and {long[3]}",
         f"at most {number_of(short, 'uniform answers', '.2f')} times Hybrid's on scales of {setting('4 to 11')} "
         f"values, and at most {number_of(wide, 'uniform answers', '.2f')} times on scales of {setting('16 to 256')}",
         f"At the answer where the comparison is worst it is {number_of(short, 'at any answer', '.2f')} and "

@@ -157,7 +157,7 @@ def _losses(r: Results) -> list[str]:
         f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
         f"{at_4('OCMS', 'worst theory')}, measured {at_4('OCMS-MSE', 'worst mse')} +- {at_4('OCMS-MSE', 'worst error', '.1g')} "
         f"and {at_4('OCMS', 'worst mse')} +- {at_4('OCMS', 'worst error', '.1g')}",
-        f"calculated, it has {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
+        f"Calculated, it has {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
         f"by {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
         "by a factor of up to "
         + r.number(
@@ -167,7 +167,7 @@ def _losses(r: Results) -> list[str]:
             statement="Theorem 3.9",
             fields="all P > m",
         )
-        + " in the excess; most",
+        + " in the excess. Most",
     ]
 
 
@@ -234,7 +234,7 @@ def _mechanics(r: Results) -> list[str]:
         f"For one list of 16 functions of 64 cells the error over 1,000 values stays at {floor} from n = 10^6 to 10^9, "
         "exactly the calculated bias; the unbiased sketch is at "
         f"{r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
-        f"make the estimate of the target {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')} although "
+        f"the estimate of the target is {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')} although "
         f"nobody holds "
         "it. With the same answers and freshly drawn functions it is 0 within "
         f"{traced(max(random), '.1f')} standard errors",
@@ -390,7 +390,7 @@ def _errata(r: Results) -> list[str]:
         f"1% of the data has {reading('clicks')} clicks; with line ends {reading('clicks and line ends')}; with click "
         f"ends {reading('clicks and click ends')}; with both {reading('clicks and both')}, and click ends are then "
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
-        f"their largest difference is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
+        f"Their largest difference is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
         f"{fact('farthest entry of Q P from the identity, printed', '.3f')} from the identity at most: both are "
         f"rounded. The "
         f"example's epsilon is {fact('epsilon', '.2f')}, and its first column sums to "
@@ -478,7 +478,7 @@ def _code(r: Results) -> list[str]:
         return each(r.number("fairness-code", column, spec, epsilon=e) for e in EPSILONS)
 
     return [
-        f"both entries are line 44's as corrected, to {traced(inverse, '.0e')}",
+        f"Both entries equal line 44's as corrected, to {traced(inverse, '.0e')}",
         f"With 2,048 the l2 loss is within {traced(off, '.1f')} standard errors of theory in all ten settings, 100 runs "
         f"each; in theory 1,024 have {traced(max(hashes), '.2%')} more at most.",
         f"b = ceil(epsilon log2 e) is {coded('b coded', '.0f')} for epsilon 1 to 5, as here.",
@@ -512,7 +512,7 @@ STATED = {
     "100 runs (subset selection 20)": _SETTING,
     "The first 100,000 of 990,002 lines only": "experiments/ocms/README.md",
     "the 1,000 commonest pages": _SETTING,
-    "asked of every report; 10 runs": _SETTING,
+    "against every report. There are 10 runs": _SETTING,
     "the library, 100 runs": _SETTING,
     "up to 4.9 at 1%, and a sum of z^2 of 15.4 on average": "Student's t at .01/24; 12 times 9/7",
     "in 100 runs of each": _SETTING,
@@ -526,7 +526,7 @@ STATED = {
     "1,000, n = 10,000, 400 runs": _SETTING,
     "(E+1)(E+2^b-1)/(E-1)^2, E = e^epsilon": _DERIVED,
     "in units of 1/n": _SETTING,
-    "Failure 1e-6, in standard errors at f = 0, n = 10^6": _SETTING,
+    "failure 1e-6, in standard errors at f = 0, n = 10^6": _SETTING,
     "| | epsilon 1 | 2 | 4 | 6 |": _SETTING,
     "ends every click with -1 and every line with -2": "the format of sequence files",
     "so that the smallest is 0": "the paper's published code",
@@ -535,7 +535,7 @@ STATED = {
     "known to be below 10%": "advice",
     "line 44: by .29 at f = 0, epsilon 1": "errata.csv, quoted above",
     "the commonest page has .076 of 801,947 clicks": "the prefix of Kosarak",
-    "100 runs each. The text": _SETTING,
+    "100 runs each. The paper's text": _SETTING,
     "2e-8 (100 runs). The paper": _SETTING,
     "could reply that f = 1 bounds": _PAPER,
     "that f = 1 can always be taken": _PAPER,
