@@ -16,7 +16,7 @@ PICTURES = {
 STATED: dict[str, str] = {
     "shares of 1,000 collections": "runs of `pair-coverage` and `independence`",
     "only 500 contributors: in .926 to .936 of": "results/answers/seeds.csv",
-    "determined do in .935 to .964": "results/answers/seeds.csv",
+    "determined cover in .935 to .964": "results/answers/seeds.csv",
     "hold in .936 to .967 of the runs": "results/answers/seeds.csv",
     "rejects .024 to .058 of": "results/answers/seeds.csv, and the least is the same",
     "in none of the 45": "results/answers/seeds.csv: the number of settings is the same",

@@ -47,18 +47,20 @@ def _tests(results: Results) -> list[str]:
     spl = [float(row["SPL level"]) for row in rows]
     ends = [traced(one, ".3f") for one in (min(given), max(given), min(spl), max(spl))]
     found = [
-        f"it rejected between {ends[0]} and {ends[1]} of independent tables, in {traced(len(given), 'd')} settings",
-        f"the chi-squared of SPL's reports between {ends[2]} and {ends[3]}",
+        f"In {traced(len(given), 'd')} settings the Wald test rejected between {ends[0]} and {ends[1]} of independent",
+        f"The chi-squared of SPL's reports rejected between {ends[2]} and {ends[3]}",
     ]
     if refused:
-        found.append(f"where it is refused it would have rejected up to {traced(max(refused), '.2f')}")
+        found.append(
+            f"Where our rule refuses the Wald test, it would have rejected up to {traced(max(refused), '.2f')}"
+        )
     return found
 
 
 STATED = {
     "1,000 collections with new contributors each": "the default of --runs",
     "chance allows around .95 in 1,000 collections": "the level, and the default of --runs",
-    "Of 1,000 collections each, it rejected": "the default of --runs",
+    "We tested 1,000 collections each.": "the default of --runs",
     "independent answers at .05": "the level",
     "no p-value; 1,000 collections each": "the default of --runs",
 }
