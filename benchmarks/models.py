@@ -58,9 +58,11 @@ def main() -> None:
         import statsmodels.api as sm
 
         design = np.column_stack([np.ones(n), x])
-        start_time = time.perf_counter()
-        sm.MNLogit(answers, design).fit(disp=0)
+        start_time, cpu_before = time.perf_counter(), time.process_time()
+        clean = sm.MNLogit(answers, design).fit(disp=0)
+        clean.bse  # noqa: B018
         result["statsmodels_clean_seconds"] = round(time.perf_counter() - start_time, 2)
+        result["statsmodels_clean_cpu_seconds"] = round(time.process_time() - cpu_before, 2)
     print(json.dumps(result, indent=1))
 
 

@@ -165,9 +165,7 @@ class Cell:
         profile = held.profile_statistic(self.value)
         kind = "wald" if math.isfinite(error) and fit.largest_error <= 0.3 else "score"
         # Only the slope that is judged: all slopes of 16 answers would take a hundred times as long.
-        closed = math.isfinite(error) and (
-            kind == "wald" or all(held.bracket(side, CRITICAL) is not None for side in (-1, 1))
-        )
+        closed = math.isfinite(error) and (kind == "wald" or all(held.closes(side, CRITICAL) for side in (-1, 1)))
         return {
             "found": float(fit.converged),
             "closed": float(closed),

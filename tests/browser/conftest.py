@@ -45,10 +45,8 @@ def _unhurried() -> Iterator[None]:
     patched.undo()
 
 
-# A package's scope, not a session's: while playwright runs there is a running event loop, and other tests have theirs.
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
+def chromium() -> Iterator[Browser]:
+    """Yield a headless Chromium; a test without one is skipped, or fails."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     required = os.environ.get("DENIABLE_BROWSER") == "required"
     if program is None:
@@ -64,6 +62,13 @@ def browser() -> Iterator[Browser]:
         )
         yield started
         started.close()
+
+
+# A package's scope, not a session's: while playwright runs there is a running event loop, and other tests have theirs.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    yield from chromium()
 
 
 @pytest.fixture(scope="session")

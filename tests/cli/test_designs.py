@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from deniable import designs
 from deniable.cli import app
 
 
@@ -89,3 +91,79 @@ def test_neither_files_nor_a_design_is_a_usage_error() -> None:
     assert refused.exit_code == 2
     assert "Usage: " in refused.output
     assert "Missing COLLECTION or AGGREGATE; or give --design with counts." in " ".join(refused.output.split())
+
+
+def _people(tmp_path: Path, rows: int = 120) -> Path:
+    said = ["same" if i % 3 else "different" for i in range(rows)]
+    lines = [f"{one},{1 + i % 2},{'north' if i < 60 else 'south'},v{i // 10}" for i, one in enumerate(said)]
+    (tmp_path / "people.csv").write_text("\n".join(["said,w,region,village", *lines]) + "\n")
+    return tmp_path / "people.csv"
+
+
+def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> None:
+    table, crosswise = _people(tmp_path), ["--design", "crosswise", "--p", "2/12", "--answer", "said"]
+    sample = ["--weights", "w", "--strata", "region", "--clusters", "village", "--fraction", "north=0.1"]
+    found = json.loads(estimated(*crosswise, "--table", str(table), *sample, "--json").stdout)
+    i = np.arange(120)
+    expected = designs.estimate_sample(
+        designs.crosswise("2/12"),
+        (i % 3 == 0).astype(int),
+        1.0 + i % 2,
+        strata=np.where(i < 60, "north", "south").tolist(),
+        psus=(i // 10).tolist(),
+        fractions={"north": 0.1},
+    )
+    assert found["format"] == "deniable sample estimate"
+    assert found["prevalence"]["value"] == pytest.approx(expected.prevalence.value, rel=1e-12)
+    assert found["prevalence"]["standard_error"] == pytest.approx(expected.prevalence.standard_error, rel=1e-12)
+    assert (found["degrees"], found["n"]) == (10, 120)
+    shown = " ".join(estimated(*crosswise, "--table", str(table), *sample).stdout.split())
+    assert "Guarantee: epsilon = 1.60944" in shown
+    assert "design effect" in shown
+    assert "a rare weight is a name" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--table", "people.csv"], "give --answer COLUMN"),
+        (["--table", "people.csv", "--answer", "w"], "must be one of same, different, got another report in row 2"),
+        (["--table", "people.csv", "--answer", "said", "--weights", "village"], "must hold numbers"),
+        (["--answer", "said", "--same", "1", "--n", "2"], "must be given with --answer and without counts"),
+        (["--table", "people.csv", "--answer", "said", "--n", "2"], "must be given with --answer and without counts"),
+    ],
+)
+def test_tables_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
+) -> None:
+    _people(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    refused = estimated("--design", "crosswise", "--p", "2/12", *words)
+    assert refused.exit_code == 2
+    assert says in refused.stderr.replace("--answer must", "answer must")
+
+
+def test_blank_rows_of_a_table_are_refused_with_their_number(tmp_path: Path) -> None:
+    table = _people(tmp_path)
+    table.write_text(table.read_text().replace("v3", ""))
+    words = ["--design", "crosswise", "--p", "2/12", "--table", str(table), "--answer", "said", "--clusters", "village"]
+    assert "10 blank of 120" in estimated(*words).stderr
+
+
+def test_cards_are_those_of_the_instrument(tmp_path: Path) -> None:
+    page, words = tmp_path / "cards.html", ["card", "Did you pay a bribe?", "--design", "forced"]
+    die = ["--set", "yes=1/6", "--set", "no=1/12"]
+    shown = CliRunner().invoke(app, [*words, *die, "--html", str(page)], catch_exceptions=False)
+    expected = designs.forced("1/6", "1/12").instrument("Did you pay a bribe?")
+    for line in (*expected.card, *expected.script, *expected.device, *expected.odds):
+        assert " ".join(line.split()) in " ".join(shown.stdout.split())
+    assert "Otherwise answer truthfully" in page.read_text(encoding="utf-8")
+    crosswise = ["card", "Ich rauche.", "--design", "crosswise", "--p", "2/12", "--language", "de", "--json"]
+    other = "Meine Mutter ist im Mai oder Juni geboren."
+    german = json.loads(CliRunner().invoke(app, [*crosswise, "--other", other], catch_exceptions=False).stdout)
+    assert german["card"] == list(designs.crosswise("2/12").instrument("Ich rauche.", "de", other=other).card)
+    triangular = ["card", "I smoke.", "--design", "triangular", "--p", "1/4", "--other", "I was born in spring."]
+    refused = CliRunner().invoke(app, triangular)
+    assert refused.exit_code == 2
+    assert "one-sided" in refused.stderr.replace("_", "-")
+    assert CliRunner().invoke(app, [*triangular, "--one-sided"]).exit_code == 0

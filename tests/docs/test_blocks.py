@@ -301,6 +301,11 @@ def _answered() -> None:
     _two_waves()
 
 
+def _sample() -> None:
+    rows = [f"{'yes' if i % 3 else 'no'},{1 + i % 2},{'north' if i < 60 else 'south'},v{i // 10}" for i in range(120)]
+    Path("people.csv").write_text("\n".join(["said,w,region,village", *rows]) + "\n")
+
+
 HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("README.md", 1): lambda: _answers("answers.csv", "stars", "team"),
     ("docs/answers.md", 0): _answered,
@@ -318,6 +323,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
     ("docs/deployment.md", 0): _database,
     ("docs/deployment.md", 1): _database,
+    ("docs/designs.md", 2): _sample,
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
 from deniable.cli import app
-from tests.browser.conftest import browser
+from tests.browser.conftest import chromium
 from tests.service.asking import Caller, body, collecting, open_survey, sqlite, summed, until
 from tests.stack.conftest import ROOT, Rscript
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from deniable.service.server import Running
-
-__all__ = ["browser"]
 
 pytestmark = pytest.mark.long
 
@@ -124,6 +122,12 @@ def bundled(place: Path, code: str) -> bytes:
     tool = str(CLIENT / "node_modules" / ".bin" / "esbuild")
     run = [tool, "hello.js", "--bundle", "--format=esm", "--target=es2022"]
     return subprocess.run(run, cwd=place, check=True, capture_output=True).stdout
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium, closed before tests of another folder start theirs."""
+    yield from chromium()
 
 
 @pytest.fixture

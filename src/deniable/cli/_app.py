@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "schema": ("schema", "Draft the public list of questions and answers."),
     "collection": ("collection", "Create a collection: the questions and the mechanism."),
     "form": ("form", "Import a questionnaire made with XLSForm."),
+    "card": ("card", "Print the cards of a design for an interview."),
     "inspect": ("inspect", "Show what a collection asks and guarantees."),
     "randomize": ("randomize", "Turn true answers into randomised reports."),
     "aggregate": ("aggregate", "Add up reports into an aggregate."),

@@ -2,15 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from deniable.cli._app import check_outputs, print_result
-from deniable.designs import Design, crosswise_anchor
+from deniable.designs import Design, crosswise_anchor, estimate_sample
 from deniable.designs.kinds import KINDS
-from deniable.errors import InvalidParameterError, out_of_range, quoted, unknown_name
-from deniable.report import anchor_page, design_page
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range, quoted, unknown_name
+from deniable.files import open_answers
+from deniable.report import anchor_page, design_page, sample_page
+
+
+class SampleColumns(NamedTuple):
+    """Columns of a table with one row per person.
+
+    Attributes
+    ----------
+    answer : str or None
+        Column with the reports.
+    weights, strata, clusters : str or None
+        Columns with weights, strata and sampling units.
+    fractions : sequence of str
+        Sampled fractions as "STRATUM=F".
+    """
+
+    answer: str | None
+    weights: str | None
+    strata: str | None
+    clusters: str | None
+    fractions: Sequence[str]
+
+
+def estimate_table(
+    name: str,
+    p: str | None,
+    settings: Sequence[str],
+    table: Path,
+    columns: SampleColumns,
+    confidence: float,
+    as_json: bool,
+    plot: Path | None,
+    html: Path | None,
+    *,
+    verbose: bool = False,
+) -> None:
+    """Print the weighted prevalence of a table of people."""
+    check_outputs([table], plot, html)
+    design, _ = checked_design(name, p, settings)
+    if columns.answer is None:
+        raise InvalidParameterError("answer must be the column with the reports, got none; give --answer COLUMN")
+    wanted = [one for one in columns[:4] if one is not None]
+    with open_answers(table, list(dict.fromkeys(wanted))) as reader:
+        read = pa.Table.from_batches(list(reader))
+    found = {one: read.column(one).to_pylist() for one in wanted}
+    for column, values in found.items():
+        blank = sum(value in (None, "") for value in values)
+        if blank:
+            raise InvalidInputError(
+                f"{table}: {column} must be filled in every row, got {blank:,} blank of {len(values):,}; remove them"
+            )
+    reports = _codes(design, columns.answer, found[columns.answer])
+    weights = None if columns.weights is None else _floats(columns.weights, found[columns.weights])
+    strata, clusters = (None if one is None else found[one] for one in (columns.strata, columns.clusters))
+    fractions: dict[Hashable, float] = {}
+    for text in columns.fractions:
+        stratum, _, share = text.rpartition("=")
+        (fractions[stratum],) = _floats("fraction", [share])
+    sample = estimate_sample(
+        design, reports, weights, strata=strata, psus=clusters, fractions=fractions, confidence=confidence
+    )
+    print_result(sample, sample_page(design, sample, confidence), as_json, plot, html, verbose=verbose)
+
+
+def _codes(design: Design, column: str, values: Sequence[Any]) -> list[int]:
+    """Return reports that are written as their names, or as numbers from 0 on."""
+    names = design.kind.reports or tuple(map(str, range(design.state_size)))
+    known = {name: code for code, name in enumerate(names)} | {str(code): code for code in range(design.state_size)}
+    codes = [known.get(str(value), -1) for value in values]
+    if min(codes, default=0) < 0:
+        raise InvalidInputError(
+            f"{column} must be one of {', '.join(names)}, got another report in row {codes.index(-1) + 1}"
+        )
+    return codes
+
+
+def _floats(name: str, values: Sequence[Any]) -> list[float]:
+    try:
+        return [float(value) for value in values]
+    except ValueError:
+        raise InvalidInputError(f"{name} must hold numbers with a decimal point, got a text") from None
 
 
 def estimate_design(
@@ -29,7 +112,7 @@ def estimate_design(
 ) -> None:
     """Print the estimate of a design; `answers` has the values of --yes, --same, --different and --n."""
     check_outputs([], plot, html)
-    design, given = _design(name, p, settings, anchor is not None)
+    design, given = checked_design(name, p, settings, anchored=anchor is not None)
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
             raise InvalidParameterError(
@@ -45,7 +128,10 @@ def estimate_design(
     print_result(found, design_page(design, found), as_json, plot, html, verbose=verbose)
 
 
-def _design(name: str, p: str | None, settings: Sequence[str], anchored: bool) -> tuple[Design, dict[str, str]]:
+def checked_design(
+    name: str, p: str | None, settings: Sequence[str], *, anchored: bool = False, one_sided: bool = False
+) -> tuple[Design, dict[str, str]]:
+    """Return the design that options name, and its parameters as they were written."""
     if name not in KINDS:
         raise unknown_name("design", name, KINDS)
     kind, given = KINDS[name], {} if p is None else {"p": p}
@@ -62,7 +148,7 @@ def _design(name: str, p: str | None, settings: Sequence[str], anchored: bool) -
             f"give {', '.join(kind.parameters)} as --set NAME=VALUE"
         )
     values = given[kind.parameters[0]].split(",") if kind.many else [given[one] for one in kind.parameters]
-    return Design(name, tuple(values)), given
+    return Design(name, tuple(values), one_sided), given
 
 
 def _counts(design: Design, answers: dict[str, int | None], counts: str | None) -> list[int]:

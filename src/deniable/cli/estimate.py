@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.answers import QuestionSet, codebook, counts_document, summarize
 from deniable.cli._app import check_outputs, command, note, progress, writing
-from deniable.cli._designs import estimate_design
+from deniable.cli._designs import SampleColumns, estimate_design, estimate_table
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
     AsJson,
@@ -176,6 +176,25 @@ def estimate(
             help="With crosswise: people by answer (same, different) and anchor answer.",
         ),
     ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", metavar="FILE", help="With --design: a row for each person, not counts.")
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", metavar="COLUMN", help="With --table: column with the reports.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="COLUMN", help="With --table: column with survey weights.")
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option("--strata", metavar="COLUMN", help="With --table: column with strata.")
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option("--clusters", metavar="COLUMN", help="With --table: column with sampling units.")
+    ] = None,
+    fractions: Annotated[
+        list[str] | None,
+        typer.Option("--fraction", metavar="STRATUM=F", help="With --strata: sampled fraction of one; repeatable."),
+    ] = None,
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
@@ -185,6 +204,13 @@ def estimate(
     typed = {"yes": yes, "same": same, "different": different, "n": n}
     if design is not None:
         _check_given(context, allowed=True)
+        columns = SampleColumns(answer, weights, strata, clusters, fractions or [])
+        counted = reports_typed is not None or anchor is not None or any(one is not None for one in typed.values())
+        if table is not None and not counted:
+            estimate_table(design, p, settings or [], table, columns, confidence, as_json, plot, html, verbose=verbose)
+            return
+        if table is not None or any(columns):
+            raise InvalidParameterError("table must be given with --answer and without counts, got both or no table")
         estimate_design(
             design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html, verbose=verbose
         )
@@ -260,7 +286,8 @@ def estimate(
         show(summary, plot, html, as_json, default.means, verbose=verbose)
 
 
-_OF_DESIGNS = frozenset({"design", "p", "settings", "n", "yes", "same", "different", "reports_typed", "anchor"})
+_OF_TABLES = frozenset({"table", "answer", "weights", "strata", "clusters", "fractions"})
+_OF_DESIGNS = _OF_TABLES | {"design", "p", "settings", "n", "yes", "same", "different", "reports_typed", "anchor"}
 _ALWAYS = frozenset({"confidence", "as_json", "plot", "html", "verbose"})
 
 

@@ -1,15 +1,7 @@
-from .compliance import (
+from .anchors import (
     AnchorEstimate as AnchorEstimate,
-    Cheaters as Cheaters,
-    CheatersEstimate as CheatersEstimate,
     CrosswiseAnchor as CrosswiseAnchor,
-    LieDetectorEstimate as LieDetectorEstimate,
-    NoSayersBounds as NoSayersBounds,
-    NoSayersEstimate as NoSayersEstimate,
-    SelfProtectiveNo as SelfProtectiveNo,
-    cheaters as cheaters,
     crosswise_anchor as crosswise_anchor,
-    self_protective as self_protective,
 )
 from .constructors import (
     christofides as christofides,
@@ -32,6 +24,12 @@ from .constructors import (
 from .design import Design as Design
 from .estimates import DesignEstimate as DesignEstimate
 from .instruments import Instrument as Instrument, booklet as booklet
+from .no_sayers import (
+    NoSayersBounds as NoSayersBounds,
+    NoSayersEstimate as NoSayersEstimate,
+    SelfProtectiveNo as SelfProtectiveNo,
+    self_protective as self_protective,
+)
 from .questionnaires import (
     EichhornHayre as EichhornHayre,
     Figure as Figure,
@@ -50,4 +48,10 @@ from .samples import (
     SampleEstimate as SampleEstimate,
     estimate_sample as estimate_sample,
     weighted_mean as weighted_mean,
+)
+from .two_groups import (
+    Cheaters as Cheaters,
+    CheatersEstimate as CheatersEstimate,
+    LieDetectorEstimate as LieDetectorEstimate,
+    cheaters as cheaters,
 )

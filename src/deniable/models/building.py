@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -49,13 +49,16 @@ class Parameters:
     turned : float64[P, P]
         Public parameters are this times those of the problem.
     deviations : float64[P]
-        Standard deviation of each slope's column; one for the others.
+        Standard deviation of each slope's column, divided by the size of a linear model's outcome; one for the others.
+    unit : float64[P] or float64[1]
+        Size of what the problem's parameters are made of: that of a linear model's outcome, else one.
     """
 
     names: tuple[str, ...]
     roles: tuple[Role, ...]
     turned: Floats
     deviations: Floats
+    unit: Floats = field(default_factory=lambda: np.ones(1))
 
     def places(self, *roles: Role) -> NDArray[np.int64]:
         """Return the places of the parameters with these roles."""
@@ -388,12 +391,16 @@ def build_mixture(
         extra = ("log sigma",) if family == "linear" else ()
         names = (*plain.names, *effects.alone_names, *extra)
         roles = tuple(_role(name) for name in names[: p + q]) + _many("scale", len(extra))
-        deviations = np.concatenate([scaling.deviations, slopes, np.ones(len(extra))])
+        unit = np.ones(p + q + len(extra))
+        if family == "linear":
+            unit[: p + q] = size_of(material.outcome)
+        deviations = np.concatenate([scaling.deviations, slopes, np.ones(len(extra))]) / unit
         turned = np.eye(p + q + len(extra))
         turned[:p, :p] = own
         start = _start_of(family, material, p, q)
         categories = material.outcome_labels
     size = len(turned)
+    unit = np.concatenate([np.ones(size) if both else unit, np.ones(class_start.size)])
     whole = np.zeros((size + class_start.size,) * 2)
     whole[:size, :size] = turned
     whole[size:, size:] = np.kron(np.eye(cells - 1), class_turned)
@@ -402,10 +409,17 @@ def build_mixture(
         (*roles, *_many("class", len(class_parameters))),
         whole,
         np.concatenate([deviations, np.ones(len(class_parameters))]),
+        unit,
     )
     problem = MixtureProblem(law, designs, likelihood, material.outcome, material.weights)
     begin = np.concatenate([start, class_start.ravel()])
     return Built(problem, begin, parameters, model, "ml", categories, scaling, effects, listed if both else None)
+
+
+def size_of(outcome: Floats) -> float:
+    """Return the root mean square of a linear model's outcome, in whose units its coefficients are."""
+    # numpy's own sum, whose order does not depend on threads.
+    return float(np.sqrt(np.mean(np.square(outcome)))) or 1.0
 
 
 def _start_of(family: str, material: Material, p: int, q: int) -> Floats:
@@ -461,11 +475,13 @@ def build_weighted(material: Material, indicators: ReportIndicators, model: str)
             ),
         ]
     )
+    unit = np.full(m * columns, size_of(responses.sum(axis=(1, 2))) if link == "linear" else 1.0)
     parameters = Parameters(
         names,
         tuple(_role(name) for _ in range(m) for name in column_names),
         np.asarray(np.kron(np.eye(m), one), dtype=np.float64),
-        np.tile(deviations, m),
+        np.tile(deviations, m) / unit,
+        unit,
     )
     start = np.zeros((m, columns))
     if plain.intercept is not None:

@@ -241,7 +241,7 @@ class Fit:
         for place in self.slopes:
             if errors[place] * parameters.deviations[place] > CHECKED_ERROR:
                 held = self._fixed(int(place))
-                if any(held.bracket(side, critical) is None for side in (-1, 1)):
+                if not all(held.closes(side, critical) for side in (-1, 1)):
                     found.append(self.names[place])
         return tuple(found)
 
@@ -359,7 +359,7 @@ class Fit:
             deviation = parameters.deviations[place]
             error = float(np.sqrt(max(self._covariance[place, place], 0.0)))
             width = error if math.isfinite(error) and error > 0 else 0.5 / deviation
-            scale = np.ones(built.problem.size)
+            scale = np.broadcast_to(1 / parameters.unit, built.problem.size)
             few = built.listed is not None and self.n * len(built.listed.relative) <= _MOST_SCORED
             self._held[place] = HeldFixed(
                 built.problem,
@@ -370,6 +370,7 @@ class Fit:
                 scale,
                 self._middle,
                 self._expected_information if few else None,
+                not max(error * deviation, self.expected_error or 0.0) <= WARN_ERROR,
             )
         return self._held[place]
 

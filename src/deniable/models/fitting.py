@@ -193,7 +193,10 @@ def fit(
         expected = expected_error(built)
     warnings += _error_warnings(expected, built, force)
     solution, starts = best_of_starts(
-        built.problem, built.start, 1 if chosen == "linear" and way == "weights" else STARTS
+        built.problem,
+        built.start,
+        1 if chosen == "linear" and way == "weights" else STARTS,
+        np.broadcast_to(1 / built.parameters.unit, built.problem.size),
     )
     guarantee = survey.privacy()
     source = Source(

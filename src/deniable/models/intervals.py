@@ -8,7 +8,7 @@ compares log likelihoods instead; near the boundary it covers too little, and it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,18 @@ Side = Literal[-1, 1]
 _FIRST = 0.8
 _GROWTH = 1.6
 _TRIES = 14
+
+_SECOND = 2.3
+"""Factor by which the steps of the second search are smaller."""
+
+_AGREE = 0.02
+"""Ends that two searches find must agree to this part of their distance from the maximum."""
+
+_LIKELY = 3.0
+"""A value beyond an end counts if twice the loss of log likelihood there is at most this times the critical value."""
+
+_BEYOND = np.geomspace(1.0, 0.02, 14)
+"""Parts of the limit at which values beyond an end of a weak fit are tried."""
 
 
 @dataclass(eq=False)
@@ -49,6 +61,10 @@ class HeldFixed:
     information : callable or None
         theta to the expected information; None where scores are regressed on each other, or with a problem that is not
         a likelihood, where the Hessian takes its place.
+    weak : bool
+        Whether so little is known that the likelihood may have several maxima with the coefficient held fixed. The
+        statistic then depends on where a search came from, and values far beyond an end may be accepted again. An end
+        of a score interval counts only if two searches find it, and no likely value beyond it is accepted.
     """
 
     problem: Problem
@@ -59,6 +75,8 @@ class HeldFixed:
     scale: Floats
     middle: Callable[[Floats], Floats]
     information: Callable[[Floats], Floats] | None = None
+    weak: bool = False
+    _ends: dict[tuple[Side, float, Kind], float] = field(default_factory=dict)
     _seen: dict[float, tuple[Floats, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,7 +95,11 @@ class HeldFixed:
         """Return the parameters psi that maximise with the coefficient at this value, and the function there."""
         if value not in self._seen:
             known = min(self._seen, key=lambda other: abs(other - value)) if self._seen else None
-            start = np.clip(self.start, -FAR, FAR) if known is None else self._seen[known][0].copy()
+            start = (
+                np.clip(self.start, -FAR / self.scale, FAR / self.scale)
+                if known is None
+                else self._seen[known][0].copy()
+            )
             start = np.where(np.isfinite(start), start, 0.0)
             start[self.place] = value
             found = maximise(self.moved, start, self.free, self.scale)
@@ -99,7 +121,10 @@ class HeldFixed:
         rest, j = self.free, self.place
         weights = np.zeros(len(psi))
         weights[j] = 1.0
-        weights[rest] = -np.linalg.lstsq(information[np.ix_(rest, rest)], information[rest, j], rcond=1e-12)[0]
+        # Scaled to a diagonal of ones: parameters may have units of their own.
+        size = np.sqrt(np.maximum(np.abs(np.diag(information)[rest]), 1e-300))
+        scaled = information[np.ix_(rest, rest)] / np.outer(size, size)
+        weights[rest] = -np.linalg.lstsq(scaled, information[rest, j] / size, rcond=1e-12)[0] / size
         variance = float(weights @ middle @ weights)
         return float(weights @ gradient) ** 2 / variance if variance > 0 else np.inf
 
@@ -125,8 +150,39 @@ class HeldFixed:
             inside, step = outside, step * _GROWTH
         return None
 
+    def closes(self, side: Side, critical: float) -> bool:
+        """Return whether the score interval has an end on one side."""
+        if self.weak:
+            return bool(np.isfinite(self.end(side, critical)))
+        return self.bracket(side, critical) is not None
+
     def end(self, side: Side, critical: float, kind: Kind = "score") -> float:
         """Return the end of the interval on one side, infinite where it has none."""
+        key = side, critical, kind
+        if key not in self._ends:
+            found = self._searched(side, critical, kind)
+            if self.weak and kind == "score" and np.isfinite(found):
+                found = self._confirmed(side, critical, found)
+            self._ends[key] = found
+        return self._ends[key]
+
+    def _confirmed(self, side: Side, critical: float, found: float) -> float:
+        """Return the outer of two ends that agree, infinity where they do not or a value beyond them is accepted."""
+        second = replace(self, width=self.width / _SECOND, weak=False, _ends={}, _seen={})
+        other = second.end(side, critical)
+        outer = float(side * max(side * found, side * other))
+        if not abs(found - other) <= _AGREE * abs(outer - self.centre):
+            return float(side * np.inf)
+        beyond, likely = [float(side * self.limit * part) for part in _BEYOND], _LIKELY * critical
+        for search in (self, second):
+            for value in beyond:
+                apart = side * (value - outer) > 0.01 * self.limit
+                # Far from the maximum the score test accepts what the likelihood excludes: it has no power there.
+                if apart and search.score_statistic(value) <= critical and search.profile_statistic(value) <= likely:
+                    return float(side * np.inf)
+        return outer
+
+    def _searched(self, side: Side, critical: float, kind: Kind) -> float:
         found = self.bracket(side, critical, kind)
         if found is None:
             return side * np.inf

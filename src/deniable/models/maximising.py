@@ -128,12 +128,12 @@ def maximise(
                 return Solution(theta, at, bool(np.abs(theta * far)[moving].max() <= FAR), step_number)
             if repaired:
                 return Solution(theta, at, False, step_number)
-            theta, repaired = _quasi_newton(problem, theta, moving), True
+            theta, repaired = _quasi_newton(problem, theta, moving, far), True
             at = problem.evaluate(theta)
     return Solution(theta, at, False, _STEPS)
 
 
-def _quasi_newton(problem: Problem, theta: Floats, moving: NDArray[np.bool_]) -> Floats:
+def _quasi_newton(problem: Problem, theta: Floats, moving: NDArray[np.bool_], far: Floats) -> Floats:
     from scipy.optimize import minimize  # takes longer to import than all of this package
 
     def loss(part: Floats) -> tuple[float, Floats]:
@@ -142,15 +142,17 @@ def _quasi_newton(problem: Problem, theta: Floats, moving: NDArray[np.bool_]) ->
         found = problem.evaluate(trial, second=False)
         return -found.value, -found.gradient[moving]
 
-    bounds = [(-2 * FAR, 2 * FAR)] * int(moving.sum())
+    bounds = [(-2 * FAR / one, 2 * FAR / one) for one in far[moving]]
     result = minimize(loss, theta[moving], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200})
     moved = theta.copy()
     moved[moving] = result.x
     return moved
 
 
-def best_of_starts(problem: Problem, start: Floats, starts: int = STARTS) -> tuple[Solution, Starts]:
-    """Maximise from several starts: the one given, and the same with seeded noise; return the best.
+def best_of_starts(
+    problem: Problem, start: Floats, starts: int = STARTS, scale: Floats | None = None
+) -> tuple[Solution, Starts]:
+    """Maximise from several starts: the one given, and the same with seeded noise; return the best. Scale as above.
 
     With more than 50,000 rows the starts are tried on a random 50,000; the best continues with all rows.
     """
@@ -158,12 +160,13 @@ def best_of_starts(problem: Problem, start: Floats, starts: int = STARTS) -> tup
     few = problem
     if problem.n > START_ROWS:
         few = problem.subset(np.sort(rng.choice(problem.n, START_ROWS, replace=False)))
-    tries = [start, *(start + rng.normal(0.0, _NOISE, len(start)) for _ in range(starts - 1))]
-    found = [maximise(few, one) for one in tries]
+    size = 1.0 if scale is None else 1 / scale
+    tries = [start, *(start + rng.normal(0.0, _NOISE, len(start)) * size for _ in range(starts - 1))]
+    found = [maximise(few, one, scale=scale) for one in tries]
     # A maximum is preferred to a point on the way to infinity that is as high.
     best = max(found, key=lambda one: one.evaluation.value + 1e-6 * one.converged)
     same = 1e-6 * max(1.0, abs(best.evaluation.value))
     agree = sum(abs(one.evaluation.value - best.evaluation.value) < same for one in found)
     if few is not problem:
-        best = maximise(problem, best.theta)
+        best = maximise(problem, best.theta, scale=scale)
     return best, Starts(len(tries), agree)

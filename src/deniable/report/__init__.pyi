@@ -1,7 +1,12 @@
 from .answers import comparison_page as comparison_page
 from .consent import consent_text as consent_text
 from .crosstabs import crosstab_page as crosstab_page
-from .designs import anchor_page as anchor_page, design_page as design_page, instrument_page as instrument_page
+from .designs import (
+    anchor_page as anchor_page,
+    design_page as design_page,
+    instrument_page as instrument_page,
+    sample_page as sample_page,
+)
 from .estimates import estimate_page as estimate_page
 from .explorer import render_explorer as render_explorer, save_explorer as save_explorer
 from .fits import fit_page as fit_page

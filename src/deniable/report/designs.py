@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from deniable.core.privacy import bound_text
-from deniable.designs import AnchorEstimate, Design, DesignEstimate, Figure, Instrument
+from deniable.designs import AnchorEstimate, Design, DesignEstimate, Figure, Instrument, SampleEstimate
 from deniable.report.page import Card, Page, Section, Table, Text
 
 
@@ -48,6 +48,26 @@ def anchor_page(design: Design, found: AnchorEstimate, n: int, confidence: float
         "An answer to the anchor reveals whether its innocuous statement is true: use a fact that may be known.",
     )
     return _page(design, rows, n, confidence, (), notes)
+
+
+def sample_page(design: Design, found: SampleEstimate, confidence: float) -> Page:
+    """Return the page of a weighted prevalence.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> one_die, villages = designs.forced("1/6", "1/6"), [0, 0, 1, 1, 2, 2, 3, 3]
+    >>> found = designs.estimate_sample(one_die, [0, 1, 0, 0, 1, 0, 0, 1], [1, 2, 1, 2, 1, 2, 1, 2], psus=villages)
+    >>> sample_page(one_die, found, 0.95).sections[0].parts[0].cells(0)[:3]
+    ('prevalence', '0.375', '0.5303')
+    """
+    notes = (
+        f"The sample is as precise as {found.effective_n:,.0f} people of a simple random sample: design effect "
+        f"{found.design_effect:.2f}, {found.degrees} degrees of freedom. The weighted number of carriers is "
+        f"{found.total:,.1f}.",
+        "The prevalence is raw and unbiased. It may lie below 0 or above 1.",
+    )
+    return _page(design, [("prevalence", found.prevalence)], found.n, confidence, found.warnings, notes)
 
 
 def _page(

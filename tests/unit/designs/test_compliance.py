@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from deniable import designs
-from deniable.designs import compliance
+from deniable.designs import anchors
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from tests.unit.designs import vectors
 
@@ -235,9 +235,9 @@ def test_self_protective_refuses() -> None:
 
 
 def test_mutant_anchor_same_and_different_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = compliance.CrosswiseAnchor._corrected
+    honest = anchors.CrosswiseAnchor._corrected
     monkeypatch.setattr(
-        compliance.CrosswiseAnchor,
+        anchors.CrosswiseAnchor,
         "_corrected",
         lambda self, same, anchored, shares: honest(self, 1 - same, anchored, shares),
     )

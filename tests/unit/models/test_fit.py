@@ -63,6 +63,8 @@ def test_nigeria_table_3() -> None:
         np.testing.assert_allclose(fit.params, known, atol=1e-5)
         np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), errors[kind], atol=1e-5)
         np.testing.assert_allclose(fit.llf, -1540.117850, atol=1e-5)
+    die = models.fit(formula, survey_of(dn.designs.forced("1/6", "1/6"), connected=("no", "yes")), reports, data)
+    np.testing.assert_allclose(die.params, known, atol=1e-5)
 
 
 NOTHING_HIDDEN = 32.0

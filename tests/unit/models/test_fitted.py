@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import deniable as dn
 from deniable import models
+from deniable.core.construction import mechanism
 from deniable.errors import InvalidParameterError, NoIntervalError
 from deniable.research.dealt import QuotaRR
 
@@ -121,3 +122,41 @@ def test_weights_hold_where_errors_are_not_normal() -> None:
     assert (weights.method, likelihood.method) == ("weights", "ml")
     assert abs(weights.params[name] - 0.6) < 3 * weights.bse[name] < 0.3
     assert abs(likelihood.params[name] - 0.6) > max(0.05, 3 * likelihood.bse[name])
+
+
+@pytest.mark.parametrize("method", ["weights", "ml"])
+def test_units_of_a_linear_outcome_change_nothing_but_its_coefficients(method: Any) -> None:
+    """Metres or micrometres: before, coefficients above 30 counted as infinite."""
+    rng, n = np.random.default_rng(3), 4000
+    smokes, age = rng.integers(0, 2, n), rng.normal(size=n)
+    height = 1.7 + 0.02 * age + 0.05 * smokes + rng.normal(0, 0.1, n)
+    survey = dn.Collection(dn.Schema((dn.Attribute("smoker", ("no", "yes")),)), dn.GRR(k=2, epsilon=2.0))
+    reports = survey.randomize(smokes[:, None], dn.SimulationRandomness(1))
+    fits = [
+        models.fit("height ~ age + smoker", survey, reports, {"age": age, "height": unit * height}, method=method)
+        for unit in (1.0, 1e-6, 1e6)
+    ]
+    shown = ["Intercept", "age", "smoker[T.yes]"]
+    for fit, unit in zip(fits, (1.0, 1e-6, 1e6), strict=True):
+        assert fit.determined
+        assert fit.interval_kind == "wald"
+        for name in ("params", "bse"):
+            np.testing.assert_allclose(getattr(fit, name)[shown], unit * getattr(fits[0], name)[shown], rtol=2e-4)
+        np.testing.assert_allclose(
+            fit.conf_int(method="score").loc[shown], unit * fits[0].conf_int(method="score").loc[shown], rtol=2e-3
+        )
+    assert abs(fits[0].params["smoker[T.yes]"] - 0.05) < 4 * fits[0].bse["smoker[T.yes]"]
+
+
+def test_a_linear_model_of_a_square_wave() -> None:
+    """The mean of an income of about 50 by a plain column: within four standard errors, which are what they say."""
+    rng, n = np.random.default_rng(1), 20_000
+    x = rng.normal(size=n)
+    income = np.clip(np.round(50 + 10 * x + rng.normal(0, 5, n)), 0, 100).astype(int)
+    attribute = dn.Attribute("income", kind="numeric", range=(0, 100), grid=101)
+    survey = dn.Collection(dn.Schema((attribute,)), mechanism("SquareWave", k=101, epsilon="2"))
+    fit = models.fit("income ~ x", survey, survey.randomize(income[:, None], dn.SimulationRandomness(1)), {"x": x})
+    assert fit.model == "linear"
+    assert fit.determined
+    assert 0.2 < fit.bse["x"] < 0.4
+    assert abs(fit.params["x"] - 10) < 4 * fit.bse["x"]

@@ -1,0 +1,257 @@
+"""People who always say no, found by two groups with different devices: one likelihood, read twice.
+
+Clark and Desharnais (1998) for cheaters; Moshagen, Musch and Erdfelder (2012) for the stochastic lie detector. Neither
+changes the guarantee of a report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import checked_probability
+from deniable.core.result import Result
+from deniable.designs.kinds import Number, checked_number
+from deniable.designs.questionnaires import Figure, Questionnaire, TwoGroups, different
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CheatersEstimate(Result):
+    """Shares of people in the cheater detection model, and the bounds that no data can narrow.
+
+    Attributes
+    ----------
+    honest_yes, honest_no, cheaters : Figure
+        Carriers who follow the device, non-carriers who do, and people who always say no. Intervals are NaN where the
+        estimate lies on the boundary.
+    bounds : (float, float)
+        Prevalence if no cheater is a carrier, and if all are.
+    boundary : bool
+        Whether the shares were kept from leaving [0, 1].
+    p_value : float
+        Likelihood ratio test that nobody cheats.
+    """
+
+    format = "deniable cheaters estimate"
+
+    honest_yes: Figure
+    honest_no: Figure
+    cheaters: Figure
+    bounds: tuple[float, float]
+    boundary: bool
+    p_value: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LieDetectorEstimate(Result):
+    """Prevalence and truthfulness in the stochastic lie detector.
+
+    Attributes
+    ----------
+    prevalence, truthful : Figure
+        Share of carriers, and the share of carriers who admit it. Intervals are NaN on the boundary.
+    assumes : str
+        What the data cannot show.
+    note : str
+        What is not determined, if anything.
+    p_value : float
+        Likelihood ratio test that all carriers are truthful.
+    """
+
+    format = "deniable lie detector estimate"
+
+    prevalence: Figure
+    truthful: Figure
+    assumes: str
+    note: str
+    p_value: float
+
+
+@final
+@dataclass(frozen=True)
+class Cheaters(Questionnaire):
+    """Two random groups with forced yes at two probabilities, where some people always say no.
+
+    Parameters
+    ----------
+    p1, p2 : Fraction
+        Probability of a forced yes in each group.
+    """
+
+    p1: Fraction
+    p2: Fraction
+
+    @property
+    def why_no_epsilon(self) -> str:
+        return "A forced yes is one-sided: whoever says no is no carrier, or does not follow the instructions."
+
+    def estimate(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> CheatersEstimate:
+        """Analyst: return the shares of honest people and of cheaters.
+
+        Parameters
+        ----------
+        yes, n : (int, int)
+            People who said yes, and all people, in each group.
+        confidence : float
+            Coverage of the intervals.
+
+        Raises
+        ------
+        InvalidInputError, InvalidParameterError
+            If counts or the confidence are out of bounds.
+        """
+        confidence = checked_probability("confidence", confidence, open_interval=True)
+        groups, p1, p2 = TwoGroups(yes, n), float(self.p1), float(self.p2)
+        (one, two), gap = groups.shares, p2 - p1
+        pi, beta = (p2 * one - p1 * two) / gap, (two - one) / gap
+        shares, slopes = (pi, beta, 1 - pi - beta), np.array([[p2, -p1], [-1, 1], [1 - p2, p1 - 1]]) / gap
+        fitted = _in_simplex(groups, (p1, p2))
+        boundary = not min(shares) >= 0
+        if boundary:
+            figures = [Figure(share, math.nan, math.nan, math.nan) for share in fitted]
+        else:
+            figures = [groups.figure(s, slope, confidence) for s, slope in zip(shares, slopes.tolist(), strict=True)]
+        whole, nobody = _log_likelihood(groups, _yes(fitted, (p1, p2))), _edge(groups, (p1, p2), 2)
+        yes_share, no_share, cheating = figures
+        return CheatersEstimate(
+            honest_yes=yes_share,
+            honest_no=no_share,
+            cheaters=cheating,
+            bounds=(yes_share.value, yes_share.value + cheating.value),
+            boundary=boundary,
+            p_value=_half_chi2(whole - nobody[0]),
+        )
+
+    def lie_detector(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> LieDetectorEstimate:
+        """Analyst: return the same likelihood read as the stochastic lie detector: every cheater is a carrier.
+
+        `p1` and `p2` are probabilities of a forced yes. Moshagen's are probabilities that a non-carrier says no: give
+        1 less those. No data can choose between this reading and `estimate`.
+
+        Parameters
+        ----------
+        yes, n : (int, int)
+            People who said yes, and all people, in each group.
+        confidence : float
+            Coverage of the intervals.
+
+        Raises
+        ------
+        InvalidInputError, InvalidParameterError
+            If counts or the confidence are out of bounds.
+
+        Examples
+        --------
+        >>> from deniable import designs
+        >>> found = designs.cheaters("5/6", "1/6").lie_detector(yes=(373, 398), n=(564, 692))
+        >>> [round(one.value, 3) for one in (found.prevalence, found.truthful)]
+        [0.871, 0.636]
+        """
+        cdm = self.estimate(yes, n, confidence=confidence)
+        groups, (p1, p2) = TwoGroups(yes, n), (float(self.p1), float(self.p2))
+        gap = p2 - p1
+        share, honest = 1 - cdm.honest_no.value, cdm.honest_yes.value
+        assumes = "assumes that every cheater is a carrier"
+        nothing = Figure(math.nan, math.nan, math.nan, math.nan)
+        if cdm.boundary:
+            prevalence = Figure(share, math.nan, math.nan, math.nan)
+            truthful = Figure(honest / share, math.nan, math.nan, math.nan) if share > 0 else nothing
+        else:
+            prevalence = groups.figure(share, (1 / gap, -1 / gap), confidence)
+            # honest/share as a function of the two shares of yes
+            slopes = (
+                [(a - honest / share * b) / share for a, b in ((p2 / gap, 1 / gap), (-p1 / gap, -1 / gap))]
+                if share
+                else []
+            )
+            truthful = groups.figure(honest / share, slopes, confidence) if share else nothing
+        note = ""
+        if not prevalence.value > 2 * prevalence.standard_error:
+            note = (
+                f"Prevalence {prevalence.value:.3f} ({prevalence.standard_error:.3f}) is not above zero: "
+                "truthfulness is not determined."
+            )
+        return LieDetectorEstimate(prevalence, truthful, assumes, note, cdm.p_value)
+
+
+def cheaters(p1: Number, p2: Number) -> Cheaters:
+    """Return the cheater detection model (Clark and Desharnais 1998).
+
+    Parameters
+    ----------
+    p1, p2 : Fraction, int or str
+        Probability of a forced yes in each random group; they must differ.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds or a float, or both groups used one probability.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> found = designs.cheaters("1/4", "3/4").estimate(yes=(150, 270), n=(400, 400))
+    >>> round(found.cheaters.value, 3), [round(end, 3) for end in found.bounds]
+    (0.175, [0.225, 0.4])
+    """
+    one = checked_number("p1", p1)
+    if one == checked_number("p2", p2):
+        raise InvalidParameterError(
+            f"p1 must differ from p2, got p1={one}: if both groups use one p, cheaters cannot be told from honest noes"
+        )
+    return Cheaters(*different("p1", p1, "p2", p2))
+
+
+def _yes(shares: Sequence[float], p: Sequence[float]) -> Floats:
+    """Return the chances of yes in each group."""
+    return np.array([shares[0] + shares[1] * one for one in p])
+
+
+def _log_likelihood(groups: TwoGroups, chances: Floats) -> float:
+    from scipy.special import xlog1py, xlogy
+
+    return float((xlogy(groups.yes, chances) + xlog1py(groups.n - groups.yes, -chances)).sum())
+
+
+def _edge(groups: TwoGroups, p: Sequence[float], without: int) -> tuple[float, tuple[float, float, float]]:
+    """Return the largest likelihood where one of the three shares is 0, and the shares there: concave in one number."""
+    from scipy.optimize import minimize_scalar
+
+    def shares(x: float) -> tuple[float, float, float]:
+        found = [x, 1 - x]
+        found.insert(without, 0.0)
+        return found[0], found[1], found[2]
+
+    def worse(x: float) -> float:
+        return -_log_likelihood(groups, np.clip(_yes(shares(x), p), 0.0, 1.0))
+
+    inside = float(minimize_scalar(worse, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12}).x)
+    best = min((0.0, 1.0, inside), key=worse)
+    return -worse(best), shares(best)
+
+
+def _in_simplex(groups: TwoGroups, p: tuple[float, float]) -> tuple[float, float, float]:
+    (one, two), gap = groups.shares, p[1] - p[0]
+    free = (p[1] * one - p[0] * two) / gap, (two - one) / gap
+    shares = (float(free[0]), float(free[1]), float(1 - sum(free)))
+    if min(shares) >= 0:
+        return shares
+    return max((_edge(groups, p, without) for without in range(3)), key=lambda found: found[0])[1]
+
+
+def _half_chi2(gain: float) -> float:
+    """Return the p-value of a likelihood ratio where half of the law is at 0 and half chi-squared of one degree."""
+    from scipy import stats
+
+    return float(stats.chi2.sf(2 * gain, 1)) / 2 if gain > 1e-9 else 1.0
