@@ -36,7 +36,7 @@ from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.pivot_law import TableLaw
 from deniable.survey.collection import Collection
 from deniable.survey.grid import Number
-from deniable.survey.schema import Attribute, Schema
+from deniable.survey.schema import AskIf, Attribute, Schema
 
 PLACE = Path(__file__).parent / "vectors" / "wire"
 TOP = SCALE - 1
@@ -249,6 +249,16 @@ def subjects() -> Iterator[Subject]:
     yield Subject("PairSample-many", mechanism("PairSample", sizes=(4,) * 30, epsilon="2"))
     yield Subject("SPL-kinds", mechanism("SPL", sizes=kinds.sizes, epsilon="4"), kinds)
     yield Subject("PivotCoded-kinds", mechanism("PivotCoded", sizes=kinds.sizes, epsilon="1"), kinds)
+    branches = Schema(
+        (
+            Attribute("smoker", ("yes", "no"), other="once"),
+            Attribute("much", ("few", "many"), "not asked", kind="ordered", ask_if=AskIf("smoker", ("yes", "once"))),
+            Attribute("paid", kind="numeric", range=(0, 8), grid=3, missing="none", ask_if=AskIf("much", ("many",))),
+            Attribute("where", ("home", "work"), "nowhere", kind="multiple", ask_if=AskIf("smoker", ("yes",))),
+        )
+    )
+    yield Subject("SPL-branches", mechanism("SPL", sizes=branches.sizes, epsilon="4"), branches)
+    yield Subject("SMP-branches", mechanism("SMP", sizes=branches.sizes, epsilon="2.3"), branches)
     yield Subject("SPL-alike", mechanism("SPL", sizes=(4, 4, 4), epsilon="0.35"))
     yield Subject("SPL-wide", mechanism("SPL", sizes=(300, 2), epsilon="3"))
     yield Subject("SMP-many", mechanism("SMP", sizes=(3,) * 300, epsilon="1"))

@@ -41,6 +41,8 @@ export interface Attribute extends Own {
   readonly sizes: readonly bigint[];
   /** The names of those columns. */
   readonly columns: readonly string[];
+  /** It is asked only where an earlier question, by its place, has one of these codes. */
+  readonly branch?: { readonly at: number; readonly codes: readonly number[] } | undefined;
   /** Whether documents of format version 1 can describe it. */
   readonly first: boolean;
 }

@@ -10,6 +10,8 @@ import { over, panel } from "./panel.js";
 import { contact, how, ornament, promise, what } from "./protection.js";
 import { Question } from "./questions.js";
 import { deliver, hurry } from "./send.js";
+import { second } from "./records.js";
+import { asked as askedOf } from "./schema.js";
 import { contents } from "./sent.js";
 import { account, found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
 import { LINK } from "./terms.js";
@@ -296,14 +298,18 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       foot,
     );
     let at = 0;
+    /** Which questions are asked, as far as they are answered. */
+    let asks: boolean[];
     /** Whether all questions have been answered once: then a change leads back to the review. */
     let whole = false;
     let drawing = false;
 
     function go(to: number): void {
       // No step without the answers before it: those of an entry that was reloaded are gone.
-      const missing = questions.findIndex((one) => one.answer === undefined);
+      asks = askedOf(attributes, questions.map((one) => one.answer));
+      const missing = questions.findIndex((one, j) => asks[j] && one.answer === undefined);
       at = Math.min(to, missing < 0 ? last : missing + 1);
+      while (asks[at - 1] === false) at++;
       if (!consentGiven()) at = 0;
       screens.forEach((one, i) => (one.hidden = i !== at));
       foot.hidden = !at;
@@ -323,7 +329,8 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     function overview(): void {
       voice.forget(answers);
       answers.replaceChildren(
-        ...questions.map((one, j) => {
+        ...questions.flatMap((one, j) => {
+          if (!asks[j]) return [];
           const change = act("change", () => to(j + 1));
           change.setAttribute("aria-describedby", `deniable-asked-${j}`);
           return h(
@@ -379,7 +386,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       let drawn: Kept;
       const memo = await remembered(loaded, person, preview);
       try {
-        drawn = randomised(loaded, questions.map((one) => one.answer!), person, memo);
+        drawn = randomised(loaded, questions.map((one) => one.answer ?? null), person, memo);
       } catch (error) {
         if (!(error instanceof AnswerError)) throw error;
         drawing = false;
@@ -392,7 +399,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
         const sent = await contents(asking, drawn, "wouldSend");
         return end("previewed", "done", "previewed", text("previewedNote"), sent, acts(act("previewAgain", () => ask(1), "go")));
       }
-      const counts = await keep(drawn, drawOf(loaded, person, memo), await over());
+      const counts = await keep(await second().then(({ withLeaf }) => withLeaf(drawn), () => drawn), drawOf(loaded, person, memo), await over());
       // Another tab has spent what was left.
       if (counts) await showKept(counts);
       else if (!(await full(person))) refuse(root, new Refusal("The limit of this device could not be checked.", "unreachable"));
@@ -444,10 +451,17 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     };
     if (!(await here(response))) return showLeft(response);
     if (response.state === "counted") {
-      return end("already", "done", "already", text("onceOnly"), shared(), ...otherPerson(response), acts(act("leave", () => leaveNow(response), "go")));
+      return end("already", "done", "already", text("onceOnly"), looker(response), shared(), ...otherPerson(response), acts(act("leave", () => leaveNow(response), "go")));
     }
     if (response.state === "stopped") return told(response);
     await send(response);
+  }
+
+  /** A place for the button that looks for a counted report, which is in the second file. */
+  function looker({ leaf }: Kept): HTMLElement {
+    const spot = h("div");
+    if (leaf) void second().then(({ looker }) => looker({ h, button }, voice, spot, url, leaf, texts.contact));
+    return spot;
   }
 
   const shared = (): HTMLElement => text("shared", undefined, "note");

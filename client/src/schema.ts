@@ -2,19 +2,19 @@
 
 import { distinct, stated } from "./answers.js";
 import { must } from "./exact.js";
-import { type Json, Keys } from "./json.js";
+import { type Json, Keys, texts } from "./json.js";
 import type { Answer, Attribute, Kind } from "./kind.js";
 import { KINDS } from "./kinds/index.js";
 import type { Words } from "./words.js";
 
-const VERSION_2 = ["kind", "scores", "range", "grid", "clip", "ask", "separator", "title"];
+const VERSION_2 = ["kind", "scores", "range", "grid", "clip", "ask", "separator", "title", "ask_if"];
 
 const USUAL = KINDS.find((one) => one.usual)!;
 
 /** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
 export function schema(value: Json | undefined): readonly Attribute[] {
   const keys = new Keys(value);
-  const attributes = keys.list("attributes").map(attribute);
+  const attributes = keys.list("attributes").reduce<Attribute[]>((earlier, one) => [...earlier, attribute(one, earlier)], []);
   keys.end();
   must(attributes.length && distinct(attributes.flatMap((one) => one.columns)));
   return attributes;
@@ -30,7 +30,19 @@ function kindOf(keys: Keys): Kind {
   return named;
 }
 
-function attribute(value: Json): Attribute {
+/** Under which condition a question is asked: a question before it has one of some answers. */
+function branchOf(keys: Keys, earlier: readonly Attribute[]): Attribute["branch"] {
+  const named = keys.text("question");
+  const at = earlier.findIndex(({ name }) => name === named);
+  const asked = earlier[at];
+  must(asked && !asked.kind.several && !asked.kind.unlisted && !asked.grid);
+  const codes = texts(keys.list("answers")).map((label) => asked.labels.indexOf(label));
+  keys.end();
+  must(codes.length && codes.length < asked.labels.length && distinct(codes) && !codes.includes(-1));
+  return { at, codes };
+}
+
+function attribute(value: Json, earlier: readonly Attribute[]): Attribute {
   const keys = new Keys(value);
   const first = !VERSION_2.some((key) => keys.has(key));
   const name = keys.text("name");
@@ -39,7 +51,9 @@ function attribute(value: Json): Attribute {
   const [missing, other] = [keys.optionalText("missing"), keys.optionalText("other")];
   const title = stated(keys, "title", "");
   const ask = stated<string>(keys, "ask", kind.ask ?? "shares");
+  const branch = keys.has("ask_if") ? branchOf(new Keys(keys.take("ask_if")), earlier) : undefined;
   keys.end();
+  must(!branch || missing !== undefined);
   const further = [missing, other].filter((label): label is string => label !== undefined);
   const labels = [...own.categories, ...further];
   const count = (own.dictionary?.k ?? own.categories.length) + further.length;
@@ -52,6 +66,7 @@ function attribute(value: Json): Attribute {
     kind,
     missing,
     other,
+    branch,
     labels,
     columns: kind.several ? labels.map((label) => `${name}: ${label}`) : [name],
     first: first && typeof own.edges?.[0] !== "string",
@@ -61,6 +76,23 @@ function attribute(value: Json): Attribute {
   return one;
 }
 
-/** The codes of a record's columns, in order; words decide how numeric answers are rounded, one word for each. */
-export const encode = (attributes: readonly Attribute[], answers: readonly Answer[], words: Words): bigint[] =>
-  attributes.flatMap((one, j) => one.kind.codes(one, answers[j] ?? null, words));
+/** Which questions are asked, as far as the answers tell. */
+export function asked(attributes: readonly Attribute[], answers: readonly (Answer | undefined)[]): boolean[] {
+  const found: boolean[] = [];
+  for (const { branch } of attributes) {
+    const one = branch && attributes[branch.at]!;
+    const answer = branch && (found[branch.at] ? answers[branch.at] : null);
+    // A question on which another depends is rounded by no word.
+    found.push(!one || (answer !== undefined && branch.codes.includes(Number(one.kind.codes(one, answer, undefined as never)[0]))));
+  }
+  return found;
+}
+
+/**
+ * The codes of a record's columns, in order; words decide how numeric answers are rounded, one word for each. A question that
+ * is not asked has the code of a missing answer.
+ */
+export function encode(attributes: readonly Attribute[], answers: readonly Answer[], words: Words): bigint[] {
+  const shown = asked(attributes, answers.map((one) => one ?? null));
+  return attributes.flatMap((one, j) => one.kind.codes(one, (shown[j] ? answers[j] : null) ?? null, words));
+}

@@ -14,6 +14,8 @@ export interface Kept {
   readonly epsilon: string;
   /** The bytes that are sent, the same at every try; deleted as soon as they are counted, or the person leaves. */
   readonly body: string;
+  /** What the report is found by among those that were counted; none when the person has left. */
+  readonly leaf?: string;
   /** Hash of the survey document that was shown; empty when the person has left. */
   readonly page: string;
   readonly state: "drawn" | "counted" | "stopped" | "left";

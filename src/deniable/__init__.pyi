@@ -38,6 +38,6 @@ from .survey.collection import Collection as Collection
 from .survey.dictionary import Dictionary as Dictionary, fingerprint as fingerprint
 from .survey.dictionary_file import read_dictionary as read_dictionary
 from .survey.drafting import draft_schema as draft_schema
-from .survey.schema import Attribute as Attribute, Schema as Schema
+from .survey.schema import AskIf as AskIf, Attribute as Attribute, Schema as Schema
 
 __version__: str

@@ -17,7 +17,7 @@ from deniable.core.spec import from_spec
 from deniable.errors import DeniableError
 from deniable.service.survey_page import draft_page, read_page
 from deniable.survey.collection import Collection, LearnedFrom, guarantee_data
-from deniable.survey.schema import Attribute, Schema
+from deniable.survey.schema import AskIf, Attribute, Schema
 from tests.wire_vectors import corr_rr, rs_rfd
 
 CONTENT = ("schema", "mechanism", "version", "title", "learned_from")
@@ -74,6 +74,15 @@ def surveys() -> Iterator[Collection]:
     )
     yield Collection(kinds, mechanism("PairSample", sizes=kinds.sizes, epsilon="1", singles="0.25"), 1, "kinds")
     yield Collection(kinds, mechanism("SMP", sizes=kinds.sizes, epsilon="3"), 2, "kinds \U0001f600")
+    branches = Schema(
+        (
+            Attribute("smoker", ("yes", "no"), other="once"),
+            Attribute("much", ("few", "many"), "not asked", kind="ordered", ask_if=AskIf("smoker", ("yes", "once"))),
+            Attribute("paid", kind="numeric", range=(0, 8), grid=3, missing="none", ask_if=AskIf("much", ("many",))),
+            Attribute("where", ("home", "work"), "nowhere", kind="multiple", ask_if=AskIf("smoker", ("yes",))),
+        )
+    )
+    yield Collection(branches, mechanism("SMP", sizes=branches.sizes, epsilon="3"), 1, "branches")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

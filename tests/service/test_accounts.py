@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner
@@ -334,7 +335,7 @@ def test_what_cannot_be_done_to_accounts_is_said(
 def test_programs_have_no_password_and_people_have_one(tmp_path: Path) -> None:
     url = sqlite(tmp_path)
     for role, password in (("sender", STORED), ("monitor", STORED), ("owner", None), ("analyst", None)):
-        with pytest.raises(InvalidParameterError, match="password must be given for an owner or an analyst, and only"):
+        with pytest.raises(InvalidParameterError, match="password must be given for an owner, an analyst or"):
             ask(url, {"command": "add-analyst", "name": "x", "role": role, "password": password})
     with pytest.raises(InvalidParameterError, match="role must be one of"):
         ask(url, {"command": "add-analyst", "name": "x", "role": "king", "password": STORED})
@@ -693,3 +694,26 @@ def test_accounts_and_audit_of_before_are_kept(database: str, monkeypatch: pytes
         ("command line", "migrate", "", f"from version {steps} to {len(STEPS)}", 1),
     ]
     store.close()
+
+
+def test_the_audit_page_says_the_result_first_and_is_paged(here: Running) -> None:
+    store, now = here.collector.store, here.collector.clock()
+    for number in range(120):
+        store.note(now, "bob" if number % 2 else "ann", "download", "sleep", f"file {number}")
+    store.note(now, "bob", "log-in failed")
+    me = bearer(here, "ann")
+    found = [me("GET", f"/audit?name=bob&page={page}").content.decode() for page in (1, 2, 3)]
+    assert "<strong>61 entries.</strong> 1 log-in failed." in found[0]
+    assert [text.count('<th scope="row">bob') for text in found] == [50, 11, 11]
+    assert "Page 1 of 2" in found[0]
+    assert 'href="/audit?name=bob&amp;page=2" rel="next"' in found[0]
+    assert 'rel="prev"' not in found[0]
+    # A page that there is none of is the last; what is no number is the first.
+    assert "Page 2 of 2" in found[2]
+    assert 'rel="next"' not in found[2]
+    for text in ("0", "-1", "x", "9" * 40, "\u0663"):
+        assert "Page 1 of 2" in me("GET", f"/audit?name=bob&page={quote(text)}").content.decode()
+    assert "file 119" in found[0]
+    assert "file 1<" in found[1]
+    # All of them stay in the file for programs.
+    assert len(me("GET", "/audit.json?name=bob").json["entries"]) == 61

@@ -307,6 +307,27 @@ def _replay(tmp_path: Path) -> None:
         holder.wait()
 
 
+def test_the_compose_file_fits_the_container() -> None:
+    """Read as text: no library here reads YAML, and no program here runs it."""
+    lines = (DEPLOY / "container" / "compose.yaml").read_text().splitlines()
+    said = dict(line.strip().partition(": ")[::2] for line in lines if not line.strip().startswith("#"))
+    made: dict[str, list[str]] = {}
+    for step, rest in steps():
+        made.setdefault(step, []).append(rest)
+    assert (DEPLOY / "container" / said["context"]).resolve() == ROOT
+    assert (ROOT / said["dockerfile"]).is_file()
+    # The public port to this machine alone, and the admin port to nobody.
+    assert said["ports"] == f'["127.0.0.1:8080:{made["EXPOSE"][0]}"]'
+    assert said["volumes"] == f'["database:{made["VOLUME"][0]}"]'
+    assert (said["init"], said["read_only"], said["cap_drop"]) == ("true", "true", "[ALL]")
+    # It ends within ten seconds, and is given more.
+    assert int(said["stop_grace_period"].removesuffix("s")) > 10
+    found = read_configuration(None, {}, {"DENIABLE_TRUSTED_PROXIES": said["DENIABLE_TRUSTED_PROXIES"]})
+    assert found.trusted_proxies == ["172.16.0.0/12"]
+    # Every level is indented by two blanks, as YAML needs it to be the same.
+    assert all((len(line) - len(line.lstrip())) % 2 == 0 and "\t" not in line for line in lines)
+
+
 # -------------------------------------------------------------------- backups that follow one another
 
 

@@ -26,6 +26,7 @@ from deniable.cli import app
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader
 from deniable.files.wire import Body, from_base64url, to_base64url, to_wire
+from deniable.service.auth import Logins, hash_password
 from deniable.service.config import Configuration, LimitsShape
 from deniable.service.control import perform
 from deniable.service.invitations import (
@@ -46,7 +47,18 @@ from deniable.service.stores.store import ALREADY, NEW, UNINVITED, Posted
 from deniable.service.survey_page import link_digits, page_hash, read_page
 from deniable.service.surveys import Surveys
 from deniable.survey.collection import Collection
-from tests.service.asking import ASKED, SCHEMA, Caller, Clock, collecting, open_survey, page, sqlite, summed
+from tests.service.asking import (
+    ASKED,
+    PASSWORD,
+    SCHEMA,
+    Caller,
+    Clock,
+    collecting,
+    open_survey,
+    page,
+    sqlite,
+    summed,
+)
 
 SECOND = Collection(SCHEMA, GRR(k=3, epsilon=2.0), title="Smoking, later")
 
@@ -530,3 +542,106 @@ def test_a_senders_batch_counts_no_id_that_was_not_invited(here: Running) -> Non
     here.collector.drain()
     assert here.collector.store.rejections(ASKED.id) == {"not-invited": 254}
     assert not re.search("not-invited", json.dumps(answer.json))
+
+
+# -------------------------------------------------------------------- inviters with an account
+
+
+@pytest.fixture
+def asked(here: Running, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The admin port's address, with the token of an inviter in the environment."""
+    store = here.collector.store
+    store.add_analyst("eve", "inviter", hash_password(PASSWORD), frozenset({"smoking"}))
+    monkeypatch.setenv("DENIABLE_TOKEN", Logins(store, here.collector.clock).issue("eve", "token", None))
+    return here.admin
+
+
+def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Running, asked: str, tmp_path: Path) -> None:
+    """Through the admin port: links, reminders, revocation and the response rate; everything else is refused."""
+    store, links = here.collector.store, tmp_path / "links.csv"
+    made = command("survey", "invite", "smoking", "--database", asked, "--count", 40, "--url", here.public, "-o", links)
+    assert made.exit_code == 0, made.output
+    found = read_links(links)
+    assert [store.invited(ASKED.id, nullifier(ASKED.id, one.token)) for one in found] == [True] * 40
+    for one in found[:20]:
+        assert Caller(here.public).post(sent(nullifier(ASKED.id, one.token))).status == 201
+    here.collector.drain()
+    said = command("survey", "status", "smoking", "--database", asked)
+    assert "20 of 40 invitations used (50%), counted in steps of 20" in said.output
+    # No number of reports or batches, and no rejections: they are the owner's.
+    assert not re.search(r"^(n|batches|rejections|contributors)\b", said.output, re.M)
+    late = command("survey", "remind", "smoking", "--database", asked, "--links", links, "-o", tmp_path / "late.csv")
+    assert late.exit_code == 0, late.output
+    lost = tmp_path / "lost.csv"
+    head, *rest = links.read_text().splitlines(keepends=True)
+    lost.write_text(head + rest[-1])
+    assert command("survey", "revoke", "smoking", "--database", asked, "--links", lost).exit_code == 0
+    assert not store.invited(ASKED.id, nullifier(ASKED.id, found[-1].token))
+    # The audit names the inviter, and no link.
+    acts = [(entry.who, entry.act, entry.about) for entry in store.noted() if entry.who == "eve"]
+    assert acts == [("eve", "invite", "40 links"), ("eve", "remind", ""), ("eve", "revoke", "1 links")]
+    refused = command("survey", "close", "smoking", "--database", asked)
+    assert refused.exit_code == 2
+    assert "database must be a collector's own for survey close" in refused.output
+
+
+def test_an_inviters_session_and_token_open_nothing_else(here: Running, asked: str) -> None:
+    assert asked == here.admin
+    collector = here.collector
+    open_survey(collector.surveys, "later", SECOND, access="invited")
+    collector.refresh()
+    token = Logins(collector.store, collector.clock).issue("eve", "token", None, "second")
+    me = Caller(here.admin, {"authorization": f"Bearer {token}"})
+    reads = ("results.json", "results.csv", "report.html", "aggregate", "published/index.html", "link.svg")
+    assert {me("GET", f"/surveys/smoking/{path}").problem for path in reads} == {"not-allowed"}
+    for path in ("/audit.json", "/metrics"):
+        assert me("GET", path).problem == "not-allowed"
+    for act in ("open", "pause", "close", "delete", "publish"):
+        assert me("POST", f"/surveys/smoking/{act}", {"name": "smoking"}).problem == "not-allowed"
+    # A survey that it has no rights for is not there.
+    assert me("POST", "/surveys/later/invitations", {"command": "terms"}).problem == "not-found"
+    assert me("GET", "/surveys/later").status == 404
+    page = me("GET", "/surveys/smoking").content.decode()
+    assert "0 of 0 invitations used" in page
+    assert "It sees how many have answered, and no results" in page
+    home = me("GET", "/").content.decode()
+    assert "/surveys/smoking" in home
+    assert "No reports yet" not in home
+    assert "<progress" not in home
+    assert "Make a survey" not in home
+    wrong: list[dict[str, Any]] = [
+        {"command": "delete"},
+        {"command": "invite", "invited": [["short", "", 0]]},
+        {"command": "invite", "invited": [["A" * 22 + "==", "", -1]]},
+        {"command": "revoke", "names": [7]},
+        {"command": "invite", "invited": [[b64encode(bytes(16)).decode(), "mail", 0]]},
+    ]
+    for one in wrong:
+        assert me("POST", "/surveys/smoking/invitations", one).problem == "malformed"
+    assert collector.store.used(ASKED.id) == []
+    # Analysts read, and do not invite; nobody without an account asks.
+    collector.store.add_analyst("bob", "analyst", hash_password(PASSWORD))
+    token = Logins(collector.store, collector.clock).issue("bob", "token", None)
+    bob = Caller(here.admin, {"authorization": f"Bearer {token}"})
+    assert bob("POST", "/surveys/smoking/invitations", {"command": "status"}).problem == "not-allowed"
+    stranger = Caller(here.admin, {"origin": here.admin})
+    assert stranger("POST", "/surveys/smoking/invitations", {"command": "status"}).problem == "login"
+
+
+def test_a_token_goes_to_no_address_in_the_clear_and_none_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DENIABLE_TOKEN", raising=False)
+    made = command("survey", "status", "smoking", "--database", "https://admin.example.org")
+    assert (made.exit_code, "$DENIABLE_TOKEN must hold the token" in made.output) == (2, True)
+    monkeypatch.setenv("DENIABLE_TOKEN", "secret-token")
+    made = command("survey", "status", "smoking", "--database", "http://admin.example.org")
+    assert "must begin with https://" in made.output
+    links = tmp_path / "links.csv"
+    made = command(
+        *("survey", "invite", "smoking", "--database", "http://127.0.0.1:9", "--count", 3),
+        *("--url", "https://survey.example.org", "-o", links),
+    )
+    assert "no collector answers at http://127.0.0.1:9" in made.output
+    assert "secret-token" not in made.output
+    assert not links.exists()

@@ -1,4 +1,5 @@
-// The second file of the client: mechanisms that few surveys use. It is made of what the first file hands to it.
+// The second file of the client: mechanisms that few surveys use, made of what the first file hands to it, and the look for
+// a counted report.
 
 import type { Fraction } from "../exact.js";
 import type { Keys } from "../json.js";
@@ -12,6 +13,7 @@ import { CountMeanSketch, PrimeHashes, SpreadHashes } from "./sketch.js";
 import { SquareWave } from "./wave.js";
 
 export { panel } from "./ledger.js";
+export { looker, withLeaf } from "./receipts.js";
 
 export interface Further {
   /** The oracle of a name with its other keys; undefined for a name that is not known here either. */

@@ -34,11 +34,12 @@ class RoleName(StrEnum):
 
     owner = "owner"
     analyst = "analyst"
+    inviter = "inviter"
     sender = "sender"
     monitor = "monitor"
 
 
-_PEOPLE = (RoleName.owner, RoleName.analyst)
+_PEOPLE = (RoleName.owner, RoleName.analyst, RoleName.inviter)
 
 
 @command("analyst")
@@ -53,7 +54,7 @@ def analyst(
     ),
     role: Annotated[
         RoleName | None,
-        typer.Option("--role", help="Role: owner, analyst, sender or monitor; default: analyst, when adding."),
+        typer.Option("--role", help="Role: owner, analyst, inviter, sender or monitor; default: analyst."),
     ] = None,
     survey: Annotated[
         list[str] | None,
@@ -75,8 +76,9 @@ def analyst(
     """Add and change accounts and tokens, and print the audit.
 
     For collectors. An owner reads results and opens, pauses and closes surveys. An analyst reads
-    results. A sender sends batches of reports. A monitor reads the metrics. Senders and monitors
-    are programs, which have tokens and no password.
+    results. An inviter makes invitations and reads the response rate. A sender sends batches of
+    reports. A monitor reads the metrics. Senders and monitors are programs, which have tokens and
+    no password.
 
     A new password ends the account's sessions. "role" replaces the role and the surveys. "revoke"
     without TOKEN ends all tokens and all sessions. "audit" prints who did what and when, for one
@@ -107,7 +109,7 @@ def analyst(
         request |= {"command": "set-password", "password": _password(password_file)}
         said = f"{name} has a new password; its sessions have ended, its tokens have not"
     elif action is AnalystAction.role:
-        chosen = _given(role, "--role", "owner, analyst, sender or monitor")
+        chosen = _given(role, "--role", "owner, analyst, inviter, sender or monitor")
         request |= {"command": "set-rights", "role": chosen.value, "surveys": survey or None}
         said = f"{name} is {chosen.value} of {', '.join(survey) if survey else 'all surveys'}"
     elif action is AnalystAction.token:

@@ -37,7 +37,7 @@ def add(surveys: Surveys, values: Values) -> Values:
     password = values.get("password")
     if (password is None) != (role in PROGRAMS):
         raise InvalidParameterError(
-            f"password must be given for an owner or an analyst, and only for them, got role={role!r}"
+            f"password must be given for an owner, an analyst or an inviter, and only for them, got role={role!r}"
         )
     if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
         raise InvalidParameterError(
@@ -103,7 +103,7 @@ def set_password(surveys: Surveys, values: Values) -> Values:
     _found(found is not None, name)
     if found is not None and found[0] in PROGRAMS:
         raise InvalidParameterError(
-            f"name must be that of an owner or an analyst, {name!r} is a {found[0]}, which has tokens only"
+            f"name must be that of a person's account, {name!r} is a {found[0]}, which has tokens only"
         )
     _found(surveys.store.set_password(name, values["password"]), name)
     return {"name": name}

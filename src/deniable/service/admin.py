@@ -1,8 +1,8 @@
 """The admin port: a dashboard for analysts who are logged in, and what owners do to surveys.
 
 It is another origin than the public port, and by default only this machine reaches it. Whoever posts must come from a
-page of this origin, or have a token. Owners and analysts see the surveys that they have rights for; to them, others are
-not there. What is about accounts and the audit stands in `deniable.service.admin_accounts`.
+page of this origin, or have a token. People see the surveys that they have rights for; to them, others are not there.
+What is about accounts and the audit stands in `deniable.service.admin_accounts`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import hashlib
 import io
 import math
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from pydantic import Field
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -32,6 +33,7 @@ from deniable.service.control import perform
 from deniable.service.draft_pages import DraftEndpoints
 from deniable.service.drafts import Draft
 from deniable.service.findings import EARLY, axis_ticks, axis_top, drawn
+from deniable.service.invitations import Response as InvitedShare, response_of
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
 from deniable.service.middleware import SecurityMiddleware
@@ -48,6 +50,33 @@ from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
 _ACTS = ("open", "pause", "close", "delete", "publish", "withdraw")
+
+
+_MOST_INVITED = 1 << 23
+"""Bytes of a request about invitations: about 100,000 links."""
+
+_RATE_KEYS = ("slug", "collection", "link", "state", "opens_at", "closes_at", "invitations", "channels")
+"""Keys of a survey's status that an inviter is told: no count of reports but the response rate."""
+
+Nullifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{21}[AQgw]==$")]
+
+
+class InvitationAct(Document):
+    """Body of a request about invitations.
+
+    Parameters
+    ----------
+    command : {"terms", "invite", "remind", "revoke", "status"}
+        As the command line has them.
+    invited : list of (str, str, int)
+        For invite: hash in base64, channel, and group.
+    names : list of str
+        For revoke: hashes in base64.
+    """
+
+    command: Literal["terms", "invite", "remind", "revoke", "status"]
+    invited: list[tuple[Nullifier, Text, Annotated[int, Field(ge=0, le=1 << 31)]]] = Field(default_factory=list)
+    names: list[Nullifier] = Field(default_factory=list)
 
 
 class Act(Document):
@@ -102,6 +131,7 @@ def admin_app(
             Route("/surveys/{slug}/link.svg", desk.code),
             Route("/surveys/{slug}/published/{name}", desk.published),
             Route("/surveys/{slug}/aggregate", desk.aggregate),
+            Route("/surveys/{slug}/invitations", desk.invitations, methods=["POST"]),
             Route("/surveys/{slug}/{act}", desk.act, methods=["POST"]),
             Route("/metrics", desk.metrics),
             Route("/assets/{name}", _asset),
@@ -175,14 +205,15 @@ class _AdminEndpoints:
     # ---------------------------------------------------------------- pages
 
     async def home(self, request: Request) -> Response:
-        who = await self._people.page_reader(request)
+        who = await self._people.person(request)
         if who is None:
             return RedirectResponse("/login", 303)
         surveys = sorted(
             (held for held in self._collector.all_held() if who.may(held.row.slug)),
             key=lambda held: (held.row.slug, held.row.position),
         )
-        listed = [await self._listed(held) for held in surveys]
+        # An inviter sees no finding and no number of reports, so neither is computed.
+        listed = [await self._listed(held) if who.reads else _Listed(held, 0, None, "", "") for held in surveys]
         for one in listed:
             if one.headline:
                 await self._look(who, one.held)
@@ -200,12 +231,14 @@ class _AdminEndpoints:
         return _Listed(held, results.data["n"], results.data["contributors"], question, headline)
 
     async def dashboard(self, request: Request) -> Response:
-        who = await self._people.page_reader(request)
+        who = await self._people.person(request)
         if who is None:
             return RedirectResponse("/login", 303)
         held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
             return html(render_template("unknown.html"), 404)
+        if not who.reads:
+            return await self._response_page(held)
         await self._look(who, held)
         results, owner = await self._results(held), who.changes
         # What is not released yet concerns those who can pause the survey.
@@ -324,6 +357,47 @@ class _AdminEndpoints:
         gauges = await run_in_threadpool(self._collector.gauges)
         gauges |= await run_in_threadpool(machine_gauges, self._collector.store.file)
         return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    # ---------------------------------------------------------------- invitations
+
+    async def _response_page(self, held: SurveySnapshot) -> Response:
+        """Return the page for inviters: how many have answered, and no result."""
+        rate = None
+        if held.survey.page.access == "invited":
+            rate = await run_in_threadpool(self._rate, held)
+        shown = {
+            "title": held.survey.collection.title or held.row.slug,
+            "language": next(iter(held.survey.page.languages)),
+            "slug": held.row.slug,
+            "state": held.state(self._collector.clock),
+            "rate": rate,
+        }
+        return html(render_template("invitations.html", **shown))
+
+    def _rate(self, held: SurveySnapshot) -> InvitedShare:
+        closed = held.row.state == "closed"
+        return response_of(self._collector.store, held.row.id, held.survey.page.min_batch, closed=closed)
+
+    async def invitations(self, request: Request) -> Response:
+        """Do what an inviter asks for: enter or revoke hashes, say whom to remind, or how many have answered."""
+        check_origin(request)
+        who = await self._people.known(request)
+        if not who.invites:
+            raise Problem("not-allowed", f"a {who.role} makes no invitations")
+        held = self._held(request, who)
+        given = await read(request, InvitationAct, _MOST_INVITED)
+        asked: dict[str, Any] = {"command": given.command, "slug": held.row.slug}
+        asked |= {"invited": given.invited} if given.command == "invite" else {}
+        asked |= {"names": given.names} if given.command == "revoke" else {}
+        try:
+            result = await run_in_threadpool(perform, self._collector.surveys, asked, who.name)
+        except StoreError:
+            raise
+        except DeniableError as error:
+            raise Problem("malformed", str(error)) from None
+        if given.command == "status" and not who.reads:
+            result = {key: result[key] for key in _RATE_KEYS if key in result}
+        return JSONResponse(result, headers={"Cache-Control": "no-store"})
 
     # ---------------------------------------------------------------- acts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import date
 from typing import Annotated, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -28,8 +28,8 @@ COOKIE = "__Host-deniable"
 MOST = 4096
 """Bytes of a request's body here."""
 
-MOST_ENTRIES = 500
-"""Entries of the audit that the page shows; the command line prints all."""
+ENTRIES = 50
+"""Entries of the audit on one page."""
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """Without NUL, which PostgreSQL refuses."""
@@ -92,9 +92,14 @@ class AccountEndpoints:
         return who
 
     async def page_reader(self, request: Request) -> Analyst | None:
-        """Return the account that a page is shown to, None if it must log in first."""
+        """Return the account that a page of results is shown to, None if it must log in first."""
         who = await self.who(request)
         return who if who is not None and who.reads else None
+
+    async def person(self, request: Request) -> Analyst | None:
+        """Return the person that a page is shown to, None if they must log in first."""
+        who = await self.who(request)
+        return who if who is not None and (who.reads or who.invites) else None
 
     async def note(self, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False) -> None:
         """Write into the audit what somebody did; raise StoreError if that is not possible."""
@@ -181,7 +186,7 @@ class AccountEndpoints:
 
     async def account_page(self, request: Request) -> Response:
         """Answer with the page about the own account: its sessions, its tokens, its password."""
-        who = await self.page_reader(request)
+        who = await self.person(request)
         if who is None:
             return RedirectResponse("/login", 303)
         store = self._collector.store
@@ -217,9 +222,22 @@ class AccountEndpoints:
         who = await self.page_reader(request)
         if who is None:
             return RedirectResponse("/login", 303)
-        entries = await self._audit(request, who)
+        entries = (await self._audit(request, who))[::-1]
         asked = {key: request.query_params.get(key, "") for key in ("survey", "name", "day")}
-        shown = {"entries": entries[-MOST_ENTRIES:][::-1], "most": MOST_ENTRIES, "days": AUDIT_DAYS, "asked": asked}
+        pages = max(1, -(-len(entries) // ENTRIES))
+        page = _page(request.query_params.get("page", ""), pages)
+        kept = {key: value for key, value in asked.items() if value}
+        shown = {
+            "entries": entries[(page - 1) * ENTRIES : page * ENTRIES],
+            "found": len(entries),
+            "failed": sum(entry.times for entry in entries if entry.act == "log-in failed"),
+            "page": page,
+            "pages": pages,
+            "newer": urlencode(kept | {"page": page - 1}),
+            "older": urlencode(kept | {"page": page + 1}),
+            "days": AUDIT_DAYS,
+            "asked": asked,
+        }
         return html(render_template("audit.html", who=who, **shown))
 
     async def audit_json(self, request: Request) -> Response:
@@ -242,9 +260,15 @@ class AccountEndpoints:
         return [entry for entry in found if who.surveys is None or entry.survey in who.surveys or entry.who == who.name]
 
 
-async def read(request: Request, shape: type[Shape]) -> Shape:
+def _page(text: str, pages: int) -> int:
+    """Return the number of a page that there is, from 1."""
+    stated = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
+    return min(max(stated, 1), pages)
+
+
+async def read(request: Request, shape: type[Shape], most: int = MOST) -> Shape:
     """Return the body of a request; raise malformed if it is of another shape."""
-    content = await read_body(request.headers, request.receive, MOST)
+    content = await read_body(request.headers, request.receive, most)
     try:
         return shape.model_validate_json(content or b"{}")
     except ValidationError:

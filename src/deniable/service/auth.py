@@ -19,7 +19,7 @@ from deniable.errors import InvalidParameterError, StoreError
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Clock
 
-Role = Literal["owner", "analyst", "sender", "monitor"]
+Role = Literal["owner", "analyst", "inviter", "sender", "monitor"]
 ROLES: tuple[Role, ...] = get_args(Role)
 Kind = Literal["session", "token", "link"]
 
@@ -78,9 +78,9 @@ class Analyst:
     ----------
     name : str
         Its name.
-    role : {"owner", "analyst", "sender", "monitor"}
-        An owner reads results and changes surveys, an analyst reads results, a sender sends batches of reports to the
-        public port, and a monitor reads the metrics.
+    role : {"owner", "analyst", "inviter", "sender", "monitor"}
+        An owner reads results and changes surveys, an analyst reads results, an inviter makes invitations and reads the
+        response rate, a sender sends batches of reports to the public port, and a monitor reads the metrics.
     surveys : frozenset of str or None
         Names of the surveys that it has these rights for; None for all.
     """
@@ -108,6 +108,11 @@ class Analyst:
     def changes(self) -> bool:
         """Return whether the account may change surveys and read the audit."""
         return self.role == "owner"
+
+    @property
+    def invites(self) -> bool:
+        """Return whether the account may make invitations and read the response rate."""
+        return self.role in ("owner", "inviter")
 
     @property
     def sends(self) -> bool:

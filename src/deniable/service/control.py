@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import json
 import logging
 import os
 import socket
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
-from deniable.errors import DeniableError, StoreError, StoreInUseError, unknown_name
+from deniable.errors import (
+    CollectorError,
+    DeniableError,
+    InvalidParameterError,
+    StoreError,
+    StoreInUseError,
+    unknown_name,
+)
 from deniable.service import inviting, rounds
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
@@ -30,6 +41,9 @@ SOCKET = ".socket"
 
 MOST = 1 << 27
 """Bytes of a request or an answer."""
+
+MOST_PROBLEM = 1 << 16
+"""Bytes of a refusal that are read."""
 
 _SECONDS, _STOP_SECONDS = 60.0, 1.0
 
@@ -114,6 +128,9 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     **ACCOUNT_COMMANDS,
 }
 
+_INVITERS = ("terms", "invite", "remind", "revoke", "status")
+"""Commands for which an admin port can be asked."""
+
 _READS = ("status", "terms", "list", "list-analysts", "audit")
 """Commands that the audit does not keep."""
 
@@ -121,11 +138,15 @@ _READS = ("status", "terms", "list", "list-analysts", "audit")
 def ask(url: str, request: Answer) -> Answer:
     """Do what a request says to the database of an address, through its collector if one serves it.
 
+    An address of a collector's admin port, https://..., takes what inviters ask for, with the token in $DENIABLE_TOKEN.
+
     Raises
     ------
     DeniableError
         If it cannot be done.
     """
+    if url.startswith(("https://", "http://")):
+        return _ask_admin(url, request)
     try:
         store = open_store(url, create=request["command"] in ("new", "add-analyst"))
     except StoreInUseError:
@@ -137,6 +158,48 @@ def ask(url: str, request: Answer) -> Answer:
         return perform(Surveys(store), request)
     finally:
         store.close()
+
+
+def _ask_admin(url: str, request: Answer) -> Answer:
+    """Send a request about invitations to an admin port."""
+    values = dict(request)
+    command, slug = values["command"], values.pop("slug", "")
+    if command not in _INVITERS:
+        raise InvalidParameterError(
+            f"database must be a collector's own for survey {command}, got an address; through an admin port there are "
+            f"{', '.join(_INVITERS)}"
+        )
+    parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
+    if not token:
+        raise InvalidParameterError("$DENIABLE_TOKEN must hold the token of an inviter or an owner, got none")
+    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise InvalidParameterError(f"database must begin with https:// where a token is sent, got {url!r}")
+    address = f"{url.rstrip('/')}/surveys/{quote(slug, safe='')}/invitations"
+    headers = {"Content-Type": "application/json"}
+    posted = urllib.request.Request(address, json.dumps(values).encode(), headers)
+    # A redirection does not take it elsewhere.
+    posted.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(posted, timeout=_SECONDS) as response:
+            result: Answer = json.loads(response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            said = _problem(error.read(MOST_PROBLEM)) or f"status {error.code}"
+        raise CollectorError(f"the collector refused: {said}; nothing was done") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise CollectorError(
+            f"no collector answers at {url}: {reason}; check the address, and whether it was done"
+        ) from None
+    return result
+
+
+def _problem(content: bytes) -> str:
+    try:
+        said = json.loads(content)
+        return " ".join(filter(None, [str(said["title"]), str(said.get("detail", ""))]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 def _ask_collector(path: Path, request: Answer) -> Answer:

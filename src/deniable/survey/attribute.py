@@ -25,8 +25,31 @@ from deniable.survey.texts import MOST_TEXTS, TextCodes
 SEPARATOR = ";"
 """Separator of the answers in one cell, where the schema says nothing else."""
 
-VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "title")
+VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "title", "ask_if")
 """Keys that documents of format version 1 do not have."""
+
+
+@dataclass(frozen=True)
+class AskIf:
+    """Condition under which a question is asked: an earlier question has one of these answers.
+
+    Parameters
+    ----------
+    question : str
+        Name of an earlier attribute, whose answers are listed and of which people choose one.
+    answers : sequence of str
+        Labels of that attribute, at least one and not all of them.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+
+    question: str
+    answers: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.answers, str) or not isinstance(self.answers, Sequence):
+            raise InvalidParameterError(f"answers of ask_if must be a sequence of texts, got {self.answers!r}")
+        object.__setattr__(self, "answers", tuple(self.answers))
 
 
 @dataclass(frozen=True)
@@ -80,6 +103,9 @@ class Attribute:
         Of kind "multiple": what divides the answers in a cell of text.
     title : str
         What people read instead of the name.
+    ask_if : AskIf, optional
+        Ask only people whose answer to an earlier question is one of these. Everyone else is reported like any answer,
+        by `missing`, which must be given: the absence of an answer would tell the earlier one.
 
     Raises
     ------
@@ -122,6 +148,7 @@ class Attribute:
     ask: Ask | None = None
     separator: str = SEPARATOR
     title: str = ""
+    ask_if: AskIf | None = None
 
     def __repr__(self) -> str:
         """Return name and categories, and what else is not at its default."""
@@ -143,6 +170,13 @@ class Attribute:
             raise InvalidParameterError(f"labels of {where} must be >= 2 with missing and other, got {self.k}")
         self._check_labels(where)
         self.question_kind.check(self, where)
+        if self.ask_if is not None and not self.question_kind.coded:
+            raise InvalidParameterError(f"ask_if of {where} must be left out: it is {self.question_kind.called}")
+        if self.ask_if is not None and self.missing is None:
+            raise InvalidParameterError(
+                f"missing of {where} must be given, since ask_if does not ask everyone; add a label such as "
+                "'not asked', which is reported for the others"
+            )
         self._settle_ask(where)
 
     def _settle_kind(self, where: str) -> None:
@@ -231,6 +265,13 @@ class Attribute:
     def k(self) -> int:
         """Domain size; 0 for open text."""
         return len(self.labels)
+
+    @property
+    def unasked_codes(self) -> tuple[int, ...]:
+        """Codes of the columns that it fills for somebody who is not asked: those of a missing answer."""
+        if not self.question_kind.several:
+            return (len(self.categories),)
+        return tuple(int(label == self.missing) for label in self.labels)
 
     @property
     def missing_code(self) -> int | None:
@@ -323,6 +364,8 @@ class Attribute:
             data["scores"] = plain_numbers(self.scores)
         defaults = {"clip": False, "ask": self.question_kind.usual_ask, "separator": SEPARATOR, "title": ""}
         data |= {key: getattr(self, key) for key, default in defaults.items() if getattr(self, key) != default}
+        if self.ask_if is not None:
+            data["ask_if"] = {"question": self.ask_if.question, "answers": list(self.ask_if.answers)}
         return data
 
     @property

@@ -21,6 +21,9 @@ white space around the parts dropped. In an empty text nothing is ticked, or *mi
 an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing. A column of nulls
 only, without a type of its own, is missing as well.
 
+A question that is asked only if an earlier one has certain answers (`ask_if`) has the code of a missing answer in every
+other row, as if its cell were empty.
+
 Numbers are rounded to their grid last, at random: `Readings` is what stands before. What only one kind of question
 needs is in its file, see `deniable.survey.kinds`.
 """
@@ -185,6 +188,16 @@ def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: in
                 q = rounded.index(j)
                 thresholds[rows, q], decimals[rows, q] = coins
         start += batch.num_rows
+    for j, attribute in enumerate(attributes):
+        if attribute.ask_if is None:
+            continue
+        # Whoever is not asked has the declared code, whatever stands in the table: an error would tell the condition.
+        asked = next(i for i, one in enumerate(attributes) if one.name == attribute.ask_if.question)
+        allowed = attributes[asked].codes(attribute.ask_if.answers)
+        unasked = ~np.isin(base[:, places[asked]], allowed)
+        base[unasked, places[j] : places[j + 1]] = attribute.unasked_codes
+        if j in rounded:
+            thresholds[unasked, rounded.index(j)], decimals[unasked, rounded.index(j)] = 0, ""
     return Readings(base, tuple(int(places[j]) for j in rounded), thresholds, decimals)
 
 

@@ -23,7 +23,7 @@ from deniable.core.documents import check_version, document_body, document_text,
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.survey.attribute import Attribute as Attribute
+from deniable.survey.attribute import AskIf as AskIf, Attribute as Attribute
 from deniable.survey.decimals import NumberColumns, plain_table
 from deniable.survey.encoding import Readings, as_table, read_table
 
@@ -83,6 +83,9 @@ class Schema:
             raise InvalidParameterError(f"names of attributes must be distinct, got {repeated[0]!r} twice")
         if self.is_text and len(attributes) > 1:
             raise InvalidParameterError(f"open text must be the only attribute, got {', '.join(map(repr, self.names))}")
+        for place, attribute in enumerate(attributes):
+            if attribute.ask_if is not None:
+                _check_condition(attribute.name, attribute.ask_if, attributes[:place])
 
     @property
     def is_text(self) -> bool:
@@ -263,6 +266,31 @@ class Schema:
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]) -> None:
+    """Check that a condition is about an earlier question and some of its answers."""
+    where = f"ask_if of attribute {name!r}"
+    asked = next((one for one in earlier if one.name == condition.question), None)
+    if asked is None:
+        known = ", ".join(repr(one.name) for one in earlier) or "there is none before it"
+        raise InvalidParameterError(
+            f"question in {where} must be an earlier question ({known}), got question={condition.question!r}"
+        )
+    kind = asked.question_kind
+    if kind.several or kind.rounded or not kind.listed:
+        raise InvalidParameterError(
+            f"question in {where} must be one of which people choose one listed answer, {asked.name!r} is {kind.called}"
+        )
+    if unknown := [label for label in condition.answers if label not in asked.labels]:
+        raise InvalidParameterError(
+            f"answers in {where} must be labels of {asked.name!r} ({', '.join(asked.labels)}), got {unknown[0]!r}"
+        )
+    if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
+        raise InvalidParameterError(
+            f"answers in {where} must be different, at least one and not all labels of {asked.name!r}, got "
+            f"{len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
+        )
 
 
 @cache

@@ -417,6 +417,7 @@ def test_a_key_is_refused_where_the_page_does_not_list_its_kind() -> None:
     }
     values = {"missing": "none", "other": "else", "edges": [1], "scores": [1, 2], "range": [0, 1], "grid": 2}
     values |= {"clip": True, "ask": "mean", "separator": "|", "title": "What?", "categories": ["a", "b"]}
+    values |= {"ask_if": {"question": "p", "answers": ["yes"]}}
     rows = {name: kinds for name, kinds, _ in re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|", SCHEMA, re.M)}
     for kind, needed in least.items():
         for key, value in values.items():
@@ -425,7 +426,9 @@ def test_a_key_is_refused_where_the_page_does_not_list_its_kind() -> None:
             document = {"name": "q", "kind": kind, **needed, key: value}
             if key == "edges":
                 document |= {"categories": ["low", "high"]} if "categories" in needed else {}
-            text = json.dumps({"format": "deniable schema", "format_version": 2, "attributes": [document]})
+            before = [{"name": "p", "categories": ["yes", "no"]}] if kind != "text" else []
+            document |= {"missing": "none"} if key == "ask_if" else {}
+            text = json.dumps({"format": "deniable schema", "format_version": 2, "attributes": [*before, document]})
             with contextlib.nullcontext() if listed else pytest.raises(deniable.DeniableError):
                 Schema.from_json(text)
 
