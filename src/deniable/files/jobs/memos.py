@@ -7,9 +7,7 @@ Nothing that a report needs is written after it: a memo is on the disk before th
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,13 +15,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.core.documents import Document, document_text, parse_document, read_document
-from deniable.core.outputs import locked, write_text
+from deniable.core.documents import Document, parse_document, read_document
 from deniable.core.randomness import Randomness
 from deniable.core.spec import content_hash, to_spec
 from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, OutputError
 from deniable.files.formats.columns import arrays_of
-from deniable.files.jobs.ledger import LOCK, answers_ledger
+from deniable.files.jobs.ledger import answers_ledger
+from deniable.files.jobs.private_document import PrivateDocument
 from deniable.files.wire import from_base64url, from_wire, report_width, to_base64url, to_wire
 from deniable.oracles.memoised import Memoised
 from deniable.survey.collection import Collection
@@ -137,6 +135,7 @@ class MemoStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = PrivateDocument(path, FORMAT, MemoShape(memos=[]))
 
     def memo(self, collection: Collection, rng: Randomness) -> Memo:
         """Return the permanent responses of a series; drawn and stored if there are none yet.
@@ -162,15 +161,15 @@ class MemoStore:
             If it cannot be written.
         """
         mechanism, name = memoised_of(collection), series(collection)
-        with self._held():
-            shape = self._read()
+        with self._file.held():
+            shape = self._file.read()
             for kept in shape.memos:
                 if kept.series == name:
                     return Memo(kept.id, self._rows(mechanism, kept))
             rows = mechanism.draw_memo(rng)
             texts = [to_base64url(row) for row in to_wire(mechanism, rows)]
             added = KeptMemo(series=name, id=secrets.token_hex(16), rows=texts)
-            self._write(MemoShape(memos=[*shape.memos, added]))
+            self._file.write(MemoShape(memos=[*shape.memos, added]))
             return Memo(added.id, rows)
 
     def report(self, collection: Collection, codes: ArrayLike, rng: Randomness) -> Any:
@@ -221,17 +220,12 @@ class MemoStore:
             If this one cannot be written.
         """
         theirs = parse_document(read_document(other.path), str(other.path), FORMAT, MemoShape).memos
-        with self._held():
-            ours = self._read().memos
+        with self._file.held():
+            ours = self._file.read().memos
             known = {kept.series for kept in ours}
             added = [kept for kept in theirs if kept.series not in known]
-            self._write(MemoShape(memos=[*ours, *added]))
+            self._file.write(MemoShape(memos=[*ours, *added]))
             return len(added)
-
-    @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        with locked(self.path.with_name(self.path.name + LOCK)):
-            yield
 
     def _rows(self, mechanism: Memoised[Any], kept: KeptMemo) -> Any:
         try:
@@ -249,14 +243,6 @@ class MemoStore:
                 "the store from a copy"
             )
         return rows
-
-    def _read(self) -> MemoShape:
-        if not self.path.exists():
-            return MemoShape(memos=[])
-        return parse_document(read_document(self.path), str(self.path), FORMAT, MemoShape)
-
-    def _write(self, shape: MemoShape) -> None:
-        write_text(self.path, document_text(FORMAT, shape.model_dump()), private=True)
 
 
 def user_memos(person: str = "me") -> MemoStore:

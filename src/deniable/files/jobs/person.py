@@ -21,13 +21,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from deniable.core.documents import Document, document_body, document_text, parse_document, placed, read_document
-from deniable.core.outputs import locked, write_text
+from deniable.core.documents import Document, document_body, parse_document, placed, read_document
 from deniable.core.privacy import bound_text
 from deniable.core.thresholds import EpsilonLike, exact, exact_text, log_up
 from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, PrivacyLimitError, out_of_range
-from deniable.files.jobs.ledger import LOCK
 from deniable.files.jobs.memos import Memo, is_memoised, memoised_of, person_directory
+from deniable.files.jobs.private_document import PrivateDocument
 from deniable.files.jobs.spending import budget
 from deniable.survey.collection import Collection, short_id
 
@@ -184,6 +183,7 @@ class PersonLedger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = PrivateDocument(path, FORMAT, PersonShape(draws=[]))
 
     def total(self) -> PersonTotal:
         """Return what was spent so far.
@@ -232,7 +232,7 @@ class PersonLedger:
             If it cannot be written.
         """
         draw = new_draw(collection, memo)
-        with self._held():
+        with self._file.held():
             draws = self._read().draws
             found = PersonTotal((*draws, draw))
             if maximum is not None:
@@ -242,7 +242,7 @@ class PersonLedger:
             yield found
         except (OSError, DeniableError):
             # As of the ledger of answers: any other exception may have come right after the reports appeared.
-            with self._held():
+            with self._file.held():
                 self._write(one for one in self._read().draws if one != draw)
             raise
 
@@ -254,7 +254,7 @@ class PersonLedger:
         collection : Collection
             Whose reports were drawn and kept, while the ledger may have been lost.
         """
-        with self._held():
+        with self._file.held():
             draws = self._read().draws
             if not any(draw.collection == collection.id for draw in draws):
                 # What it was made of is not known any more: it counts alone, at the larger of both budgets.
@@ -281,7 +281,7 @@ class PersonLedger:
             If this ledger cannot be written.
         """
         theirs = read_draws(path)
-        with self._held():
+        with self._file.held():
             ours = {draw.draw: draw for draw in self._read().draws}
             for draw in theirs:
                 if ours.get(draw.draw, draw) != draw:
@@ -303,22 +303,15 @@ class PersonLedger:
         OutputError
             If it cannot be written.
         """
-        write_text(path, _text(self._read().draws), private=True)
-
-    @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        with locked(self.path.with_name(self.path.name + LOCK)):
-            yield
+        self._write(self._read().draws, Path(path))
 
     def _read(self) -> PersonShape:
-        if not self.path.exists():
-            return PersonShape(draws=[])
-        shape = parse_document(read_document(self.path), str(self.path), FORMAT, PersonShape)
+        shape = self._file.read()
         _check_draws(shape.draws, self.path)
         return shape
 
-    def _write(self, draws: Iterable[Draw]) -> None:
-        write_text(self.path, _text(draws), private=True)
+    def _write(self, draws: Iterable[Draw], path: Path | None = None) -> None:
+        self._file.write(PersonShape(draws=list(draws)), path)
 
 
 def person_ledger(person: str = "me") -> PersonLedger:
@@ -439,10 +432,6 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
             raise FileFormatError(f"{path} must state budgets > 0, got another one for draw={draw.draw}")
         if len(draw.draw) != 32 or set(draw.draw) - set("0123456789abcdef"):
             raise FileFormatError(f"{path} must name draws by 32 hexadecimal digits, got draw={draw.draw!r}")
-
-
-def _text(draws: Iterable[Draw]) -> str:
-    return document_text(FORMAT, {"draws": [draw.model_dump(exclude_none=True) for draw in draws]})
 
 
 def float_above(value: Fraction) -> float:
