@@ -40,7 +40,6 @@ def programme_page(programme: Programme) -> Page:
         sections.append(Section("What everything together says", (_leakage(programme),)))
     notes = [
         "Epsilons add up, whoever asked. A total is for one contributor who answers everything that they are asked.",
-        *(f"The total of {condition}." for condition in programme.conditions),
         *(f"{note[:1].upper()}{note[1:]}." for note in programme.notes),
     ]
     if programme.leakage:
