@@ -117,21 +117,20 @@ class AmbiguousNumbersError(InvalidParameterError):
         The mark before fractions with which they are whole numbers.
     row : int, optional
         Number of the first of them.
+    remedy : str
+        How the mark is passed.
     """
 
-    def __init__(self, columns: tuple[str, ...], source: str, whole: str, row: int | None = None) -> None:
+    def __init__(
+        self, columns: tuple[str, ...], source: str, whole: str, row: int | None = None, remedy: str = "--decimal "
+    ) -> None:
         self.columns, self.whole = columns, whole
         self.example, other = ("1.500", "point") if whole == "comma" else ("1,500", "comma")
         plural, where = "s" * (len(columns) > 1), "" if row is None else f", row {row}"
         super().__init__(
             f"decimal must be given for the column{plural} {', '.join(columns)} of {source}{where}: if {self.example} "
-            f"is 1500 there, pass decimal={whole}; if it is one and a half, pass decimal={other}",
-            parameters=(f"decimal={whole}", f"decimal={other}"),
+            f"is 1500 there, pass {remedy}{whole}; if it is one and a half, pass {remedy}{other}"
         )
-
-    def spelled(self, options: Mapping[str, str]) -> str:
-        """Return the message as a command says it, with its option."""
-        return str(self).replace("pass decimal=", f"pass {options['decimal']} ") if "decimal" in options else str(self)
 
 
 class InvalidInputError(DeniableError, ValueError):

@@ -190,10 +190,12 @@ class Decimals:
     ['2500']
     """
 
-    def __init__(self, path: Path | str, numbers: NumberColumns, decimal: str | None, points: bool) -> None:
+    def __init__(
+        self, path: Path | str, numbers: NumberColumns, decimal: str | None, points: bool, remedy: str = "--decimal "
+    ) -> None:
         if decimal not in _GIVEN:
             raise InvalidParameterError(f'decimal must be "point" or "comma", got decimal={decimal!r}')
-        self._path, self._known, self._points = path, numbers.known, points
+        self._path, self._known, self._points, self._remedy = path, numbers.known, points, remedy
         self._given = _GIVEN[decimal]
         self._marks: dict[str, Mark | None] = {}
         self._commas: list[str] = []
@@ -229,7 +231,9 @@ class Decimals:
                 asked.append(name)
         if asked:
             points = sum(found[name].readings["1.500"] for name in asked)
-            raise AmbiguousNumbersError(tuple(asked), str(self._path), "comma" if points else "point")
+            raise AmbiguousNumbersError(
+                tuple(asked), str(self._path), "comma" if points else "point", remedy=self._remedy
+            )
 
     def convert(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         """Return a batch with plain numbers in the columns of numbers, and nothing in cells of white space.
@@ -264,7 +268,7 @@ class Decimals:
             code = plain.index(None)
             row = pc.index(encoded.indices, pa.scalar(code, encoded.indices.type)).as_py()
             whole: Mark = "comma" if read_number(texts[code])[0] == "1.500" else "point"
-            raise AmbiguousNumbersError((name,), str(self._path), whole, first_row + row)
+            raise AmbiguousNumbersError((name,), str(self._path), whole, first_row + row, self._remedy)
         if name not in self._commas and any(
             "," in text and new != text and (read_number(text)[0] == "comma" or mark == "comma")
             for text, new in zip(texts, plain, strict=True)
@@ -309,7 +313,7 @@ def plain_table(table: pa.Table, numbers: NumberColumns, decimal: str | None = N
     places = [i for i, field in enumerate(table.schema) if field.name in wanted and _is_text(field.type)]
     if not places:
         return table
-    found = Decimals("the table", numbers, decimal, points=True)
+    found = Decimals("the table", numbers, decimal, points=True, remedy="decimal=")
     texts = {table.schema[i].name: pc.cast(table.column(i), pa.string()) for i in places}
     found.look({name: column.unique().to_pylist()[:HEAD_RECORDS] for name, column in texts.items()})
     for i in places:
