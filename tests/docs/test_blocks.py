@@ -26,7 +26,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from deniable import GRR, Collection, Schema
 from deniable.cli import app, commands as all_commands
+from deniable.oracles import MemoisedGRR
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -82,6 +84,7 @@ ELSEWHERE = {
     ("docs/epsilon.md", "sh"): WORKED_CASES,
     ("docs/epsilon.md", "text"): WORKED_CASES,
     ("docs/comparing.md", "py"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
+    ("docs/programmes.md", "toml"): "tests/docs/test_blocks.py::test_commands_of_the_pages_work",
     ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
     ("docs/load-times.md", "js"): "tests/browser/test_load_times.py",
     ("docs/surveyjs.md", "html"): "tests/stack/test_transcripts.py::test_a_form_of_surveyjs",
@@ -219,6 +222,14 @@ def _pilot() -> None:
     _reports("pilot.json", "pilot.aggregate")
 
 
+def _programme() -> None:
+    _questionnaire("team")
+    asked = Schema.load("schema.json")
+    Collection(asked, MemoisedGRR(2, 2, 1), title="Mood").save(Path("mood.json"))
+    Collection(asked, GRR(2, 1), title="Smoking").save(Path("smoking.json"))
+    Path("plan.toml").write_text(_code("docs/programmes.md", "toml"))
+
+
 def _dealt() -> None:
     _questionnaire("team")
     Path("anna.csv").write_text("team\nnorth\n")
@@ -316,8 +327,9 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 2): _two_phases,
     ("docs/cli.md", 3): _two_phases,
     ("docs/cli.md", 4): _pilot,
-    ("docs/cli.md", 6): _guess,
-    ("docs/cli.md", 7): _dealt,
+    ("docs/cli.md", 6): _programme,
+    ("docs/cli.md", 7): _guess,
+    ("docs/cli.md", 8): _dealt,
     ("docs/collecting.md", 4): _accounts,
     ("docs/collecting.md", 5): _accounts,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),

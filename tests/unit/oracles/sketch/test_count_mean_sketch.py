@@ -170,7 +170,7 @@ def test_the_channel_is_unbiased_exactly(k: int, epsilon: float, m: int) -> None
 @pytest.mark.parametrize(("k", "epsilon"), [(8, 5.0), (1024, 1.0), (2**20, 3.0), (2**32, 0.01)])
 def test_the_factors_of_a_channel_too_large_to_list(k: int, epsilon: float) -> None:
     sketch = OLH(k, epsilon)
-    with pytest.raises(TooLargeError, match="the channel of CountMeanSketch"):
+    with pytest.raises(TooLargeError, match="the channel of OLH"):
         sketch.channel()
     with pytest.raises(TooLargeError):
         sketch.outputs()
