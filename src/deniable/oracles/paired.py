@@ -243,7 +243,7 @@ def _checked_size(mechanism: Any) -> int:
     if not isinstance(mechanism, AffineIndicators):
         raise InvalidParameterError(
             f"mechanism must be a pure frequency oracle, as GRR or MemoisedGRR, to count pairs of its reports, got "
-            f"mechanism={getattr(mechanism, 'name', type(mechanism).__name__)}"
+            f"mechanism={type(mechanism).__name__}"
         )
     k = int(mechanism.k)  # type: ignore[attr-defined]
     if k > MAX_PAIRED_VALUES:

@@ -130,7 +130,11 @@ ALLOWED = {
     "research/comparison/comparing.py: getattr(module, name, None)": "what a user's file may lack",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
     "files/jobs/memos.py: isinstance(collection.mechanism, Memoised)": "a device keeps responses of these alone",
+    "oracles/paired.py: isinstance(mechanism, AffineIndicators)": "refuses what counts no pairs",
+    "planning/programme.py: isinstance(mechanism, MemoisedGRR)": "only its sequences are few enough to list",
     "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
+    "service/control.py: getattr(error, 'reason', error)": "an error of a connection, no mechanism",
+    "service/verifying.py: getattr(error, 'reason', error)": "the same",
 }
 """Calls that look like probes of a mechanism outside the bases, and why each may stay."""
 
