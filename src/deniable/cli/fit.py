@@ -47,8 +47,9 @@ class CovName(StrEnum):
 class MissingName(StrEnum):
     """Treatment of missing values, as the command line spells it."""
 
-    refuse = "refuse"
+    category = "category"
     drop = "drop"
+    refuse = "refuse"
 
 
 @command("fit")
@@ -78,8 +79,8 @@ def fit(
         str | None, typer.Option("--key", metavar="COLUMN", help="Column that matches reports and table.")
     ] = None,
     missing: Annotated[
-        MissingName, typer.Option("--missing", help='Refuse, or leave out and count, blank rows and "no answer".')
-    ] = MissingName.refuse,
+        MissingName, typer.Option("--missing", help='Keep "no answer", leave it out, or refuse blank rows.')
+    ] = MissingName.category,
     effects: Annotated[bool, typer.Option("--effects", help="Also list average effects.")] = False,
     predict: Annotated[
         str | None, typer.Option("--predict", metavar="A=20:80", help="Also predict along a column.")

@@ -62,7 +62,7 @@ def fit(
     clusters: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     key: str | None = None,
-    missing: Missing = "refuse",
+    missing: Missing = "category",
     classes: Literal["same", "1"] = "same",
     force: bool = False,
 ) -> Fit:
@@ -96,10 +96,10 @@ def fit(
         Cluster of each row; sampling weight of each row. A column's name, or n values. Both need the sandwich.
     key : str, optional
         Column that matches reports and table, unique in both; by default they match row by row.
-    missing : {"refuse", "drop"}
-        "drop" leaves out rows with a missing value in a column that is needed, or without a report, and counts them.
-        It also leaves out "no answer" of the randomised attributes, so that the model is about people who answered:
-        reports hide who did not, so that no row goes. By default such rows are refused, and "no answer" is a category.
+    missing : {"category", "drop", "refuse"}
+        Rows with a missing value in a column that is needed, or without a report, are left out and counted. "No answer"
+        of a randomised attribute is a category. "drop" also leaves out "no answer", so that the model is about people
+        who answered: reports hide who did not, so that no row goes. "refuse" raises an error with the number of rows.
     classes : {"same", "1"}
         By likelihood with a randomised predictor: the predictor depends on the same plain columns, or on none, which
         biases its coefficient where it does depend on them.
@@ -113,7 +113,7 @@ def fit(
     InvalidParameterError
         If formula, model or options do not fit together.
     InvalidInputError
-        If rows have missing values that are not to be left out.
+        If no row is complete, or rows are incomplete with `missing="refuse"`.
     MismatchError
         If reports and table do not match.
     MissingExtraError

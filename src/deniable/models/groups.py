@@ -8,7 +8,7 @@ quantile holds all t at which a test does not reject F(t) = p.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class GroupValues:
         Ends of the intervals; infinite where the reports do not determine a group.
     statement : str
         The privacy statement.
+    dropped : int
+        Rows left out because a value was missing.
     """
 
     labels: tuple[str, ...]
@@ -50,6 +52,7 @@ class GroupValues:
     lower: Floats
     upper: Floats
     statement: str = ""
+    dropped: int = 0
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a row for each group."""
@@ -181,7 +184,7 @@ def by_group(
     quantile: float | None = None,
     confidence: float = 0.95,
     key: str | None = None,
-    missing: Missing = "refuse",
+    missing: Missing = "category",
 ) -> GroupValues:
     """Analyst: return the mean or a quantile of a plain column within the groups of a randomised answer.
 
@@ -203,7 +206,7 @@ def by_group(
     InvalidParameterError
         If the survey lacks the group.
     InvalidInputError
-        If the outcome is not a column of finite numbers, or has missing values that are not to be left out.
+        If the outcome is not a column of finite numbers, or is incomplete with `missing="refuse"`.
 
     Examples
     --------
@@ -224,6 +227,7 @@ def by_group(
     if outcome not in rows.table.columns:
         raise InvalidInputError(f"the table must have the column {outcome!r}, got {', '.join(rows.table.columns)}")
     kept = complete(rows, [outcome], missing)
+    dropped = int((~kept).sum())
     y = rows.table[outcome].to_numpy(dtype=np.float64)
     told = survey.mechanism.indicators(rows.reports, [place])
     if not np.isfinite(y[kept]).all():
@@ -234,5 +238,7 @@ def by_group(
     labels = survey.schema.columns[place].labels
     statement = privacy_statement(survey.mechanism, survey.privacy())
     if quantile is None:
-        return group_means(told.values[kept], y[kept], labels, confidence, statement)
-    return group_quantiles(told.values[kept], y[kept], quantile, labels, confidence, statement)
+        found = group_means(told.values[kept], y[kept], labels, confidence, statement)
+    else:
+        found = group_quantiles(told.values[kept], y[kept], quantile, labels, confidence, statement)
+    return replace(found, dropped=dropped)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-Missing = Literal["refuse", "drop"]
+Missing = Literal["category", "drop", "refuse"]
 """Treatment of missing values."""
 
 
@@ -247,7 +247,7 @@ def _matched(
 
 
 def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArray[Any] | None) -> NDArray[np.bool_]:
-    """Return which rows have a report and all their columns; refuse others unless they are to be left out.
+    """Return which rows have a report and all their columns; refuse others if `missing` is "refuse".
 
     Raises
     ------
@@ -271,7 +271,7 @@ def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArr
         where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())
         raise InvalidInputError(
             f"rows must be complete, got {int(lost.sum()):,} of {len(lost):,} with missing values ({where}); "
-            'missing="drop" leaves them out'
+            'missing="category" leaves them out'
         )
     return ~lost
 

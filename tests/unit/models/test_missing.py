@@ -1,4 +1,4 @@
-"""Missing values: blank rows are refused or counted, and "no answer" can be left out of a model."""
+"""Missing values: blank rows are left out and counted, and "no answer" can be left out of a model."""
 
 from __future__ import annotations
 
@@ -41,37 +41,38 @@ def reports(asked: dn.Collection, table: pd.DataFrame) -> Any:
     return asked.randomize(answers(table.age.to_numpy())[:, None], dn.SimulationRandomness(3))
 
 
-def test_blank_rows_are_refused_with_their_number_and_dropped_on_request() -> None:
+def test_blank_rows_are_left_out_and_counted_or_refused_on_request() -> None:
     table, asked = people(), survey(3.0)
     told = reports(asked, table)
     blank = table.assign(age=table.age.where(np.arange(N) >= 10))
-    with pytest.raises(InvalidInputError, match=r"10 of 6,000 with missing values \(10 in age\); missing=\"drop\""):
-        models.fit("smoker ~ age", asked, told, blank)
-    found = models.fit("smoker ~ age", asked, told, blank, missing="drop")
+    with pytest.raises(InvalidInputError, match=r"10 of 6,000 with missing values \(10 in age\); missing=\"category\""):
+        models.fit("smoker ~ age", asked, told, blank, missing="refuse")
+    found = models.fit("smoker ~ age", asked, told, blank)
     assert (found.source.rows, found.source.dropped, found.n) == (N, 10, N - 10)
     assert "5,990 rows, 10 left out for missing values" in found.summary()
-    rest = models.fit("smoker ~ age", asked, told[10:], table[10:], missing="drop")
+    rest = models.fit("smoker ~ age", asked, told[10:], table[10:])
     np.testing.assert_allclose(found.params, rest.params, rtol=1e-9)
     with pytest.raises(InvalidInputError, match="must have rows without missing values"):
-        models.fit("smoker ~ age", asked, told, table.assign(age=np.nan), missing="drop")
+        models.fit("smoker ~ age", asked, told, table.assign(age=np.nan))
+    assert len(found.names) == 4, '"no answer" stays a category'
     with pytest.raises(InvalidInputError, match="10 in age"):
-        models.by_group("age", "smoker", asked, told, blank)
-    kept = models.by_group("age", "smoker", asked, told, blank, missing="drop")
+        models.by_group("age", "smoker", asked, told, blank, missing="refuse")
+    kept = models.by_group("age", "smoker", asked, told, blank)
+    assert kept.dropped == 10
     np.testing.assert_allclose(kept.values, models.by_group("age", "smoker", asked, told[10:], table[10:]).values)
 
 
-def test_rows_without_a_report_are_refused_and_dropped() -> None:
+def test_rows_without_a_report_are_left_out_or_refused() -> None:
     table, asked = people(), survey(3.0)
     told = reports(asked, table)
     column = pd.Series(np.array(["no", "yes", "no answer"], dtype=object)[told.ravel()])
     column[:7] = None
     with pytest.raises(InvalidInputError, match="7 in the reports"):
-        models.fit("smoker ~ age", asked, column, table)
-    found = models.fit("smoker ~ age", asked, column, table, missing="drop")
+        models.fit("smoker ~ age", asked, column, table, missing="refuse")
+    found = models.fit("smoker ~ age", asked, column, table)
     assert found.source.dropped == 7
-    np.testing.assert_allclose(
-        found.params, models.fit("smoker ~ age", asked, told[7:], table[7:], missing="drop").params, rtol=1e-9
-    )
+    rest = models.fit("smoker ~ age", asked, told[7:], table[7:])
+    np.testing.assert_allclose(found.params, rest.params, rtol=1e-9)
 
 
 def test_no_answer_has_an_equation_of_its_own_that_nobody_reads() -> None:
@@ -140,10 +141,10 @@ def test_the_command_counts_what_it_leaves_out(tmp_path: Path) -> None:
     cells = ["" if row < 12 else f"{age:.3f}" for row, age in enumerate(table.age)]
     (tmp_path / "people.csv").write_text("\n".join(["age", *(cell or '""' for cell in cells)]) + "\n")
     files = [str(tmp_path / name) for name in ("survey.json", "reports.parquet", "people.csv")]
-    refused = CliRunner().invoke(app, ["fit", "smoker ~ age", *files])
+    refused = CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--missing", "refuse"])
     assert refused.exit_code == 2
     assert "12 of 6,000 with missing values" in refused.stderr
-    found = CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--missing", "drop"])
+    found = CliRunner().invoke(app, ["fit", "smoker ~ age", *files])
     assert "5,988 rows, 12 left out for missing values" in " ".join(found.stdout.split())
-    data = json.loads(CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--missing", "drop", "--json"]).stdout)
+    data = json.loads(CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--json"]).stdout)
     assert (data["rows"], data["dropped"], data["used"]) == (N, 12, N - 12)
