@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 KEPT = """
 () => new Promise((resolve) => {
-  const opening = indexedDB.open("deniable", 2);
+  const opening = indexedDB.open("deniable");
   opening.onsuccess = () => {
     const asked = opening.result.transaction("responses").objectStore("responses").getAll();
     asked.onsuccess = () => { opening.result.close(); resolve(asked.result); };

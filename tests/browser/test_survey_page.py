@@ -214,7 +214,7 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         answer(page)
         state(page, "counted")
         (kept,) = stored(page)
-        assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state"}
+        assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state", "leaf"}
         # What was spent is known by a name that no report carries, and has nothing of an answer either.
         (spent,) = stored(page, "spending")
         assert set(spent) == {"draw", "collection", "epsilon", "person"}
