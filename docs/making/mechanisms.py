@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -21,6 +22,8 @@ from deniable.core.card import Card, Group
 from deniable.core.names import cards, mechanism_class
 from deniable.planning import plan
 
+DOCS = Path(__file__).parents[1]
+
 EPSILON = 1.0
 CONTRIBUTORS = (1_000, 10_000, 100_000)
 ATTRIBUTES = 4
@@ -28,7 +31,7 @@ RECORDS = ("records", "two phases")
 
 DECODING = {
     "counts": "counters",
-    "compares": "every report with every value",
+    "compares": "one comparison for every report and every value",
     "transform": "one transform, all values",
 }
 
@@ -56,7 +59,7 @@ class Errors(NamedTuple):
 
 HALF_WIDTH = (
     "Half-width of a 95% interval in percentage points, for an answer that almost nobody gives, at epsilon 1. "
-    "k is the number of possible answers, n the number of contributors."
+    "k is the number of possible answers, and n is the number of contributors."
 )
 
 
@@ -170,10 +173,12 @@ def _classical() -> Errors:
 
 SINGLE = (2, 16, 1_000)
 FOUR = (2, 4, 16)
-FOUR_SAID = HALF_WIDTH.replace("k is the number of possible answers", "Four questions have k possible answers each")
+FOUR_SAID = HALF_WIDTH.replace("k is the number of", "There are four questions, k is the number of").replace(
+    "possible answers,", "possible answers to each,"
+)
 BIASED_SAID = (
     "Root of the mean squared error in percentage points, bias included, at epsilon 1, with marginals that are all "
-    "flat. Four questions have k possible answers each. n is the number of contributors."
+    "flat. There are four questions, k is the number of possible answers to each, and n is the number of contributors."
 )
 NOISE_SAID = f"{HALF_WIDTH} The bias comes on top, and more contributors do not lower it."
 
@@ -228,7 +233,7 @@ def _points(value: float) -> str:
 def _error_lines(name: str, card: Card) -> list[str]:
     found = errors(name)
     if found is None:
-        return [f"This page has no table: {card.instead}."]
+        return [f"There is no table of errors here: {card.instead}."]
     biased = found.said is BIASED_SAID
     head = [*found.head, *(f"n = {n:,}" for n in found.contributors)]
     lines = [found.said, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -267,6 +272,12 @@ def _parameters(text: str) -> Iterator[str]:
         yield f"* {spelled} ({kind}): {' '.join(inspect.cleandoc(rest).split())}"
 
 
+def _title(page: str) -> str:
+    """Return the title of a page below `docs`."""
+    first, _, _ = (DOCS / page).read_text(encoding="utf-8").partition("\n")
+    return first.removeprefix("# ")
+
+
 def _namespace(cls: type) -> str:
     """Return the page of names that has the class."""
     parts = cls.__module__.split(".")
@@ -297,7 +308,7 @@ def page(name: str, card: Card) -> str:
         *([f"* **Know this:** {card.note}."] if card.note else []),
         *([f"* **Other names:** {', '.join(f'`{one}`' for one in also)}."] if also else []),
         "",
-        f"[This page](../{card.page}) compares it with others.",
+        f"[{_title(card.page)}](../{card.page}) compares `{name}` with other mechanisms.",
         "",
         "## Error",
         "",

@@ -404,13 +404,13 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("SPL pairs", "SPL pairs has the errors of SPL[GRR] for frequencies: compare that"),
-        ("SPLPairs", "compare that"),
-        ("Cond-RR", "Cond-RR has no error in closed form before phase one has been collected: compare Corr-RR"),
-        ("Corr-RR groups", "compare Corr-RR, which is one group, and SPL[GRR], which is d groups"),
-        ("GroupedCorrRR", "Corr-RR groups has no error in closed form"),
-        ("Corr-RR two pivots", "compare Corr-RR and SPL[GRR]"),
-        ("two-phase RS+RFD", "compare RS+FD[GRR], which is RS+RFD with uniform priors"),
+        ("SPL pairs", "SPL pairs has the same errors for frequencies as SPL[GRR]; see SPL[GRR]"),
+        ("SPLPairs", "see SPL[GRR]"),
+        ("Cond-RR", "the error of Cond-RR has no formula until phase one has been collected"),
+        ("Corr-RR groups", "size see Corr-RR, which is one group, and SPL[GRR], which is d groups"),
+        ("GroupedCorrRR", "the error of Corr-RR groups has no formula"),
+        ("Corr-RR two pivots", "see Corr-RR and SPL[GRR]"),
+        ("two-phase RS+RFD", "see RS+FD[GRR], which is RS+RFD with uniform priors"),
     ],
 )
 def test_what_cannot_be_planned_says_what_to_compare(run: Run, name: str, message: str) -> None:

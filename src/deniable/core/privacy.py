@@ -313,7 +313,7 @@ class Guarantee:
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest whole-contributor epsilon to accept; a float stands for its shortest decimal.
+            Largest whole-contributor epsilon to accept; a float is read as the decimal that Python prints for it.
         name : str
             What messages call it.
 

@@ -156,7 +156,7 @@ class GRR(RandomizedResponse):
     k : int
         Domain size, 2 <= k <= 2^32 and k <= 2^32 sqrt(epsilon): beyond, 64-bit thresholds cannot tell p from q.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
 
     Raises
     ------

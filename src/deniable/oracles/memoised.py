@@ -444,7 +444,10 @@ def _second_threshold(p1: Fraction, q1: Fraction, once: EpsilonLike, others: int
 @final
 @dataclass(frozen=True)
 class MemoisedGRR(OneCode, Memoised[Codes]):
-    """Memoised randomised response over {0, ..., k-1}: what L-GRR is with the second stage that `epsilon_once` allows.
+    """Memoised randomised response over {0, ..., k-1}.
+
+    A device randomises an answer once and keeps the result. It randomises the kept result again for each report. This
+    is L-GRR with another second stage, which `epsilon_once` sets.
 
     Parameters
     ----------
@@ -474,7 +477,7 @@ class MemoisedGRR(OneCode, Memoised[Codes]):
         group="one attribute",
         when="the same people are asked again and their answer practically never changes; few values",
         planned=False,
-        instead="it answers one question again and again, so no plan of one survey ranks it",
+        instead="MemoisedGRR is for a question asked repeatedly, and plans compare mechanisms for one survey",
         wire="one code",
         page="programmes.md",
     )
@@ -586,7 +589,7 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         group="one attribute",
         when="the same people are asked again and their answer practically never changes; up to 1,024 values",
         planned=False,
-        instead="it answers one question again and again, so no plan of one survey ranks it",
+        instead="MemoisedOUE is for a question asked repeatedly, and plans compare mechanisms for one survey",
         wire="k bits",
         page="programmes.md",
     )
@@ -716,7 +719,7 @@ class MemoisedHash(Sketch, Memoised[Any]):
         group="dictionaries",
         when="the same people are asked again and their answer practically never changes; any number of values",
         planned=False,
-        instead="it answers one question again and again, so no plan of one survey ranks it",
+        instead="MemoisedHash is for a question asked repeatedly, and plans compare mechanisms for one survey",
         wire="hash function and cell",
         page="programmes.md",
     )

@@ -52,7 +52,7 @@ class RAPPOR(UnaryEncoding):
     k : int
         Domain size, 2 <= k <= 2^32. A report takes k bits.
     f : float, Fraction, Decimal or str
-        Noise of the permanent stage, in (0, 1); a float means its shortest decimal.
+        Noise of the permanent stage, in (0, 1); a float is read as the decimal that Python prints for it.
     p, q : float, Fraction, Decimal or str
         Probabilities of the instantaneous stage, 0 < p < q < 1.
 

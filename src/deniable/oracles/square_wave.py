@@ -63,7 +63,7 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
     k : int
         Domain size, 2 <= k <= 4096.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     window : {"mean", "paper"} or int, optional
         b, in 0..k; the field holds the integer. "mean": the one of least variance of an estimated mean, averaged over
         answers, the smallest of equals. "paper": that of Li et al., which is smaller, and 0 (randomised response) on
@@ -106,7 +106,7 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
         when="ordered answers of which the mean, the distribution function or quantiles are asked",
         aliases=("SW", "square wave"),
         planned=False,
-        instead="single frequencies are not what it is for; plan with a schema that asks for means",
+        instead="SquareWave is not for single frequencies; plan with a schema that asks for means",
         wire="one code of k + 2b",
         page="ordered.md",
     )

@@ -65,10 +65,10 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     k : int
         Domain size, 2 <= k <= 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     omega : int, optional
-        Size of the reported sets, 1 <= omega <= k-1. By default, and stored in the field, the size of least variance
-        at frequency 0, which is next to k/(e^epsilon + 1). With omega = 1 this is GRR.
+        Size of the reported sets, 1 <= omega <= k-1. The default has the least variance at frequency 0, and is next to
+        k/(e^epsilon + 1); the object stores it in `omega`. With omega = 1 this is GRR.
 
     Raises
     ------

@@ -74,7 +74,7 @@ class SUE(OneStage):
     k : int
         Domain size, 2 <= k <= 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class SUE(OneStage):
     name = "SUE"
     card = Card(
         group="baselines",
-        when="to compare with: OUE has less error",
+        when="for comparison only, because OUE has less error",
         aliases=("basic one-time RAPPOR",),
         wire="k bits",
     )
@@ -127,7 +127,7 @@ class OUE(OneStage):
     k : int
         Domain size, 2 <= k <= 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
 
     Raises
     ------

@@ -216,7 +216,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
 @final
 @dataclass(frozen=True)
 class RSFD(FakeData):
-    """One uniformly sampled attribute by a frequency oracle, hidden among fake reports of the others.
+    """Each contributor reports one uniformly sampled attribute, hidden among fake reports of the others.
 
     Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
     uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
@@ -298,7 +298,9 @@ class RSFD(FakeData):
 @final
 @dataclass(frozen=True)
 class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
-    """One uniformly sampled attribute by GRR, hidden among fakes of the others that follow public priors.
+    """Each contributor reports one uniformly sampled attribute by GRR, hidden among fakes of the others.
+
+    The fakes follow public priors.
 
     Parameters
     ----------
@@ -336,11 +338,11 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     name = "RS+RFD"
     card = Card(
         group="two phases",
-        when="as RS+FD, with priors that are known or learned from a first phase",
+        when="as for RS+FD, if priors are known or learned from a first phase",
         aliases=("RSRFD", "TwoPhaseRSRFD"),
         planned=False,
-        instead="RS+RFD has no error in closed form before phase one has been collected: compare RS+FD[GRR], which is "
-        "RS+RFD with uniform priors",
+        instead="the error of RS+RFD has no formula until phase one has been collected; for an idea of its size see "
+        "RS+FD[GRR], which is RS+RFD with uniform priors",
         wire="a code of every attribute",
     )
 

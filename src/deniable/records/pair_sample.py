@@ -98,7 +98,9 @@ class PairReports(NamedTuple):
 class PairSample(
     ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports], CraftedReports, TellsAnswers
 ):
-    """One uniformly drawn pair of attributes, or attribute, with the whole budget; the collector sees which.
+    """Each contributor reports one uniformly drawn pair of attributes, or one attribute, with the whole budget.
+
+    The collector sees which pair or attribute was drawn.
 
     Parameters
     ----------
@@ -108,15 +110,16 @@ class PairSample(
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, in [1e-6, 32].
     singles : float, Fraction, Decimal or str
-        Share beta of the contributors who report one attribute alone, in [0, 1); it is drawn with 64 bits. Tables need
-        none; .25 where single frequencies matter as much and some attribute has more than four values.
+        Share beta of the contributors who report one attribute alone, in [0, 1); it is drawn with 64 bits. Take 0 if
+        only tables of pairs matter. Take .25 if single frequencies matter as much as tables and some attribute has more
+        than four values.
     oracles : sequence of SubsetSelection or SquareWave, optional
-        What each attribute goes through where it is drawn alone, over its domain and with the whole epsilon: the square
-        wave where the mean of an ordered one is asked (`singles_for`). By default, and stored in the field, subset
-        selection.
+        The oracle of each attribute when it is drawn alone, over its domain and with the whole epsilon. The default is
+        subset selection for each; the object stores the sequence in `oracles`. Where the mean of an ordered attribute
+        is asked, use the square wave: `singles_for` makes the sequence.
     omegas : sequence of int, optional
-        Size of the reported sets of each pair, (0, 1), (0, 2), ..., (d-2, d-1). By default, and stored in the field,
-        those of least variance: client and server cannot choose twice.
+        Size of the reported sets of each pair, (0, 1), (0, 2), ..., (d-2, d-1). The default sizes have the least
+        variance; the object stores them in `omegas`, so that client and server cannot choose differently.
 
     Raises
     ------
@@ -167,10 +170,10 @@ class PairSample(
     stated = ("oracles", "omegas")
     card = Card(
         group="records",
-        when="how two answers are related: tables of every pair of attributes",
+        when="tables of every pair of attributes, which show how two answers are related",
         planned=False,
-        instead="PairSample is for tables of pairs, and what it says of single frequencies is its by-product: compare "
-        "SMP[ADP]",
+        instead="PairSample is for tables of pairs, and single frequencies are its by-product; for single frequencies "
+        "compare SMP[ADP]",
         wire="the drawn pair or attribute, and the bytes of its oracle's report",
         page="crosstabs.md",
         note="the collector sees which two attributes were drawn; every pair has a table",

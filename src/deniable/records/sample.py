@@ -122,7 +122,9 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
 @final
 @dataclass(frozen=True)
 class SMP(SampledRecords):
-    """One uniformly sampled attribute by a frequency oracle with the whole budget; the collector sees which.
+    """Each contributor reports one uniformly sampled attribute through a frequency oracle with the whole budget.
+
+    The collector sees which attribute was sampled.
 
     Parameters
     ----------
@@ -196,7 +198,9 @@ class SMP(SampledRecords):
 @final
 @dataclass(frozen=True)
 class AdaptiveSMP(SampledRecords):
-    """One uniformly sampled attribute, through its own oracle with the whole budget; the collector sees which.
+    """Each contributor reports one uniformly sampled attribute, through its own oracle with the whole budget.
+
+    The collector sees which attribute was sampled.
 
     Parameters
     ----------
@@ -205,9 +209,10 @@ class AdaptiveSMP(SampledRecords):
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, in [1e-6, 32].
     oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional
-        Of every attribute, over its domain and with the whole epsilon. By default, and stored in the field, the oracle
-        of least expected error for its size, `best_oracle`: client and server cannot choose twice. Where means or
-        quantiles of ordered attributes are asked, `oracles_for(sizes, epsilon, means=...)` makes the sequence.
+        The oracle of each attribute, over its domain and with the whole epsilon. The default for an attribute is
+        `best_oracle`, which has the least expected error for its size. The object stores the sequence in `oracles`, so
+        that client and server cannot choose differently. Where means or quantiles of ordered attributes are asked,
+        `oracles_for(sizes, epsilon, means=...)` makes the sequence.
 
     Raises
     ------

@@ -77,7 +77,7 @@ class SplitRecords(EveryAttribute):
 @final
 @dataclass(frozen=True)
 class SPL(SplitRecords, SimulatedByMarginal):
-    """Every attribute by a frequency oracle with an equal share of the budget.
+    """Each contributor reports every attribute by a frequency oracle, with an equal share of the budget for each.
 
     Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
     uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
@@ -136,7 +136,9 @@ class SPL(SplitRecords, SimulatedByMarginal):
 @final
 @dataclass(frozen=True)
 class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
-    """Every attribute by GRR with an equal share of the budget, counted by pairs of attributes.
+    """Each contributor reports every attribute by GRR, with an equal share of the budget for each.
+
+    The collector counts reports by pairs of attributes.
 
     Parameters
     ----------
@@ -167,9 +169,10 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="tables of pairs of attributes, or a first phase that a second one learns dependence from",
+        when="tables of pairs of attributes, or a first phase from which the second phase learns "
+        "how attributes depend on each other",
         planned=False,
-        instead="SPL pairs has the errors of SPL[GRR] for frequencies: compare that",
+        instead="SPL pairs has the same errors for frequencies as SPL[GRR]; see SPL[GRR]",
         wire="a code of every attribute",
     )
 

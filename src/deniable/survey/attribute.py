@@ -89,7 +89,7 @@ class Attribute:
         are all numbers count as those; other categories have no scores.
     range : (float, float), optional
         Of kind "numeric", and needed there: least and largest answer, both possible. Public: a range read from private
-        answers publishes two of them. A float stands for its shortest decimal.
+        answers publishes two of them. A float is read as Python prints it.
     grid : int, optional
         Of kind "numeric", and needed there: number m in 2..1,024 of equally spaced points, the first and the last of
         which are the ends of the range; code i is the i-th point.

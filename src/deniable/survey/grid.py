@@ -84,7 +84,7 @@ class Grid:
     Parameters
     ----------
     ends : (float, float)
-        The range; each stands for its shortest decimal.
+        The range; a float is read as the decimal that Python prints for it.
     size : int
         Number of points.
 

@@ -96,7 +96,7 @@ class Spending:
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest total epsilon to accept; a float stands for its shortest decimal.
+            Largest total epsilon to accept; a float is read as the decimal that Python prints for it.
         name : str
             What messages call it.
         outcome : str

@@ -239,7 +239,7 @@ class CountMeanSketch(Sketch):
     k : int
         Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     m : int, optional
         Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
         error over all values, among those that the family admits and whose state has at most 2^28 counters; it is

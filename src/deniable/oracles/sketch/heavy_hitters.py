@@ -107,7 +107,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         group="open text",
         when="frequent strings of a dictionary that nobody has",
         planned=False,
-        instead="it is chosen by asking open text",
+        instead="HeavyHitters is for open text, and a survey that asks for open text uses it",
         decoding="transform",
         wire="prefix length and one integer",
         page="theory/sketches.md",

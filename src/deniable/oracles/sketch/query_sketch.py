@@ -31,7 +31,7 @@ from deniable.oracles.sketch.families._columns import columns_of
 @final
 @dataclass(frozen=True)
 class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
-    """The count-mean sketch, decoded for a query list only.
+    """The count-mean sketch, decoded only for a list of queried values.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         when="chosen values of a dictionary that nobody can list",
         planned=False,
         listed=False,
-        instead="compare CMS[prime] or CMS[binary], which report the same",
+        instead="use CMS[prime] or CMS[binary], whose contributors send the same reports",
         decoding="compares",
         wire="hash function and cell",
         page="theory/sketches.md",

@@ -46,7 +46,9 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CorrRR(OnePivot):
-    """One uniformly drawn pivot attribute by GRR with the whole budget; copies of its report for all others.
+    """Each contributor reports one uniformly drawn pivot attribute by GRR; other attributes report copies of it.
+
+    GRR has the whole budget.
 
     Parameters
     ----------
@@ -90,7 +92,8 @@ class CorrRR(OnePivot):
     name = "Corr-RR"
     card = Card(
         group="two phases",
-        when="several attributes whose answers depend on each other, in full records, and contributors in two phases",
+        when="several attributes whose answers depend on each other, if reports must be full records and "
+        "contributors come in two phases",
         alternative=True,
         wire="a code of every attribute",
     )

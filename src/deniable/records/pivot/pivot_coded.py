@@ -49,11 +49,11 @@ _MOST = np.uint64((1 << 64) - 1)
 @final
 @dataclass(frozen=True)
 class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
-    """One uniformly sampled attribute by GRR with the whole budget, in the format of a full record.
+    """Each contributor reports one uniformly sampled attribute by GRR, in the format of a full record.
 
-    The collector reads off the record which attribute was sampled: the only s >= 1 whose code equals attribute 0's, and
-    attribute 0 if there is none. Over domains that differ, codes are compared through public maps onto the smallest
-    domain (contiguous groups of nearly equal size); any sizes have such a code.
+    GRR has the whole budget. The collector reads off the record which attribute was sampled: the only s >= 1 whose code
+    equals attribute 0's, and attribute 0 if there is none. Over domains that differ, codes are compared through public
+    maps onto the smallest domain (contiguous groups of nearly equal size); any sizes have such a code.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     name = "PivotCoded"
     card = Card(
         group="records",
-        when="one sampled attribute where clients must send a code of every attribute",
+        when="several attributes, where clients must send a code of every attribute but only one is sampled",
         wire="a code of every attribute",
-        note="one sampled attribute, in the format of a full record; the collector sees which",
+        note="a report tells about one sampled attribute, in the format of a full record; the collector sees which one",
     )
 
     def _check_parameters(self) -> None:

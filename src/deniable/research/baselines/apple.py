@@ -62,7 +62,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
     k : int
         Domain size, 2 <= k <= 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     m : int
         Number of cells, m >= 2; also the bits of a report.
     hashes : int
@@ -108,9 +108,9 @@ class AppleCMS(FixedSketch[IndexedBits]):
     published = "Apple CMS"
     card = Card(
         group="baselines",
-        when="to compare with: biased, because its hash functions are the same for everybody",
+        when="for comparison only, because it is biased: its hash functions are the same for everybody",
         planned=False,
-        instead="it is here to be compared with; compare CMS[spread]",
+        instead="it is only for comparison; use CMS[spread]",
         decoding="compares",
         wire="hash function and m bits",
         page="theory/sketches.md",

@@ -46,7 +46,7 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     k : int
         Domain size, 2 <= k <= 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     m : int
         Number of cells, a power of two, m >= 2.
     hashes : int
@@ -80,9 +80,9 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     published = "Apple HCMS"
     card = Card(
         group="baselines",
-        when="to compare with: biased, because its hash functions are the same for everybody",
+        when="for comparison only, because it is biased: its hash functions are the same for everybody",
         planned=False,
-        instead="it is here to be compared with; compare CMS[spread]",
+        instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
         wire="hash function, row and bit in one integer",
         page="theory/sketches.md",

@@ -31,8 +31,8 @@ class Exponential(RandomizedResponse):
     k : int
         Domain size, 2 <= k <= 2^32.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, in [2e-6, 32]; a float means its shortest decimal. The tight value that
-        `privacy` states is epsilon/2.
+        Declared privacy budget in nats, in [2e-6, 32]; a float is read as the decimal that Python prints
+        for it. The tight value that `privacy` states is epsilon/2.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Exponential(RandomizedResponse):
     name = "Exponential"
     card = Card(
         group="baselines",
-        when="never: it equals GRR at epsilon/2",
+        when="never, because it equals GRR at epsilon/2",
         wire="one code",
         note="equals GRR at epsilon/2",
     )

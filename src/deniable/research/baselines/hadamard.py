@@ -40,7 +40,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     k : int
         Domain size, 2 <= k <= 2^30. The collector keeps K counters.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
 
     Raises
     ------
@@ -64,10 +64,10 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     name = "HE"
     card = Card(
         group="baselines",
-        when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",
+        when="for comparison only; a sketch of two cells, whose variance stays above 1/n however large epsilon is",
         aliases=("Hadamard encoding",),
         planned=False,
-        instead="it is here to be compared with; compare CMS[spread]",
+        instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
         wire="row and bit in one integer",
         page="theory/sketches.md",

@@ -61,7 +61,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     k : int
         Domain size, 2 <= k <= 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     resolution : int, optional
         Grid units in one, 1..16383. By default ceil(4 epsilon): the grid lowers the variance by .13% at most.
     clamp : int, optional

@@ -71,8 +71,8 @@ class THE(OneStage):
     k : int
         Domain size, 2 <= k <= 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, in [1e-6, 32], which scales the Laplace noise (2/epsilon); a float means its
-        shortest decimal.
+        Declared privacy budget in nats, in [1e-6, 32], which scales the Laplace noise (2/epsilon); a float is read as
+        the decimal that Python prints for it.
     theta : float, Fraction, Decimal or str, optional
         Threshold in (1/2, 1]; by default the one of least variance at f -> 0 (`optimal_theta`). It is stored, so that
         client and server cannot choose twice.
@@ -102,7 +102,7 @@ class THE(OneStage):
     name = "THE"
     card = Card(
         group="baselines",
-        when="to compare with: OUE has less error at the same declared epsilon",
+        when="for comparison only, because OUE has less error at the same declared epsilon",
         wire="k bits",
         note="its tight epsilon is below the declared one",
     )

@@ -98,9 +98,9 @@ class PGR(PureOracle[Codes]):
     k : int
         Domain size, 2 <= k <= 2^31. The collector keeps N counters: between k and about q k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     q : int, optional
-        Prime number with N <= 2^32. By default, and stored in the field, the one that `best_field` chooses.
+        Prime number with N <= 2^32. The default is the prime that `best_field` chooses; the object stores it in `q`.
 
     Raises
     ------
@@ -132,10 +132,10 @@ class PGR(PureOracle[Codes]):
     name = "PGR"
     card = Card(
         group="baselines",
-        when="to compare with: the error and the size of a Spread sketch, and a slower decoder",
+        when="for comparison only: error and size are those of a Spread sketch, and decoding is slower",
         aliases=("projective geometry response",),
         planned=False,
-        instead="it is here to be compared with; compare CMS[spread]",
+        instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
         wire="one point",
         page="theory/sketches.md",

@@ -47,18 +47,20 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
 class RecursiveHadamard(PublicRows):
     """Recursive Hadamard response over {0, ..., k-1} with b bits.
 
-    Write x = high 2^(b-1) + low. The contributor draws a public row r of a Hadamard matrix of size R, the smallest
-    power of two above the largest `high` + 1, and sends GRR over 2^b cells of the cell 2 low + s, where s says whether
-    entry (r, high + 1) is -1. With b = 1 this is `HadamardEncoding`.
+    Write x = high 2^(b-1) + low. The contributor draws a public row r of a Hadamard matrix with R rows. R is the
+    smallest power of two above the largest `high` + 1. Let s be 1 if entry (r, high + 1) is -1, else 0. The contributor
+    randomises the cell 2 low + s with GRR over 2^b cells, and sends the row and the result. With b = 1 this is
+    `HadamardEncoding`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^30. The collector keeps 2^b R counters, more than 2k.
+        Domain size, 2 <= k <= 2^30. The collector keeps 2^b R counters (R as above), more than 2k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     bits : int, optional
-        b, 1 <= b <= ceil(log2 k) + 1. By default, and stored in the field, ceil(epsilon log2 e), at most ceil(log2 k).
+        b, 1 <= b <= ceil(log2 k) + 1. The default is ceil(epsilon log2 e), at most ceil(log2 k); the object stores it
+        in `bits`.
 
     Raises
     ------
@@ -87,10 +89,10 @@ class RecursiveHadamard(PublicRows):
     name = "RHR"
     card = Card(
         group="baselines",
-        when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",
+        when="for comparison only; it loses more than Hadamard encoding where frequent values share their low bits",
         aliases=("recursive Hadamard response",),
         planned=False,
-        instead="it is here to be compared with; compare CMS[spread]",
+        instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
         wire="row and cell in one integer",
         page="theory/sketches.md",

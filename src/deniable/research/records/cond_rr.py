@@ -48,7 +48,9 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CondRR(OnePivot):
-    """One uniformly drawn pivot by GRR with the whole budget; the others drawn from tables given its report.
+    """Each contributor reports one uniformly drawn pivot by GRR with the whole budget.
+
+    All other attributes are drawn from tables, given the pivot's report.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class CondRR(OnePivot):
         Privacy budget of the whole record in nats, in [1e-6, 32], spent on the pivot.
     conditionals : sequence of d sequences of d tables
         conditionals[s][j][y] is the distribution of target j given pivot s reported as y; each sums to 1 within 1e-9.
-        conditionals[s][s] is empty. For instance from `learn`; any distributions keep epsilon.
+        conditionals[s][s] is empty. `learn` makes such tables; epsilon holds for any distributions.
 
     Raises
     ------
@@ -91,10 +93,10 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR: targets follow learned conditional distributions",
+        when="for comparison with Corr-RR; attributes other than the pivot follow learned conditional distributions",
         planned=False,
-        instead="Cond-RR has no error in closed form before phase one has been collected: compare Corr-RR, and "
-        "SMP[GRR], which it has not been seen to beat",
+        instead="the error of Cond-RR has no formula until phase one has been collected; for an idea of its size see "
+        "Corr-RR and SMP[GRR]; Cond-RR has not been seen to beat SMP[GRR]",
         wire="a code of every attribute",
     )
 

@@ -80,10 +80,11 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="for comparison with Corr-RR: the papers' way with domains that differ, which loses what is in a group",
+        when="for comparison with Corr-RR; it maps domains of different sizes as the papers do, and cannot "
+        "tell the values of a group apart",
         aliases=("AlignedCorrRR",),
         planned=False,
-        instead="Corr-RR aligned cannot tell the values of a group apart: compare Corr-RR",
+        instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR",
         wire="a code of every attribute",
     )
 

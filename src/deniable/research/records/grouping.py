@@ -104,7 +104,7 @@ def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
 @final
 @dataclass(frozen=True)
 class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
-    """Corr-RR inside each group of attributes, with an equal share of the budget per group.
+    """Corr-RR runs inside each group of attributes, with an equal share of the budget per group.
 
     Parameters
     ----------
@@ -151,11 +151,11 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     name = "Corr-RR groups"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR: groups of attributes that depend on each other split the budget",
+        when="for comparison with Corr-RR; groups of attributes that depend on each other split the budget",
         aliases=("GroupedCorrRR",),
         planned=False,
-        instead="Corr-RR groups has no error in closed form before phase one has been collected: compare Corr-RR, "
-        "which is one group, and SPL[GRR], which is d groups",
+        instead="the error of Corr-RR groups has no formula until phase one has been collected; for an idea of its "
+        "size see Corr-RR, which is one group, and SPL[GRR], which is d groups",
         wire="a code of every attribute",
     )
 

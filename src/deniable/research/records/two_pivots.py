@@ -46,7 +46,9 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class TwoPivotRR(PivotRecords, PairedRecords):
-    """Two uniformly drawn pivots by GRR with half the budget each; the others drawn from tables given both reports.
+    """Each contributor reports two uniformly drawn pivots by GRR with half the budget each.
+
+    All other attributes are drawn from tables, given the reports of both pivots.
 
     Parameters
     ----------
@@ -56,8 +58,8 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         Privacy budget of the whole record in nats, in [2e-6, 32]; each pivot spends the exact fraction epsilon/2.
     tables : sequence of d(d-1)/2 sequences of d tables
         tables[pair][j][y_s k_t + y_t] is the distribution of target j given the reports of pivots s < t, pairs in
-        lexicographic order; each sums to 1 within 1e-9. Empty for the pivots themselves. For instance from `learn`; any
-        distributions keep epsilon.
+        lexicographic order; each sums to 1 within 1e-9. Tables of the pivots themselves are empty. `learn` makes such
+        tables; epsilon holds for any distributions.
 
     Raises
     ------
@@ -90,11 +92,11 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     name = "Corr-RR two pivots"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR: reports in which pairs of attributes show their dependence",
+        when="for comparison with Corr-RR; reports show how the attributes of a pair depend on each other",
         aliases=("TwoPivotRR",),
         planned=False,
-        instead="Corr-RR two pivots has no error in closed form before phase one has been collected: compare Corr-RR "
-        "and SPL[GRR]",
+        instead="the error of Corr-RR two pivots has no formula until phase one has been collected; for an idea of its "
+        "size see Corr-RR and SPL[GRR]",
         wire="a code of every attribute",
     )
 

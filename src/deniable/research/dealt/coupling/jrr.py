@@ -41,7 +41,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/2, 1); a float means its shortest decimal.
+        Probability of a true report, in (1/2, 1); a float is read as the decimal that Python prints for it.
     rho : float, Fraction, Decimal or str
         Correlation of the truth coins of two paired contributors, in [1 - 1/p, 0]. 0 is randomised response. Within
         1e-12 (relative) of the end it means the end: then half of all contributors report the truth verbatim.

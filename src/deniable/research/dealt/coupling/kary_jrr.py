@@ -148,7 +148,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     k : int
         Domain size, 2 <= k <= 65535.
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/k, 1); a float means its shortest decimal.
+        Probability of a true report, in (1/k, 1); a float is read as the decimal that Python prints for it.
     rho : float, Fraction, Decimal or str
         The rho of eq. (27), from -min(p/q, (k-1)^2 q/p) to 0; 0 is GRR. Within 1e-12 (relative) of the end it means
         the end. Positive rho is a distribution up to k - 1, but saves less than one report's variance: it is not dealt.

@@ -43,7 +43,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/2, 1); a float means its shortest decimal.
+        Probability of a true report, in (1/2, 1); a float is read as the decimal that Python prints for it.
     n : int
         Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
         dealer is left unpaired.

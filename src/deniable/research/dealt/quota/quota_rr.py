@@ -55,7 +55,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, in [1e-6, 32]; a float means its shortest decimal.
+        Privacy budget in nats against everybody but the dealer, in [1e-6, 32]; a float is read as the
+        decimal that Python prints for it.
     n : int
         Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
     minimum : int, optional

@@ -57,7 +57,7 @@ MAX_WORK = 1 << 32
 @final
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
-    """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
+    """Each contributor reports one dealt attribute by quota randomised response, in one deal to n contributors.
 
     Parameters
     ----------
