@@ -3,6 +3,7 @@ from .anchors import (
     CrosswiseAnchor as CrosswiseAnchor,
     crosswise_anchor as crosswise_anchor,
 )
+from .compliance import ComplianceDesign as ComplianceDesign
 from .constructors import (
     christofides as christofides,
     crosswise as crosswise,
@@ -52,6 +53,7 @@ from .samples import (
 from .two_groups import (
     Cheaters as Cheaters,
     CheatersEstimate as CheatersEstimate,
+    LieDetector as LieDetector,
     LieDetectorEstimate as LieDetectorEstimate,
     cheaters as cheaters,
 )

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.report_likelihood import ReportLikelihood
 from deniable.core.result import Result
+from deniable.designs.compliance import Beginning, Codes, ComplianceDesign
+from deniable.designs.constructors import crosswise
+from deniable.designs.design import Design
 from deniable.designs.kinds import HALF, Number, checked_number
 from deniable.designs.questionnaires import Figure, wald
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, out_of_range
@@ -44,7 +48,7 @@ class AnchorEstimate(Result):
 
 @final
 @dataclass(frozen=True)
-class CrosswiseAnchor:
+class CrosswiseAnchor(ComplianceDesign):
     """A crosswise question beside another one whose sensitive statement is true for nobody.
 
     Parameters
@@ -60,6 +64,28 @@ class CrosswiseAnchor:
 
     p: Fraction
     p_anchor: Fraction
+
+    reports: ClassVar[tuple[str, str]] = ("different", "same")
+    seconds: ClassVar[tuple[str, str]] = ("different", "same")
+    follower: ClassVar[str] = "follows"
+
+    @property
+    def device(self) -> Design:
+        return crosswise(self.p)
+
+    def beginning(self, report: Codes, second: Codes) -> Beginning:
+        found = self.estimate(*np.bincount(3 - 2 * report - second, minlength=4).tolist())
+        return Beginning(found.corrected.value, found.attentive.value)
+
+    def told(self, report: Codes, second: Codes) -> ReportLikelihood:
+        # The two margins, as in cWise and `estimate`: nothing is assumed of how a person's two coins are related.
+        p, anchor = float(self.p), float(self.p_anchor)
+        first = np.array([[0.5, p, 0.5, 1 - p], [0.5, 1 - p, 0.5, p]])
+        other = np.array([[0.5, anchor, 0.5, anchor], [0.5, 1 - anchor, 0.5, 1 - anchor]])
+        scales = np.log(first.max(axis=1)[report]) + np.log(other.max(axis=1)[second])
+        both = [one / one.max(axis=1, keepdims=True) for one in (first, other)]
+        relative = np.concatenate([both[0][report], both[1][second]], axis=1)
+        return ReportLikelihood(relative, scales, np.ones(len(report), dtype=np.bool_))
 
     def estimate(
         self,

@@ -10,13 +10,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import checked_probability
+from deniable.core.report_likelihood import ReportLikelihood
 from deniable.core.result import Result
+from deniable.designs.compliance import Beginning, Codes, ComplianceDesign
+from deniable.designs.constructors import forced
+from deniable.designs.design import Design
 from deniable.designs.kinds import Number, checked_number
 from deniable.designs.questionnaires import Figure, Questionnaire, TwoGroups, different
 from deniable.errors import InvalidParameterError
@@ -80,7 +84,7 @@ class LieDetectorEstimate(Result):
 
 @final
 @dataclass(frozen=True)
-class Cheaters(Questionnaire):
+class Cheaters(Questionnaire, ComplianceDesign):
     """Two random groups with forced yes at two probabilities, where some people always say no.
 
     Parameters
@@ -91,6 +95,25 @@ class Cheaters(Questionnaire):
 
     p1: Fraction
     p2: Fraction
+
+    reports: ClassVar[tuple[str, str]] = ("no", "yes")
+    seconds: ClassVar[tuple[str, str]] = ("1", "2")
+    follower: ClassVar[str] = "follows"
+    assumes: ClassVar[str] = "the coefficients are about people who follow the instructions"
+
+    @property
+    def device(self) -> Design:
+        return forced(min(self.p1, self.p2), 0)
+
+    def beginning(self, report: Codes, second: Codes) -> Beginning:
+        found = self.estimate(*_counted(report, second))
+        followers = 1 - found.cheaters.value
+        return Beginning(found.honest_yes.value / max(followers, 1e-12), followers)
+
+    def told(self, report: Codes, second: Codes) -> ReportLikelihood:
+        # No trait or a trait, not followed or followed: only who follows says yes.
+        yes = np.array([[0.0, float(one), 0.0, 1.0] for one in (self.p1, self.p2)])[second]
+        return ReportLikelihood.of(np.where(report[:, None] == 1, yes, 1 - yes))
 
     @property
     def why_no_epsilon(self) -> str:
@@ -183,6 +206,48 @@ class Cheaters(Questionnaire):
                 "truthfulness is not determined."
             )
         return LieDetectorEstimate(prevalence, truthful, assumes, note, cdm.p_value)
+
+
+@final
+@dataclass(frozen=True)
+class LieDetector(ComplianceDesign):
+    """The stochastic lie detector: the groups of `cheaters`, where all who break the rules are carriers.
+
+    Parameters
+    ----------
+    groups : Cheaters
+        The two groups.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> designs.LieDetector(designs.cheaters("1/4", "3/4")).follower
+    'truthful'
+    """
+
+    groups: Cheaters
+
+    reports: ClassVar[tuple[str, str]] = Cheaters.reports
+    seconds: ClassVar[tuple[str, str]] = Cheaters.seconds
+    follower: ClassVar[str] = "truthful"
+    assumes: ClassVar[str] = "assumes that every cheater is a carrier"
+
+    @property
+    def device(self) -> Design:
+        return self.groups.device
+
+    def beginning(self, report: Codes, second: Codes) -> Beginning:
+        found = self.groups.lie_detector(*_counted(report, second))
+        return Beginning(found.prevalence.value, found.truthful.value)
+
+    def told(self, report: Codes, second: Codes) -> ReportLikelihood:
+        yes = np.array([[float(p), float(p), 0.0, 1.0] for p in (self.groups.p1, self.groups.p2)])[second]
+        return ReportLikelihood.of(np.where(report[:, None] == 1, yes, 1 - yes))
+
+
+def _counted(report: Codes, second: Codes) -> tuple[list[int], list[int]]:
+    """Return the people who said yes, and all, in each group."""
+    return np.bincount(second[report == 1], minlength=2).tolist(), np.bincount(second, minlength=2).tolist()
 
 
 def cheaters(p1: Number, p2: Number) -> Cheaters:

@@ -1,3 +1,4 @@
+from .complying import fit_compliance as fit_compliance
 from .fitted import Fit as Fit, LikelihoodRatio as LikelihoodRatio
 from .fitting import fit as fit
 from .groups import (

@@ -256,7 +256,7 @@ class Material:
             for name in columns
         )
         roles: tuple[Role, ...] = tuple(
-            "class" if label == self.left_out else _role(name) for label in self.labels[1:] for name in columns
+            "class" if label == self.left_out else role_of(name) for label in self.labels[1:] for name in columns
         )
         return names, roles
 
@@ -302,7 +302,7 @@ def build_outcome(
         turned[p, :p] = scaling.means / scaling.deviations
         steps = [f"log step to {labels[j]}/{labels[j + 1]}" for j in range(1, k - 1)]
         names = (*columns, f"{labels[0]}/{labels[1]}", *steps)
-        roles = _many("slope", p) + _many("cut", k - 1)
+        roles = many("slope", p) + many("cut", k - 1)
         deviations = np.concatenate([scaling.deviations, np.ones(k - 1)])
         below = np.cumsum(shares)[:-1]
         cuts = np.log(below / (1 - below))
@@ -323,11 +323,13 @@ def build_outcome(
     )
 
 
-def _many(role: Role, number: int) -> tuple[Role, ...]:
+def many(role: Role, number: int) -> tuple[Role, ...]:
+    """Return the same role several times."""
     return (role,) * number
 
 
-def _role(name: str) -> Role:
+def role_of(name: str) -> Role:
+    """Return the role of a plain column's coefficient."""
     return "intercept" if name == "Intercept" else "slope"
 
 
@@ -390,7 +392,7 @@ def build_mixture(
         law = PredictorLaw(family, effects.alone)
         extra = ("log sigma",) if family == "linear" else ()
         names = (*plain.names, *effects.alone_names, *extra)
-        roles = tuple(_role(name) for name in names[: p + q]) + _many("scale", len(extra))
+        roles = tuple(role_of(name) for name in names[: p + q]) + many("scale", len(extra))
         unit = np.ones(p + q + len(extra))
         if family == "linear":
             unit[: p + q] = size_of(material.outcome)
@@ -406,7 +408,7 @@ def build_mixture(
     whole[size:, size:] = np.kron(np.eye(cells - 1), class_turned)
     parameters = Parameters(
         (*names, *class_parameters),
-        (*roles, *_many("class", len(class_parameters))),
+        (*roles, *many("class", len(class_parameters))),
         whole,
         np.concatenate([deviations, np.ones(len(class_parameters))]),
         unit,
@@ -478,7 +480,7 @@ def build_weighted(material: Material, indicators: ReportIndicators, model: str)
     unit = np.full(m * columns, size_of(responses.sum(axis=(1, 2))) if link == "linear" else 1.0)
     parameters = Parameters(
         names,
-        tuple(_role(name) for _ in range(m) for name in column_names),
+        tuple(role_of(name) for _ in range(m) for name in column_names),
         np.asarray(np.kron(np.eye(m), one), dtype=np.float64),
         np.tile(deviations, m) / unit,
         unit,

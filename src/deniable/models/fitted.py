@@ -376,8 +376,10 @@ class Fit:
 
     def _check_likelihood(self, what: str) -> None:
         source = self.source
-        if self.method == "weights":
-            raise NoIntervalError(f'{what} needs a likelihood, and method="weights" has none; use score intervals')
+        if not self._built.problem.is_likelihood:
+            raise NoIntervalError(
+                f"{what} needs a likelihood, and weights or two reports of each person have none; use score intervals"
+            )
         if source.sampling or source.clusters is not None or source.dealt is not None:
             raise NoIntervalError(
                 f"{what} needs independent rows without sampling weights; use score intervals and Wald tests"

@@ -143,7 +143,7 @@ def fit(
     parsed, rows = _read(formula, survey, reports, people, key)
     places = [names.index(name) for name in parsed.randomised]
     _check_related(parsed, mechanism)
-    weighting, groups = _extra(rows.table, weights, "weights"), _extra(rows.table, clusters, "clusters")
+    weighting, groups = row_values(rows.table, weights, "weights"), row_values(rows.table, clusters, "clusters")
     kept = complete(rows, parsed.columns, missing, weighting, groups)
     dropped = int((~kept).sum())
     if dropped:
@@ -187,7 +187,7 @@ def fit(
             'listed, got cov_type="expected"'
         )
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    warnings = _cluster_warnings(codes)
+    warnings = cluster_warnings(codes)
     expected = None
     if weighting is None and groups is None and mechanism.dealt_types is None and rows.frequency is None:
         expected = expected_error(built)
@@ -245,7 +245,7 @@ def _check_related(parsed: ModelFormula, mechanism: Any) -> None:
         )
 
 
-def _extra(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] | None:
+def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] | None:
     """Return weights or clusters: a column of the table, or values."""
     if given is None:
         return None
@@ -272,7 +272,8 @@ def _check_errors(cov_type: str, way: str, weights: Any, groups: Any, dealt: boo
         raise InvalidParameterError(f'cov_type must be "sandwich" with method="weights", got cov_type="{cov_type}"')
 
 
-def _cluster_warnings(codes: NDArray[np.int64] | None) -> list[str]:
+def cluster_warnings(codes: NDArray[np.int64] | None) -> list[str]:
+    """Return what to say of few clusters, and refuse very few."""
     if codes is None:
         return []
     count = int(codes.max()) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from deniable.core.mechanism import Mechanism
@@ -26,5 +27,9 @@ def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
     >>> privacy_statement(grr, grr.privacy())[:66]
     'The plain columns beside the reports are not protected, and the co'
     """
-    said = _STATEMENT.format(epsilon=guarantee.budget_text)
+    said = _STATEMENT.format(
+        epsilon=guarantee.budget_text
+        if math.isfinite(guarantee.epsilon)
+        else "no epsilon: a report can prove an answer,"
+    )
     return f"{said} {_DEALT}" if mechanism.dealt else said

@@ -211,7 +211,9 @@ class MixtureProblem(Problem):
     outcome: Floats = field(default_factory=lambda: NO_OUTCOME)
     weights: RowWeights = RowWeights()  # noqa: RUF009  an immutable tuple
 
-    is_likelihood = True
+    @property
+    def is_likelihood(self) -> bool:
+        return self.law.is_likelihood
 
     @property
     def n(self) -> int:

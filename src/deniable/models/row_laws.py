@@ -69,6 +69,7 @@ class RowLaw(ABC):
     """
 
     cells: int
+    is_likelihood: bool = True
 
     @property
     @abstractmethod
@@ -363,6 +364,54 @@ class BothLaw(PlainLaw):
     def cell_probabilities(self, phi: Floats) -> Floats:
         given, classes = self._split(phi)
         return (given * classes[:, None, :]).reshape(len(phi), -1)
+
+
+@final
+@dataclass(frozen=True)
+class ComplianceLaw(PlainLaw):
+    """A randomised trait, and whether people follow the instructions: two independent logits, of one or more reports.
+
+    Cells are without the trait or with it, and for each of them not followed or followed. L has four columns a report.
+    With several reports their margins multiply, as if they were independent: not a likelihood, but its score has the
+    mean zero, and the sandwich sums a person's reports first.
+
+    Parameters
+    ----------
+    reports : int
+        Number of reports of a person.
+    """
+
+    reports: int
+
+    cells: int = 4
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_likelihood", self.reports == 1)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return Group(0, 1), Group(1, 1)
+
+    def evaluate(self, phi: Floats, likelihood: Floats, outcome: Floats, second: bool) -> Derivatives:  # noqa: ARG002
+        chances, means = self.cell_probabilities(phi)[:, None, :], expit(phi)
+        w = likelihood.reshape(len(phi), self.reports, 4) * chances
+        total = w.sum(axis=2)
+        w /= total[:, :, None]
+        found = w @ np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        hessian = _NONE
+        if second:
+            hessian = -np.einsum("nri,nrj->nij", found, found)
+            diagonal = np.arange(2)
+            hessian[:, diagonal, diagonal] += found.sum(axis=1) - self.reports * means * (1 - means)
+            both = w[:, :, 3].sum(axis=1)
+            hessian[:, 0, 1] += both
+            hessian[:, 1, 0] += both
+        return Derivatives(np.log(total).sum(axis=1), found.sum(axis=1) - self.reports * means, hessian)
+
+    def cell_probabilities(self, phi: Floats) -> Floats:
+        trait, follows = expit(phi[:, 0]), expit(phi[:, 1])
+        sides = [(1 - trait) * (1 - follows), (1 - trait) * follows, trait * (1 - follows), trait * follows]
+        return np.stack(sides, axis=1)
 
 
 NO_OUTCOME: Floats = np.empty(0)
