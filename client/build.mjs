@@ -42,18 +42,30 @@ const small = async (entry, mangled, plugins) => {
   });
   return code;
 };
-// The second file is part of no bundle. Whichever holds the first names it by its digest, so that what is loaded is what
-// was built with it.
+// The second file and the translations are part of no bundle. Whichever holds the first names them by their digests, so that
+// what is loaded is what was built with it.
 const second = await small("src/further/index.ts", /^(polynomial|degree)$/, []);
-const named = `further.${digest(second).slice(0, 16)}.js`;
-const apart = { name: "apart", setup: (one) => one.onResolve({ filter: /\/further\/index\.js$/ }, () => ({ path: `./${named}`, external: true })) };
+const named = (name, content) => `${name}.${digest(content).slice(0, 16)}.js`;
+const beside = { [named("further", second)]: second };
+for (const name of readdirSync(`${root}client/src/languages`).sort()) {
+  const content = `export default ${JSON.stringify(JSON.parse(readFileSync(`${root}client/src/languages/${name}`, "utf8")))};\n`;
+  beside[named(name.replace(/\.json$/, ""), content)] = content;
+}
+const place = (name) => ({ path: `./${Object.keys(beside).find((one) => one.startsWith(`${name}.`))}`, external: true });
+const apart = {
+  name: "apart",
+  setup: (one) => {
+    one.onResolve({ filter: /\/further\/index\.js$/ }, () => place("further"));
+    one.onResolve({ filter: /\/languages\/[a-z]+\.json$/ }, ({ path }) => place(/([a-z]+)\.json$/.exec(path)[1]));
+  },
+};
 const first = await small("src/index.ts", /^(_\w+|own|optionalText)$/, [apart]);
 const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
 
 const size = (name, content) =>
   console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
-const files = { "survey.js": first, [named]: second, "survey.css": sheet.outputFiles[0].text };
-for (const old of readdirSync(target)) if (/^further\.[0-9a-f]{16}\.js$/.test(old)) rmSync(target + old);
+const files = { "survey.js": first, ...beside, "survey.css": sheet.outputFiles[0].text };
+for (const old of readdirSync(target)) if (/^[a-z]+\.[0-9a-f]{16}\.js$/.test(old)) rmSync(target + old);
 for (const [name, content] of Object.entries(files)) {
   writeFileSync(`${target}${name}`, content);
   size(name, content);
@@ -71,12 +83,12 @@ if (packed) {
     setup: (one) => one.onLoad({ filter: /survey\.css$/ }, () => ({ contents: opened, loader: "text" })),
   };
   // The adapter imports the module beside it, which a page has already.
-  const beside = {
-    name: "beside",
+  const neighbour = {
+    name: "neighbour",
     setup: (one) => one.onResolve({ filter: /^\.\/index\.js$/ }, () => ({ path: "./client.js", external: true })),
   };
   for (const [name, source] of Object.entries({ client: "index", element: "element", surveyjs: "surveyjs" })) {
-    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style, beside, apart] };
+    const options = { ...common, format: "esm", target: "es2020", minify: true, plugins: [style, neighbour, apart] };
     const made = await build({ ...options, entryPoints: [`package/${source}.ts`] });
     const code = made.outputFiles[0].text;
     writeFileSync(`${packed}${name}.js`, code);

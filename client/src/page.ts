@@ -15,7 +15,7 @@ import { asked as askedOf } from "./schema.js";
 import { contents } from "./sent.js";
 import { account, found, keep, type Kept, kept, leave, ledger, nextPerson, note } from "./store.js";
 import { LINK } from "./terms.js";
-import type { Key } from "./text.js";
+import { type Key, SHIPPED, translate } from "./text.js";
 import { preferred, Voice } from "./voice.js";
 
 /** Where in the answering a person is, kept in the entry of the history: 0 is the welcome, then the questions, then the review. */
@@ -26,8 +26,6 @@ interface Step {
   readonly depth: number;
 }
 
-/** The languages whose sentences ship, for a page that has no survey to believe. */
-const SHIPPED = ["en", "de", "fr", "es", "ar"];
 
 /**
  * Draw the survey of a place into an element, once everything about it has been checked. A preview only shows how the page works:
@@ -47,7 +45,7 @@ export async function mount(root: HTMLElement, place: Place, preview = false, ea
     });
     await show(root, await loaded, preview);
   } catch (error) {
-    refuse(root, error);
+    await refuse(root, error);
   }
 }
 
@@ -60,7 +58,9 @@ const REFUSALS: Record<Refusal["why"], readonly Key[]> = {
 };
 
 /** Say why there is no survey; what a browser says that cannot keep a report is among it. */
-function refuse(root: HTMLElement, error: unknown): void {
+async function refuse(root: HTMLElement, error: unknown): Promise<void> {
+  // All of them: whose browser asks for which language is nobody's business.
+  await translate(SHIPPED);
   const voice = new Voice(preferred(SHIPPED));
   const why = error instanceof Refusal ? error.why : "old";
   const [title, ...rest] = REFUSALS[why];
@@ -92,6 +92,7 @@ function speakIn(root: HTMLElement, { tag, direction }: Voice, title: string): v
 async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promise<void> {
   const { survey, texts, url, state: opened, invited } = loaded;
   const tags = Object.keys(texts.languages);
+  await translate(tags);
   const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
   const asking = new Asking(survey, texts, voice);
   /** Responses whose person has left: they are not sent again. */
@@ -402,7 +403,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       const counts = await keep(await second().then(({ withLeaf }) => withLeaf(drawn), () => drawn), drawOf(loaded, person, memo), await over());
       // Another tab has spent what was left.
       if (counts) await showKept(counts);
-      else if (!(await full(person))) refuse(root, new Refusal("The limit of this device could not be checked.", "unreachable"));
+      else if (!(await full(person))) await refuse(root, new Refusal("The limit of this device could not be checked.", "unreachable"));
     }
 
     /** Drop the answers, and the fields that they were in. */

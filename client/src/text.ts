@@ -1,11 +1,6 @@
 // The page's own sentences. What states the guarantee, what is sent, kept or counted comes from here alone, in every
 // language: a survey's page document may word the keys of `FREE` in free.ts otherwise, and no others. Between asterisks text is bold.
 
-import ar from "./languages/ar.json";
-import de from "./languages/de.json";
-import es from "./languages/es.json";
-import fr from "./languages/fr.json";
-
 export const ENGLISH = {
   language: "Language",
   exit: "Exit now",
@@ -172,7 +167,27 @@ export const ENGLISH = {
 
 export type Key = keyof typeof ENGLISH;
 
-const SHIPPED: Record<string, Partial<Record<Key, string>>> = { ar, de, en: ENGLISH, es, fr };
+type Sentences = Partial<Record<Key, string>>;
 
-/** The sentences that ship in a language, by its tag or the first part of it; undefined if none do. */
-export const shipped = (tag: string): Partial<Record<Key, string>> | undefined => SHIPPED[tag.toLowerCase().split("-")[0]!];
+/** The translations that ship; each is a file of its own, which lies beside this one. */
+const TRANSLATED: Record<string, () => Promise<{ default: Sentences }>> = {
+  ar: () => import("./languages/ar.json"),
+  de: () => import("./languages/de.json"),
+  es: () => import("./languages/es.json"),
+  fr: () => import("./languages/fr.json"),
+};
+
+/** The languages whose sentences ship. */
+export const SHIPPED: readonly string[] = ["en", ...Object.keys(TRANSLATED)];
+
+const known: Record<string, Sentences> = { en: ENGLISH };
+const primary = (tag: string): string => tag.toLowerCase().split("-")[0]!;
+
+/** Load the sentences of some languages. What cannot be loaded stays in English, and the page says so of each sentence. */
+export async function translate(tags: readonly string[]): Promise<void> {
+  const missing = new Set(tags.map(primary).filter((one) => !known[one] && TRANSLATED[one]));
+  await Promise.all([...missing].map(async (one) => TRANSLATED[one]!().then((file) => (known[one] = file.default), () => {})));
+}
+
+/** The sentences of a language that ships and was loaded, by its tag or the first part of it; undefined for others. */
+export const shipped = (tag: string): Sentences | undefined => known[primary(tag)];

@@ -675,6 +675,24 @@ def test_without_the_second_file_nobody_is_asked(visit: Visit, smoker: Loopback)
     assert survey.posts == []
 
 
+def test_a_translation_that_cannot_be_loaded_leaves_sentences_in_english(visit: Visit, survey: Loopback) -> None:
+    with visit(locale="de-DE") as context:
+        loaded: list[str] = []
+        page = context.new_page()
+        page.on("request", lambda request: loaded.append(request.url))
+        page.goto(survey.link)
+        state(page, "welcome")
+        assert [one.rpartition("/")[2][:3] for one in loaded if "/static/" in one and one.endswith(".js")].count(
+            "de."
+        ) == 1
+        context.route("**/static/de.*", lambda route: route.fulfill(status=404))
+        page.goto("about:blank")
+        page.goto(survey.link)
+        state(page, "welcome")
+        assert page.evaluate("document.documentElement.lang") == "de"
+        assert page.text_content("button.go[lang=en]") == "Start"
+
+
 def test_a_saved_list_keeps_another_browser_from_drawing_again(visit: Visit, smoker: Loopback, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     with visit() as context:

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src" / "deniable" / "service" / "static"
 BUNDLE = STATIC / "survey.js"
 (SECOND,) = STATIC.glob("further.*.js")
+TRANSLATIONS = sorted(path for path in STATIC.glob("*.*.js") if path != SECOND)
 NODE = shutil.which("node")
 BUILT = (ROOT / "client" / "node_modules" / "esbuild").exists()
 
@@ -75,27 +76,32 @@ def test_the_bundle_was_built_from_these_sources() -> None:
         assert f"of sources {content.hexdigest()} " in bundle.read_text().splitlines()[0], "run `make client`"
 
 
-def test_the_bundle_names_the_second_file_by_its_digest() -> None:
-    """Whoever compares the first file with the released one has compared both."""
-    digest = hashlib.sha256(SECOND.read_bytes()).hexdigest()[:16]
-    assert SECOND.name == f"further.{digest}.js"
-    assert re.findall(r'import\("([^"]*)"\)', BUNDLE.read_text()) == [f"./{SECOND.name}"]
+def test_the_bundle_names_the_other_files_by_their_digests() -> None:
+    """Whoever compares the first file with the released one has compared all."""
+    others = [SECOND, *TRANSLATIONS]
+    for path in others:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        assert path.name == f"{path.name.partition('.')[0]}.{digest}.js"
+    assert [path.name.partition(".")[0] for path in TRANSLATIONS] == ["ar", "de", "es", "fr"]
+    named = re.findall(r'import\("([^"]*)"\)', BUNDLE.read_text())
+    assert sorted(named) == sorted(f"./{path.name}" for path in others)
     # It holds nothing twice: what both need, the first hands to the second.
     assert "import" not in SECOND.read_text()
     assert bundles()[SECOND.name][0] == SECOND.name
 
 
 def test_the_bundle_is_small() -> None:
-    """About 15 KB each for the library and for 130 sentences in five languages; the rest is the page."""
-    assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 40 * 1024
+    """About 15 KB for the library and 4 for 130 sentences in each language; the rest is the page."""
+    assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 28 * 1024
     assert len(gzip.compress(SECOND.read_bytes(), 9)) <= 12 * 1024
+    assert all(len(gzip.compress(path.read_bytes(), 9)) <= 5 * 1024 for path in TRANSLATIONS)
 
 
 @pytest.mark.skipif(NODE is None or not BUILT, reason="the client's developer tools are not installed (npm ci)")
 def test_building_again_gives_the_bundle(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", f"{tmp_path}/"], cwd=ROOT / "client", check=True, capture_output=True)
     built = {path.name for path in tmp_path.iterdir()}
-    assert built == {BUNDLE.name, SECOND.name, "survey.css"}
+    assert built == {BUNDLE.name, SECOND.name, "survey.css", *(path.name for path in TRANSLATIONS)}
     for name in built:
         assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes()
 
