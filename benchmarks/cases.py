@@ -32,6 +32,8 @@ class Case:
         Smallest acceptable ratio to every peer; verbs without a goal are measured for information.
     peers : tuple of str
         Distribution names, with the mechanism where several of a distribution are compared.
+    epsilon_once : float, optional
+        Budget of one report, where people are asked again and epsilon is that of all reports.
     peer_reports : int
         Most reports a peer makes in one call; bounds its memory where a report is a vector of 8-byte floats.
     verbs : tuple of str
@@ -43,8 +45,14 @@ class Case:
     goals: Mapping[Verb, float] = field(hash=False)
     peers: tuple[str, ...] = (MULTI_FREQ,)
     epsilon: float = 1.0
+    epsilon_once: float | None = None
     peer_reports: int = 1_000_000
     verbs: tuple[Verb, ...] = VERBS
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """epsilon, and the budget of one report if there is one."""
+        return (self.epsilon,) if self.epsilon_once is None else (self.epsilon, self.epsilon_once)
 
     @property
     def domain(self) -> str:
@@ -61,6 +69,9 @@ CASES: tuple[Case, ...] = (
     Case("SPL", FIVE, {"randomize": 50, "aggregate": 20}),
     Case("SMP", FIVE, {"randomize": 50, "aggregate": 20}),
     Case("RSFD", FIVE, {"randomize": 50, "aggregate": 20}),
+    Case("L-GRR", (16,), {}, epsilon=2.0, epsilon_once=1.0),
+    Case("L-OUE", (128,), {}, epsilon=2.0, epsilon_once=1.0, peer_reports=20_000),
+    Case("LOLOHA", (1024,), {}, epsilon=2.0, epsilon_once=1.0),
     Case("OCMS", (1 << 17,), {}, SKETCH_PEERS, peer_reports=5_000, verbs=SKETCH_VERBS),
 )
 

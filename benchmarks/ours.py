@@ -13,6 +13,7 @@ from benchmarks.cases import Case, Verb
 from benchmarks.data import mean_absolute_error, true_frequencies
 from benchmarks.measure import Timing, time_calls
 from deniable import SecureRandomness, SimulationRandomness
+from deniable.core.names import mechanism_class
 from deniable.core.randomness import Randomness, Words
 
 
@@ -31,8 +32,9 @@ class RecordingRandomness:
 
 def build(case: Case) -> Any:
     """Return the mechanism of a case."""
-    mechanism = getattr(deniable, case.name)
-    return mechanism(case.sizes[0] if len(case.sizes) == 1 else case.sizes, epsilon=case.epsilon)
+    domain = case.sizes[0] if len(case.sizes) == 1 else case.sizes
+    made: Any = getattr(deniable, case.name) if case.epsilon_once is None else mechanism_class(case.name)
+    return made(domain, *case.budgets)
 
 
 def fields(reports: Any) -> list[NDArray[Any]]:

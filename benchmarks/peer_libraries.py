@@ -37,11 +37,15 @@ class Peer:
 def multi_freq(case: Case) -> Peer:
     """Return multi-freq-ldpy's functions for a case (matrix inversion, its plain estimator)."""
     oracles, many = "multi_freq_ldpy.pure_frequency_oracles", "multi_freq_ldpy.mdim_freq_est"
+    again = "multi_freq_ldpy.long_freq_est"
     k, sizes, d, epsilon = case.sizes[0], list(case.sizes), len(case.sizes), case.epsilon
     module_name, stem, client_args, aggregator_args, forms = {
         "GRR": (f"{oracles}.GRR", "GRR", (k, epsilon), (k, epsilon), ("list", "array", "object array")),
         "OUE": (f"{oracles}.UE", "UE", (k, epsilon, True), (epsilon, True), ("list", "array")),
         "OLH": (f"{oracles}.LH", "LH", (k, epsilon, True), (k, epsilon, True), ("list",)),
+        "L-GRR": (f"{again}.L_GRR", "L_GRR", *2 * ((k, *case.budgets),), ("list", "array", "object array")),
+        "L-OUE": (f"{again}.L_OUE", "L_OUE", (k, *case.budgets), case.budgets, ("list", "array")),
+        "LOLOHA": (f"{again}.L_LH", "L_LH", *2 * ((k, *case.budgets, True),), ("list",)),
         "SPL": (f"{many}.SPL_solution", "SPL_GRR", *2 * ((sizes, d, epsilon),), ("list", "array", "object array")),
         "SMP": (f"{many}.SMP_solution", "SMP_GRR", *2 * ((sizes, d, epsilon),), ("list",)),
         "RSFD": (f"{many}.RSpFD_solution", "RSpFD_GRR", *2 * ((sizes, d, epsilon),), ("list", "array", "object array")),

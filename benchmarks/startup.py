@@ -52,8 +52,11 @@ FIRST_CALL = """
 import json, sys, time
 import numpy as np
 import deniable
-name, sizes, epsilon, rows = json.loads(sys.argv[1])
-mechanism = getattr(deniable, name)(sizes[0] if len(sizes) == 1 else tuple(sizes), epsilon=epsilon)
+name, sizes, budgets, rows = json.loads(sys.argv[1])
+domain, package = sizes[0] if len(sizes) == 1 else tuple(sizes), deniable
+if len(budgets) > 1:
+    from deniable.research import baselines as package
+mechanism = getattr(package, name.replace("-", ""))(domain, *budgets)
 inputs = np.zeros((rows, len(sizes)), np.int64) if len(sizes) > 1 else np.zeros(rows, np.int64)
 rng = deniable.SecureRandomness()
 taken = []
@@ -130,7 +133,7 @@ def first_call(case: Case) -> FirstCall:
     """Return the latency of a mechanism's first calls."""
 
     def fresh(rows: int, cache: str) -> dict[str, Any]:
-        argument = json.dumps([case.name, case.sizes, case.epsilon, rows])
+        argument = json.dumps([case.name, case.sizes, case.budgets, rows])
         reply: dict[str, Any] = json.loads(_run(FIRST_CALL, argument, {"NUMBA_CACHE_DIR": cache}))
         return reply
 

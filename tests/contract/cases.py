@@ -22,7 +22,7 @@ from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 from deniable.records.split import SPLPairs
-from deniable.research.baselines import SHE, THE, Exponential
+from deniable.research.baselines import LGRR, LOLOHA, LOUE, SHE, THE, Exponential
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.projective_geometry import PGR
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
@@ -89,6 +89,11 @@ def _memoised(family: Any) -> Callable[[Sequence[int], float], Any]:
 def _two_cells(sizes: Sequence[int], epsilon: float) -> Any:
     forever = checked_epsilon(epsilon)
     return MemoisedHash(sizes[0], forever, exact(forever) * 4 / 5, 2)
+
+
+def _published_cells(sizes: Sequence[int], epsilon: float) -> Any:
+    forever = checked_epsilon(epsilon)
+    return LOLOHA(sizes[0], forever, exact(forever) * 4 / 5, 2)
 
 
 def _few_outputs(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
@@ -166,6 +171,9 @@ CASES: list[Case] = [
     Case("Exponential", _first(Exponential)),
     Case("SHE", _first(SHE, resolution=1, clamp=1), enumerable=_small(4)),
     Case("THE", _first(THE)),
+    Case("L-GRR", _memoised(LGRR), one_report_epsilon=lambda made: float(made.one_report_epsilon)),
+    Case("L-OUE", _memoised(LOUE), one_report_epsilon=lambda made: float(made.one_report_epsilon)),
+    Case("LOLOHA", _published_cells, one_report_epsilon=lambda made: float(made.one_report_epsilon)),
     Case("SquareWave", _first(SquareWave)),
     Case("SquareWave-2", _first(SquareWave, window=2)),
     Case("Design", lambda sizes, e: Design.from_epsilon(sizes[0], e)),

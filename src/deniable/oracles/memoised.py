@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -50,7 +50,7 @@ from deniable.oracles.sketch.families.family import HashFamily
 from deniable.oracles.sketch.families.registry import family_entry
 from deniable.oracles.unary import OUE
 from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
-from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio
+from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio, probabilities
 
 Reports = TypeVar("Reports")
 
@@ -86,6 +86,8 @@ class Memoised(FrequencyOracle[Reports]):
     """Thing that has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
     kept_note: ClassVar[str] = ""
     """Limit of the row about changes, where answers are not what is kept."""
+    attains_once: ClassVar[bool] = True
+    """True if one report spends all of `epsilon_once`, up to the rounding of thresholds."""
 
     def _check_budgets(self) -> None:
         for name in ("epsilon_forever", "epsilon_once"):
@@ -261,9 +263,14 @@ class Memoised(FrequencyOracle[Reports]):
     def second_ratio(self) -> Fraction | float:
         """Return the largest likelihood ratio of a report between two permanent responses; infinite if it copies."""
 
+    @property
+    def one_report_epsilon(self) -> float:
+        """Epsilon that one report attains: `epsilon_once`, or what its implemented thresholds spend of it."""
+        return float(self.epsilon_once) if self.attains_once else self.implemented_epsilon()
+
     def privacy(self) -> Guarantee:
         """Return the guarantee; its epsilon is `epsilon_forever`, the larger of the two budgets."""
-        forever, once = float(self.epsilon_forever), float(self.epsilon_once)
+        forever, once = float(self.epsilon_forever), self.one_report_epsilon
         return Guarantee(
             epsilon=forever,
             per_attribute=(forever,),
@@ -293,14 +300,15 @@ class Memoised(FrequencyOracle[Reports]):
             ),
         )
 
-    def _remarks(self) -> tuple[str, ...]:
-        step = log_up(self.second_ratio())
+    def _remarks(self) -> Iterator[str]:
+        once, step = bound_text(float(self.epsilon_once)), log_up(self.second_ratio())
+        attained = bound_text(self.one_report_epsilon)
+        if attained != once:
+            yield f"one report attains epsilon = {attained} of the declared epsilon_once = {once}"
         if math.isinf(step):
-            return ("reports copy the permanent response: every change of an answer is visible",)
-        return (
-            f"any two histories of T reports: epsilon = {bound_text(float(self.epsilon_once))} + (T - 1) x "
-            f"{bound_text(step)}",
-        )
+            yield "reports copy the permanent response: every change of an answer is visible"
+        else:
+            yield f"any two histories of T reports: epsilon = {once} + (T - 1) x {bound_text(step)}"
 
     def history_epsilon(self, reports: int) -> float:
         """Return the bound between any two histories of this many reports, times of change protected as well.
@@ -441,46 +449,9 @@ def _second_threshold(p1: Fraction, q1: Fraction, once: EpsilonLike, others: int
     return max(0, threshold_up(second_lie(p1, q1, 1 / (lower + others))))
 
 
-@final
 @dataclass(frozen=True)
-class MemoisedGRR(OneCode, Memoised[Codes]):
-    """Memoised randomised response over {0, ..., k-1}.
-
-    A device randomises an answer once and keeps the result. It randomises the kept result again for each report. This
-    is L-GRR with another second stage, which `epsilon_once` sets.
-
-    Parameters
-    ----------
-    k : int
-        Domain size, 2 <= k <= 2^20.
-    epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
-    epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, at most `epsilon_forever`.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is out of bounds.
-
-    Examples
-    --------
-    >>> from deniable import SimulationRandomness
-    >>> from deniable.oracles.memoised import MemoisedGRR
-    >>> mechanism = MemoisedGRR(k=4, epsilon_forever=2.0, epsilon_once=1.0)
-    >>> mechanism.estimate(mechanism.aggregate(mechanism.randomize([0, 1, 1], SimulationRandomness(1)))).n
-    3
-    """
-
-    name = "MemoisedGRR"
-    card = Card(
-        group="one attribute",
-        when="the same people are asked again and their answer practically never changes; few values",
-        planned=False,
-        instead="MemoisedGRR is for a question asked repeatedly, and plans compare mechanisms for one survey",
-        wire="one code",
-        page="programmes.md",
-    )
+class MemoisedCode(OneCode, Memoised[Codes]):
+    """The base of memoised oracles that report one code: both stages are randomised response over k codes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
@@ -492,10 +463,10 @@ class MemoisedGRR(OneCode, Memoised[Codes]):
         """The oracle of the permanent stage, at `epsilon_forever`."""
         return GRR(self.k, self.epsilon_forever)
 
-    @cached_property
+    @property
+    @abstractmethod
     def lie(self) -> int:
         """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
-        return _second_threshold(*self.first_stage, self.epsilon_once, self.k - 1)
 
     @property
     def first_stage(self) -> tuple[Fraction, Fraction]:
@@ -553,12 +524,155 @@ class MemoisedGRR(OneCode, Memoised[Codes]):
         def stored(value: int) -> list[int]:
             return [p if code == value else q for code in range(self.k)]
 
-        return [_law(self.k, stored, self.second_stage, history)]
+        own, other = map(_scaled, self.second_stage)
+        second = [[own if report == code else other for report in range(self.k)] for code in range(self.k)]
+        return [_law(stored, second, history)]
 
 
 @final
 @dataclass(frozen=True)
-class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
+class MemoisedGRR(MemoisedCode):
+    """Memoised randomised response over {0, ..., k-1}.
+
+    A device randomises an answer once and keeps the result. It randomises the kept result again for each report. This
+    is L-GRR with another second stage, which `epsilon_once` sets.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^20.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, at most `epsilon_forever`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.memoised import MemoisedGRR
+    >>> mechanism = MemoisedGRR(k=4, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> mechanism.estimate(mechanism.aggregate(mechanism.randomize([0, 1, 1], SimulationRandomness(1)))).n
+    3
+    """
+
+    name = "MemoisedGRR"
+    card = Card(
+        group="one attribute",
+        when="the same people are asked again and their answer practically never changes; few values",
+        planned=False,
+        instead="MemoisedGRR is for a question asked repeatedly, and plans compare mechanisms for one survey",
+        wire="one code",
+        page="programmes.md",
+    )
+
+    @cached_property
+    def lie(self) -> int:
+        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        return _second_threshold(*self.first_stage, self.epsilon_once, self.k - 1)
+
+
+@dataclass(frozen=True)
+class MemoisedBits(UnaryEncoding, Memoised[Bits]):
+    """The base of memoised oracles that report one bit per value: the first stage is optimised unary encoding."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        self._check_budgets()
+        self._check_stages()
+
+    @cached_property
+    def first(self) -> OUE:
+        """The oracle of the permanent stage, at `epsilon_forever`."""
+        return OUE(self.k, self.epsilon_forever)
+
+    @property
+    @abstractmethod
+    def second_thresholds(self) -> tuple[int, int]:
+        """(P2, Q2): a permanent bit that is set is reported as set with P2/2^64, one that is clear with Q2/2^64."""
+
+    @property
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        return self.first.support_probabilities
+
+    @cached_property
+    def second_stage(self) -> tuple[Fraction, Fraction]:
+        return probabilities(self.second_thresholds)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        (p1, q1), (p2, q2) = self.first_stage, self.second_stage
+        return q2 + p1 * (p2 - q2), q2 + q1 * (p2 - q2)
+
+    def permanent_ratio(self) -> Fraction:
+        return likelihood_ratio(*self.first_stage)
+
+    def second_ratio(self) -> Fraction | float:
+        # Two permanent responses can differ in all k bits.
+        p, q = self.second_stage
+        return max(p / q, (1 - q) / (1 - p)) ** self.k if q else math.inf
+
+    @property
+    def _copies(self) -> bool:
+        return self.second_thresholds == (SCALE, 0)
+
+    @property
+    def memo_rows(self) -> int:
+        return self.k
+
+    def _check_memo(self) -> None:
+        check_memo(self.k, 1024, self)
+
+    def _draw_memo(self, rng: Randomness) -> Bits:
+        # Row by row, as clients draw it: the words of each row follow those that the row before it has read.
+        stream = WordStream(rng)
+        rows = [randomize_one_hot(np.array([code]), self.k, self.first.thresholds, stream) for code in range(self.k)]
+        return np.concatenate(rows)
+
+    def _memo_rows_of(self, memo: Bits, codes: Codes) -> Bits:
+        bits = checked_bits(memo, self.k)
+        check_rows(len(bits), self)
+        rows: Bits = bits[codes]
+        return rows
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
+        return self.first._randomize(codes, rng)
+
+    def _report(self, permanent: Bits, rng: Randomness) -> Bits:
+        if self._copies:
+            return permanent.copy()
+        if len(permanent) > INTERPRETED_ROWS:
+            return bits_in_bulk(permanent, self.k, self.second_stage, rng)
+        return randomize_bits(permanent, self.k, self.second_thresholds, rng)
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        # Many contributors at once: bits are drawn by what both stages together make of them, which is the same law.
+        if len(codes) > INTERPRETED_ROWS:
+            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+        stream = WordStream(rng)
+        stored = randomize_one_hot(codes, self.k, self.first.thresholds, stream)
+        return stored if self._copies else randomize_bits(stored, self.k, self.second_thresholds, stream)
+
+    def _outcomes(self, waves: int) -> int:
+        return int(2**waves)
+
+    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
+        p, q = map(_scaled, self.first_stage)
+
+        def stored_of(bit: int) -> Callable[[int], Sequence[int]]:
+            return lambda value: (SCALE - p, p) if value == bit else (SCALE - q, q)
+
+        second = [(SCALE - chance, chance) for chance in reversed(self.second_thresholds)]
+        return [_law(stored_of(bit), second, history) for bit in range(self.k)]
+
+
+@final
+@dataclass(frozen=True)
+class MemoisedOUE(MemoisedBits):
     """Memoised optimised unary encoding over {0, ..., k-1}, one bit per value: what is known as L-OSUE.
 
     Parameters
@@ -594,16 +708,6 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         page="programmes.md",
     )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        self._check_budgets()
-        self._check_stages()
-
-    @cached_property
-    def first(self) -> OUE:
-        """The oracle of the permanent stage, at `epsilon_forever`."""
-        return OUE(self.k, self.epsilon_forever)
-
     @cached_property
     def flip(self) -> int:
         """Q2: the second stage flips a bit with probability Q2/2^64."""
@@ -611,125 +715,24 @@ class MemoisedOUE(UnaryEncoding, Memoised[Bits]):
         return _second_threshold(1 - q1, q1, self.epsilon_once, 1)
 
     @property
-    def first_stage(self) -> tuple[Fraction, Fraction]:
-        return self.first.support_probabilities
-
-    @cached_property
-    def second_stage(self) -> tuple[Fraction, Fraction]:
-        return 1 - Fraction(self.flip, SCALE), Fraction(self.flip, SCALE)
-
-    @cached_property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        (p1, q1), (_, flipped) = self.first_stage, self.second_stage
-        return p1 + flipped * (1 - 2 * p1), q1 + flipped * (1 - 2 * q1)
-
-    def permanent_ratio(self) -> Fraction:
-        return likelihood_ratio(*self.first_stage)
-
-    def second_ratio(self) -> Fraction | float:
-        # Two permanent responses can differ in all k bits.
-        p, q = self.second_stage
-        return (p / q) ** self.k if q else math.inf
-
-    @property
-    def memo_rows(self) -> int:
-        return self.k
-
-    def _check_memo(self) -> None:
-        check_memo(self.k, 1024, self)
-
-    def _draw_memo(self, rng: Randomness) -> Bits:
-        # Row by row, as clients draw it: the words of each row follow those that the row before it has read.
-        stream = WordStream(rng)
-        rows = [randomize_one_hot(np.array([code]), self.k, self.first.thresholds, stream) for code in range(self.k)]
-        return np.concatenate(rows)
-
-    def _memo_rows_of(self, memo: Bits, codes: Codes) -> Bits:
-        bits = checked_bits(memo, self.k)
-        check_rows(len(bits), self)
-        rows: Bits = bits[codes]
-        return rows
-
-    def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
-        return self.first._randomize(codes, rng)
-
-    def _report(self, permanent: Bits, rng: Randomness) -> Bits:
-        if not self.flip:
-            return permanent.copy()
-        if len(permanent) > INTERPRETED_ROWS:
-            return bits_in_bulk(permanent, self.k, self.second_stage, rng)
-        return randomize_bits(permanent, self.k, (SCALE - self.flip, self.flip), rng)
-
-    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        # Many contributors at once: bits are drawn by what both stages together make of them, which is the same law.
-        if len(codes) > INTERPRETED_ROWS:
-            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
-        stream = WordStream(rng)
-        stored = randomize_one_hot(codes, self.k, self.first.thresholds, stream)
-        return randomize_bits(stored, self.k, (SCALE - self.flip, self.flip), stream) if self.flip else stored
-
-    def _outcomes(self, waves: int) -> int:
-        return int(2**waves)
-
-    def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
-        p, q = map(_scaled, self.first_stage)
-
-        def stored_of(bit: int) -> Callable[[int], Sequence[int]]:
-            return lambda value: (SCALE - p, p) if value == bit else (SCALE - q, q)
-
-        return [_law(2, stored_of(bit), self.second_stage, history) for bit in range(self.k)]
+    def second_thresholds(self) -> tuple[int, int]:
+        return SCALE - self.flip, self.flip
 
 
-@final
 @dataclass(frozen=True)
-class MemoisedHash(Sketch, Memoised[Any]):
-    """Memoised local hashing over {0, ..., k-1}: a hash function that each contributor draws once, and its g cells.
-
-    Parameters
-    ----------
-    k : int
-        Domain size, 2 <= k <= 2^32.
-    epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
-    epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, at most `epsilon_forever`.
-    g : int, optional
-        Number of cells, 2 <= g <= 2^20; by default the best for rare values, round(e^epsilon_once + 1). It is stored.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is out of bounds.
-
-    Examples
-    --------
-    >>> from deniable import SimulationRandomness
-    >>> from deniable.oracles.memoised import MemoisedHash
-    >>> mechanism = MemoisedHash(k=1000, epsilon_forever=2.0, epsilon_once=1.0)
-    >>> mechanism.g, len(mechanism.draw_memo(SimulationRandomness(1)).value)
-    (4, 4)
-    """
+class MemoisedCells(Sketch, Memoised[Any]):
+    """The base of memoised oracles that report a cell of a hash function, which each contributor draws once."""
 
     g: int | None = None
 
     kept = "cell"
     kept_note = "answers that change at the same times may change cells at different ones"
-    name = "MemoisedHash"
-    card = Card(
-        group="dictionaries",
-        when="the same people are asked again and their answer practically never changes; any number of values",
-        planned=False,
-        instead="MemoisedHash is for a question asked repeatedly, and plans compare mechanisms for one survey",
-        wire="hash function and cell",
-        page="programmes.md",
-    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         self._check_budgets()
         if self.g is None:
-            lower, _ = exp_bounds(spent(self.epsilon_once))
-            object.__setattr__(self, "g", min(MAX_MEMO_ROWS, math.floor(lower + Fraction(3, 2))))
+            object.__setattr__(self, "g", min(MAX_MEMO_ROWS, self._best_cells()))
         object.__setattr__(self, "g", checked_integer("g", self.g or 0, 2, MAX_MEMO_ROWS))
         self._check_stages()
 
@@ -738,10 +741,14 @@ class MemoisedHash(Sketch, Memoised[Any]):
         assert self.g is not None
         return family_entry("prime").build(self.k, self.g)
 
-    @cached_property
-    def response(self) -> MemoisedGRR:
-        assert self.g is not None
-        return MemoisedGRR(self.g, self.epsilon_forever, self.epsilon_once)
+    @property
+    @abstractmethod
+    def response(self) -> MemoisedCode:
+        """The memoised oracle over the g cells."""
+
+    @abstractmethod
+    def _best_cells(self) -> int:
+        """Return the number of cells that is taken by default."""
 
     @property
     def first_stage(self) -> tuple[Fraction, Fraction]:
@@ -794,6 +801,56 @@ class MemoisedHash(Sketch, Memoised[Any]):
         return self.response._history_law(history)
 
 
+@final
+@dataclass(frozen=True)
+class MemoisedHash(MemoisedCells):
+    """Memoised local hashing over {0, ..., k-1}: a hash function that each contributor draws once, and its g cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, at most `epsilon_forever`.
+    g : int, optional
+        Number of cells, 2 <= g <= 2^20; by default the best for rare values, round(e^epsilon_once + 1). It is stored.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.memoised import MemoisedHash
+    >>> mechanism = MemoisedHash(k=1000, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> mechanism.g, len(mechanism.draw_memo(SimulationRandomness(1)).value)
+    (4, 4)
+    """
+
+    name = "MemoisedHash"
+    card = Card(
+        group="dictionaries",
+        when="the same people are asked again and their answer practically never changes; any number of values",
+        planned=False,
+        instead="MemoisedHash is for a question asked repeatedly, and plans compare mechanisms for one survey",
+        wire="hash function and cell",
+        page="programmes.md",
+    )
+
+    @cached_property
+    def response(self) -> MemoisedGRR:
+        assert self.g is not None
+        return MemoisedGRR(self.g, self.epsilon_forever, self.epsilon_once)
+
+    def _best_cells(self) -> int:
+        lower, _ = exp_bounds(spent(self.epsilon_once))
+        return math.floor(lower + Fraction(3, 2))
+
+
 def check_memo(rows: int, most: int, mechanism: Memoised[Any]) -> None:
     """Raise TooLargeError if a contributor would have to keep more permanent responses than this."""
     if rows > most:
@@ -837,26 +894,20 @@ def _scaled(probability: Fraction) -> int:
 
 
 def _law(
-    outcomes: int,
-    stored: Callable[[int], Sequence[int]],
-    second: tuple[Fraction, Fraction],
-    history: tuple[int, ...],
+    stored: Callable[[int], Sequence[int]], second: Sequence[Sequence[int]], history: tuple[int, ...]
 ) -> list[int]:
     """Return P(all reports | history) of codes, or of one bit, over 2^(128 T), the last report varying fastest.
 
     Parameters
     ----------
-    outcomes : int
-        Number of values that a report can have.
     stored : callable
         An answer -> the probability of each permanent response, times 2^64.
-    second : tuple of Fraction
-        (p2, q2).
+    second : sequence of sequences of int
+        For each permanent response, the probability of each report, times 2^64.
     history : tuple of int
         The answer of each wave.
     """
-    chances = np.array([_scaled(second[1]), _scaled(second[0])], dtype=object)
-    waves = len(history)
+    outcomes, chances, waves = len(second), np.array(second, dtype=object), len(history)
     outputs = np.array(np.unravel_index(np.arange(outcomes**waves), (outcomes,) * waves))
     law = np.full(outputs.shape[1], SCALE ** (waves - len(set(history))), dtype=object)
     for value in set(history):
@@ -865,7 +916,7 @@ def _law(
         for response, chance in enumerate(stored(value)):
             part = np.full(outputs.shape[1], chance, dtype=object)
             for t in times:
-                part = part * chances[(outputs[t] == response).astype(np.int64)]
+                part = part * chances[response][outputs[t]]
             total = total + part
         law = law * total
     return list(law)

@@ -1,0 +1,203 @@
+"""L-GRR, L-OUE and LOLOHA with the published parameters of the second stage.
+
+Arcolezi, Couchot, Al Bouna, Xiao, *Improving the utility of locally differentially private protocols for longitudinal
+and multidimensional frequency estimates* (2022); Arcolezi, Pinzon, Palamidessi, Gambs, *Frequency estimation of
+evolving data under local differential privacy* (2023). Both budgets, the permanent responses and the words that decide
+reports are those of `deniable.oracles.memoised`. The second stage of L-GRR and LOLOHA attains `epsilon_once` only for
+two codes: `privacy` states what is attained. L-OUE attains it, with fewer own bits than it could send. L-OSUE is exact
+as published: `MemoisedOUE` is L-OSUE.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+from deniable.core.card import Card
+from deniable.core.thresholds import SCALE, exact, exp_bounds, spent, threshold_up
+from deniable.errors import out_of_range
+from deniable.oracles.memoised import Memoised, MemoisedBits, MemoisedCells, MemoisedCode
+
+INSTEAD = "it is for a question asked repeatedly, and plans compare mechanisms for one survey"
+
+
+def _check_below(mechanism: Memoised[Any]) -> None:
+    """Raise InvalidParameterError at equal budgets, for which these papers have no second stage."""
+    once, forever = mechanism.epsilon_once, mechanism.epsilon_forever
+    if exact(once) >= exact(forever):
+        raise out_of_range("epsilon_once", f"< epsilon_forever={float(forever):g}", float(once))
+
+
+@final
+@dataclass(frozen=True)
+class LGRR(MemoisedCode):
+    """L-GRR over {0, ..., k-1} as published: the second stage is randomised response at ln((E e - 1)/(E - e)).
+
+    E and e are the exponentials of both budgets. For k > 2 one report attains less than `epsilon_once`: 0.755 of 1 at
+    k = 8 and budgets (2, 1). `MemoisedGRR` attains it, with a fraction of the variance.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^20.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Declared budget of one report, below `epsilon_forever`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.research.baselines import LGRR
+    >>> round(LGRR(k=8, epsilon_forever=2.0, epsilon_once=1.0).one_report_epsilon, 3)
+    0.755
+    """
+
+    attains_once = False
+    name = "L-GRR"
+    card = Card(
+        group="baselines",
+        when="for comparison only, because MemoisedGRR has less error at the same two budgets",
+        planned=False,
+        instead=INSTEAD,
+        wire="one code",
+        page="programmes.md",
+        note="one report attains less than its declared epsilon for more than two values",
+    )
+
+    @cached_property
+    def lie(self) -> int:
+        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        _check_below(self)
+        (_, forever), (once, _) = exp_bounds(spent(self.epsilon_forever)), exp_bounds(spent(self.epsilon_once))
+        return threshold_up(1 / ((forever * once - 1) / (forever - once) + self.k - 1))
+
+
+@final
+@dataclass(frozen=True)
+class LOUE(MemoisedBits):
+    """L-OUE over {0, ..., k-1} as published: a permanent bit that is set is reported as set with probability 1/2.
+
+    One report attains `epsilon_once`, but its own bit is set with less than 1/2: `MemoisedOUE` has less variance.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 1,024 for contributors, who keep k responses of k bits.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Budget of one report, below ln((2 e^epsilon_forever + 1)/3): beyond, the published second stage does not exist.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.research.baselines import LOUE
+    >>> mechanism = LOUE(k=12, epsilon_forever=2.0, epsilon_once=1.0)
+    >>> [round(float(chance), 4) for chance in mechanism.second_stage]
+    [0.5, 0.0809]
+    """
+
+    name = "L-OUE"
+    card = Card(
+        group="baselines",
+        when="for comparison only, because MemoisedOUE has less error at the same two budgets",
+        planned=False,
+        instead=INSTEAD,
+        wire="k bits",
+        page="programmes.md",
+    )
+
+    @cached_property
+    def second_thresholds(self) -> tuple[int, int]:
+        """(P2, Q2): P2/2^64 is 1/2, and Q2 solves p (1 - q) = e^epsilon_once q (1 - p), rounded up."""
+        _check_below(self)
+        _, q1 = self.first_stage
+        ratio, _ = exp_bounds(spent(self.epsilon_once))
+        # With x = Q2/2^64: p = 1/4 + x/2 and q = q1/2 + (1 - q1) x.
+        square = (1 - q1) / 2 * (ratio - 1)
+        linear = (1 - q1 / 2) / 2 - (1 - q1) / 4 - ratio * ((1 - q1) * 3 / 4 - q1 / 4)
+        constant = (1 - q1 / 2) / 4 - ratio * q1 * 3 / 8
+        if constant <= 0:
+            forever = float(self.epsilon_forever)
+            most = math.log((2 * math.exp(forever) + 1) / 3)
+            raise out_of_range("epsilon_once", f"below {most:.6g} for {self.name}", float(self.epsilon_once))
+        root = _root_below(linear**2 - 4 * square * constant)
+        return SCALE // 2, threshold_up(2 * constant / (root - linear))
+
+
+@final
+@dataclass(frozen=True)
+class LOLOHA(MemoisedCells):
+    """LOLOHA over {0, ..., k-1} as published: L-GRR over g cells of a hash function that each contributor draws once.
+
+    For g > 2 one report attains less than `epsilon_once`. `MemoisedHash` attains it.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon_forever : float, Fraction, Decimal or str
+        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+    epsilon_once : float, Fraction, Decimal or str
+        Declared budget of one report, below `epsilon_forever`.
+    g : int, optional
+        Number of cells, 2 <= g <= 2^20; 2 is BiLOLOHA; by default that of OLOLOHA, from the published formula. It is
+        stored.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.research.baselines import LOLOHA
+    >>> mechanism = LOLOHA(k=1000, epsilon_forever=4.0, epsilon_once=2.0)
+    >>> mechanism.g, round(mechanism.one_report_epsilon, 2) < 2
+    (7, True)
+    """
+
+    attains_once = False
+    name = "LOLOHA"
+    card = Card(
+        group="baselines",
+        when="for comparison only, because MemoisedHash has less error at the same two budgets",
+        planned=False,
+        instead=INSTEAD,
+        wire="hash function and cell",
+        page="programmes.md",
+        note="one report attains less than its declared epsilon for more than two cells",
+    )
+
+    @cached_property
+    def response(self) -> LGRR:
+        assert self.g is not None
+        return LGRR(self.g, self.epsilon_forever, self.epsilon_once)
+
+    def _best_cells(self) -> int:
+        _check_below(self)
+        with localcontext(Context(prec=120, rounding=ROUND_HALF_EVEN)):
+            a, b = (
+                (Decimal(budget.numerator) / Decimal(budget.denominator)).exp()
+                for budget in (exact(self.epsilon_forever), exact(self.epsilon_once))
+            )
+            root = (a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1).sqrt()
+            return max(2, int((1 + (root - a**2 + 1) / (6 * (a - b))).to_integral_value()))
+
+
+def _root_below(square: Fraction) -> Fraction:
+    """Return the square root of a fraction, rounded down to a multiple of 2^-256."""
+    return Fraction(math.isqrt((square.numerator << 512) // square.denominator), 1 << 256)
