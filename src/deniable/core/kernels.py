@@ -55,8 +55,9 @@ _PLAIN_FORMS = _PlainForms({int: int, np.uint64: int, np.int64: int})
 class Kernel(Generic[Parameters, Result]):
     """A loop over the rows of its first argument; see `kernel` and `exact_kernel`."""
 
-    def __init__(self, function: Callable[Parameters, Result], *, exact: bool) -> None:
+    def __init__(self, function: Callable[Parameters, Result], *, exact: bool, reorder: bool = False) -> None:
         self.interpreted, self.exact = function, exact
+        self._options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract"} if reorder else False}
         self.few: Callable[Parameters, Result] = _plainly(function) if exact else self._wrapping
         functools.update_wrapper(self, function)
 
@@ -67,10 +68,10 @@ class Kernel(Generic[Parameters, Result]):
 
         result: Callable[Parameters, Result]
         try:
-            result = numba.njit(cache=True, nogil=True)(self.interpreted)
+            result = numba.njit(cache=True, **self._options)(self.interpreted)
         except RuntimeError:
             # Neither the package nor a home directory can be written to, as in a read-only container.
-            result = numba.njit(nogil=True)(self.interpreted)
+            result = numba.njit(**self._options)(self.interpreted)
         return result
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -113,6 +114,11 @@ def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]
     of signed and unsigned to float.
     """
     return Kernel(function, exact=False)
+
+
+def sum_kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
+    """Decorate a loop that adds up floats, in an order that the compiler chooses: rounding differs between machines."""
+    return Kernel(function, exact=False, reorder=True)
 
 
 def exact_kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:

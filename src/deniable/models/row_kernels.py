@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.kernels import kernel
+from deniable.core.kernels import kernel, sum_kernel
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -41,36 +41,37 @@ def collect(columns: Floats, score: Floats, out: Floats) -> None:
                 out[a, j] += factor * columns[i, j]
 
 
-@kernel
+@sum_kernel
 def weigh_many(columns: Floats, hessian: Floats, first: Places, second: Places, grams: Floats) -> None:
     """Add sum_i hessian[i, first[q], second[q]] x_ij x_il to grams[j(j + 1)/2 + l, q] for l <= j.
 
-    Four rows at a time; the innermost loop runs over the pairs q.
+    The innermost loop runs over up to 128 rows, for four pairs at a time; grams has a multiple of four columns.
     """
     n, p, pairs = columns.shape[0], columns.shape[1], len(first)
-    whole = n - n % 4
-    weights = np.zeros((4, pairs))
-    for start in range(0, whole, 4):
-        for row in range(4):
+    x, product, weights = np.empty((p, 128)), np.empty(128), np.zeros((grams.shape[1], 128))
+    for start in range(0, n, 128):
+        rows = min(128, n - start)
+        for i in range(rows):
+            for j in range(p):
+                x[j, i] = columns[start + i, j]
             for q in range(pairs):
-                weights[row, q] = hessian[start + row, first[q], second[q]]
-        at = 0
-        for j in range(p):
-            one, two = columns[start, j], columns[start + 1, j]
-            three, four = columns[start + 2, j], columns[start + 3, j]
-            for other in range(j + 1):
-                a, b = one * columns[start, other], two * columns[start + 1, other]
-                c, d = three * columns[start + 2, other], four * columns[start + 3, other]
-                for q in range(pairs):
-                    grams[at, q] += (a * weights[0, q] + b * weights[1, q]) + (c * weights[2, q] + d * weights[3, q])
-                at += 1
-    for i in range(whole, n):
+                weights[q, i] = hessian[start + i, first[q], second[q]]
         at = 0
         for j in range(p):
             for other in range(j + 1):
-                product = columns[i, j] * columns[i, other]
-                for q in range(pairs):
-                    grams[at, q] += product * hessian[i, first[q], second[q]]
+                for i in range(rows):
+                    product[i] = x[j, i] * x[other, i]
+                for q in range(0, grams.shape[1], 4):
+                    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+                    for i in range(rows):
+                        a += product[i] * weights[q, i]
+                        b += product[i] * weights[q + 1, i]
+                        c += product[i] * weights[q + 2, i]
+                        d += product[i] * weights[q + 3, i]
+                    grams[at, q] += a
+                    grams[at, q + 1] += b
+                    grams[at, q + 2] += c
+                    grams[at, q + 3] += d
                 at += 1
 
 
@@ -106,12 +107,12 @@ def weighted_grams(columns: Floats, hessian: Floats, first: Places, second: Plac
         found = np.zeros((pairs, p, p))
         weigh_few(columns, hessian, first, second, found)
         return found
-    packed = np.zeros((p * (p + 1) // 2, pairs))
+    packed = np.zeros((p * (p + 1) // 2, -(-pairs // 4) * 4))
     weigh_many(columns, hessian, first, second, packed)
     rows, others = np.tril_indices(p)
     found = np.empty((pairs, p, p))
-    found[:, rows, others] = packed.T
-    found[:, others, rows] = packed.T
+    found[:, rows, others] = packed.T[:pairs]
+    found[:, others, rows] = packed.T[:pairs]
     return found
 
 

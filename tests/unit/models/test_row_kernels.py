@@ -20,10 +20,10 @@ from deniable.models.row_kernels import weigh_across, weighted_grams
 from deniable.models.row_laws import BothLaw, MultinomialLaw, OrderedLaw
 
 
-@pytest.mark.parametrize("n", [1, 3, 17, 42])
+@pytest.mark.parametrize("n", [1, 3, 17, 42, 300])
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 def test_weighted_grams_are_matrix_products(n: int, m: int) -> None:
-    """Rows are added up four at a time, and pairs in two ways: none is left out, and none twice."""
+    """Rows are added up 128 at a time, pairs four at a time or one by one: none is left out, and none twice."""
     rng = np.random.default_rng([n, m])
     x, hessian = rng.normal(size=(n, 4)), rng.normal(size=(n, m, m))
     first, second = np.triu_indices(m)
