@@ -174,7 +174,7 @@ def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> 
         refused(counted, "words.txt was changed, or is another dictionary", *arguments)
     Path("words.txt").unlink()
     for arguments in commands:
-        refused(counted, "there is no file words.txt: survey.json refers to it", *arguments)
+        refused(counted, "there is no file words.txt: survey.json needs this dictionary", *arguments)
 
 
 def test_a_collection_is_published_with_its_dictionary(dictionary: Run) -> None:

@@ -205,7 +205,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     # Adding twice changes nothing: it once gave the name another role and password.
     for role in ("analyst", "owner"):
         said = run("analyst", "add", "ann", "--role", role, *password("other"), fails=True)
-        assert "name must be new, there is an account 'ann'" in said
+        assert "name must be new, but an account 'ann' exists" in said
     store = open_store(database)
     logins = Logins(store, Clock())
     held = logins.log_in("ann", PASSWORD)
@@ -302,10 +302,10 @@ def test_a_token_that_expires_ends_on_its_day(database: str) -> None:
         (("add", "a\nb"), "printable characters"),
         (("add", "a:b"), "printable characters"),
         (("add", "a" * 65), "1 to 64"),
-        (("remove", "zed"), "name must be that of an account, got 'zed'"),
-        (("password", "zed"), "name must be that of an account"),
+        (("remove", "zed"), "name must be the name of an account, got 'zed'"),
+        (("password", "zed"), "name must be the name of an account"),
         (("password", "robot"), "'robot' is a sender, which has tokens only"),
-        (("token", "zed", "x"), "name must be that of an account"),
+        (("token", "zed", "x"), "name must be the name of an account"),
         (("token", "ann"), "TOKEN must be given"),
         (("role", "ann"), "--role must be given"),
         (("add",), "NAME must be given"),

@@ -210,7 +210,10 @@ def estimate(
             estimate_table(design, p, settings or [], table, columns, confidence, as_json, plot, html, verbose=verbose)
             return
         if table is not None or any(columns):
-            raise InvalidParameterError("table must be given with --answer and without counts, got both or no table")
+            raise InvalidParameterError(
+                "--table and counts must not be given together; --answer, --weights, --strata, --clusters and "
+                "--fraction need --table"
+            )
         estimate_design(
             design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html, verbose=verbose
         )

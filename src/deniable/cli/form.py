@@ -40,7 +40,10 @@ def form(
     collections = {f"{one.attribute.name}.survey.json": one for one in found.garbled}
     for name in collections:
         if Path(name).name != name or name.startswith("."):
-            raise InvalidParameterError(f"names of garbled questions must be file names, got {quoted(name)}; rename it")
+            raise InvalidParameterError(
+                f"a garbled question is saved under its name, which must be a file name, got {quoted(name)}; "
+                "rename the question"
+            )
     if not found.attributes and not collections:
         raise InvalidParameterError(
             "form must ask a question that can be mapped; got none:\n" + "\n".join(map(str, found.unmapped))

@@ -73,7 +73,8 @@ def throw(chances: Sequence[Fraction]) -> Throw:
         return Throw("dice", 0, sums)
     if common > MAX_CARDS:
         raise InvalidParameterError(
-            f"device must need at most {MAX_CARDS} cards, got a common denominator of {common}; use simpler fractions"
+            f"device must have a common denominator of at most {MAX_CARDS}, one card for each part, got {common}; "
+            "use simpler fractions"
         )
     return Throw("cards", common, _dealt(tuple(map(str, range(1, common + 1))), chances))
 
@@ -361,7 +362,7 @@ class _Writer:
         whole = math.lcm(*(weight.denominator for weight in weights))
         if whole > MAX_CARDS:
             raise InvalidParameterError(
-                f"weights must need at most {MAX_CARDS} cards, got a common denominator of {whole}; "
+                f"weights must have a common denominator of at most {MAX_CARDS}, one card for each part, got {whole}; "
                 "use simpler fractions"
             )
         listed = ", ".join(self.say("of cards", first + i, whole * w) for i, w in enumerate(weights))

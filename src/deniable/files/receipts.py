@@ -99,7 +99,7 @@ def merkle_root(leaves: Rows) -> bytes:
     """
     texts = [leaf.tobytes() for leaf in leaves]
     if any(one > other for one, other in itertools.pairwise(texts)):
-        raise MismatchError("leaves must be sorted: another order says in which order reports came")
+        raise MismatchError("leaves must be sorted, because another order could tell in which order reports came")
     level = [hashlib.sha256(_LEAF + leaf).digest() for leaf in texts]
     if not level:
         return hashlib.sha256().digest()

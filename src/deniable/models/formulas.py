@@ -169,7 +169,9 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
             f"formula must name an attribute of the survey ({', '.join(attributes)}), got formula={text!r}"
         )
     if outcome_name is None and needed & randomised & set(map(str, whole.lhs.required_variables)):
-        raise InvalidParameterError("the outcome must be one attribute or plain, got both on the left side")
+        raise InvalidParameterError(
+            f"left side must be one randomised attribute alone, or contain none, got formula={text!r}"
+        )
     return ModelFormula(
         text,
         outcome_name or str(left[0]),

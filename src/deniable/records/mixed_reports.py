@@ -324,7 +324,7 @@ class ByteColumn(Column):
         used = sum(map(field_bytes, oracle.report_fields))
         if set_bits(group)[used:].any():
             raise InvalidReportError(
-                f"{self.name} bytes {used}..{group.shape[1] - 1} must be zero, got one set in row 1"
+                f"{self.name} bytes {used}..{group.shape[1] - 1} must be zero, got another byte in row 1"
             )
         # What all parts add up to is checked once, as the state that it is.
         return oracle._tally(unpacked(oracle, group))[0]

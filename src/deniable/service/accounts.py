@@ -41,8 +41,8 @@ def add(surveys: Surveys, values: Values) -> Values:
         )
     if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
         raise InvalidParameterError(
-            f"name must be new, there is an account {name!r}: change it with deniable analyst role or password, or "
-            "remove it first"
+            f"name must be new, but an account {name!r} exists; change it with `deniable analyst role` or "
+            "`deniable analyst password`, or remove it first"
         )
     added = {"name": name, "role": role, "surveys": _listed(slugs)}
     if not values.get("token"):
@@ -160,7 +160,7 @@ ACCOUNT_COMMANDS: Mapping[str, Callable[[Surveys, Values], Values]] = {
 
 def _found(found: bool, name: str) -> None:
     if not found:
-        raise InvalidParameterError(f"name must be that of an account, got {name!r}; deniable analyst list names them")
+        raise InvalidParameterError(f"name must be the name of an account, got {name!r}; see `deniable analyst list`")
 
 
 def _role(role: str) -> str:

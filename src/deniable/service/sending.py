@@ -423,8 +423,9 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link was not made for collection {short_id(self._collection.id)} with the texts that the "
-                "collector has for it: nothing was drawn or sent; ask whoever gave you the link and the collection"
+                f"the link was made for another collection than {short_id(self._collection.id)}, or for other texts "
+                "than the collector has now: nothing was drawn or sent; ask the person who gave you the link and the "
+                "collection"
             )
 
     def check_open(self) -> None:

@@ -79,7 +79,7 @@ class DictionaryFile:
         path = Path(directory) / cls(shape.file, Dictionary(("0", "1"))).file
         if not path.exists():
             raise FileFormatError(
-                f"there is no file {path}: {source} refers to it, with {expected}, and must lie beside it"
+                f"there is no file {path}: {source} needs this dictionary ({expected}) in the same folder"
             )
         found = cls.read(path)
         if (found.words.k, found.words.digest) != (shape.k, shape.digest):

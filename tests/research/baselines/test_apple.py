@@ -288,7 +288,7 @@ def test_hostile_reports_are_named() -> None:
     good = apple.randomize(np.arange(3), SimulationRandomness(1))
     bits = good.bits.copy()
     bits[2] |= 1 << 6
-    with pytest.raises(InvalidReportError, match=r"padding bits 4\.\.7 must be zero, got one set in row 3"):
+    with pytest.raises(InvalidReportError, match=r"padding bits 4\.\.7 must be zero, got a 1 in row 3"):
         apple.aggregate(IndexedBits(good.hash_index, bits))
     with pytest.raises(InvalidReportError, match=r"hash_index must be in 0\.\.1, got hash_index=2 in row 2"):
         apple.aggregate(IndexedBits(np.array([0, 2, 0]), good.bits))

@@ -49,7 +49,9 @@ def test_outcomes_have_the_probabilities_that_were_asked(chances: tuple[Fraction
 
 
 def test_a_deck_that_nobody_can_make_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="at most 200 cards, got a common denominator of 1461"):
+    with pytest.raises(
+        InvalidParameterError, match="common denominator of at most 200, one card for each part, got 1461"
+    ):
         instruments.throw([F(238, 1461), F(1223, 1461)])
 
 

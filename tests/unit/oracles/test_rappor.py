@@ -214,7 +214,7 @@ def test_bad_permanent_responses_and_reports() -> None:
     rappor, rng = RAPPOR(4, 0.5, 0.5, 0.75), SimulationRandomness(1)
     bad = np.zeros((20, 1), dtype=np.uint8)
     bad[16] = 16
-    with pytest.raises(InvalidInputError, match=r"padding bits 4\.\.7 must be zero, got one set in row 17"):
+    with pytest.raises(InvalidInputError, match=r"padding bits 4\.\.7 must be zero, got a 1 in row 17"):
         rappor.report(bad, rng)
     with pytest.raises(InvalidReportError, match="row 17"):
         rappor.aggregate(bad)

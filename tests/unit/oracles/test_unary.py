@@ -177,7 +177,7 @@ def test_padding_is_zero_and_refused(k: int, path: str) -> None:
     assert oue.aggregate(reports).counts.tolist() == bits[:, :k].sum(axis=0).tolist()
     if k % 8:
         reports[16, -1] |= 128
-        with pytest.raises(InvalidReportError, match="must be zero, got one set in row 17"):
+        with pytest.raises(InvalidReportError, match="must be zero, got a 1 in row 17"):
             oue.aggregate(reports)
 
 

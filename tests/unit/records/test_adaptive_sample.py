@@ -229,7 +229,7 @@ def test_codes_are_counted_as_they_lie(tables: int, monkeypatch: pytest.MonkeyPa
     ("attribute", "payload", "message"),
     [
         (0, [44, 1, 0, 0, 0, 0, 0, 0, 0], "report must be in 0..299, got report=300 in row 1003, attribute 0"),
-        (0, [1, 0, 7, 0, 0, 0, 0, 0, 0], "payload bytes 2..8 must be zero, got one set in row 1003, attribute 0"),
+        (0, [1, 0, 7, 0, 0, 0, 0, 0, 0], "payload bytes 2..8 must be zero, got another byte in row 1003, attribute 0"),
         (1, [255, 255, 0, 0, 0, 0, 0, 0, 0], "in row 1003, attribute 1"),
         (2, [5, 0, 5, 0, 6, 0, 0, 0, 0], "a reported set must be strictly increasing, got 5 after 5 in row 1003"),
         (3, [255, 0, 0, 0, 0, 0, 0, 0, 0], "got report=255 in row 1003, attribute 3"),

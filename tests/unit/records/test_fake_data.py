@@ -412,5 +412,5 @@ def test_refuses_bad_input() -> None:
         RSFD((2, 3), 1.0).aggregate([[0, 3]])
     reports = RSFD((2, 3), 1.0, "OUE").randomize([[0, 2]] * 30, rng)
     reports[20, 1] |= 8
-    with pytest.raises(InvalidReportError, match="one set in row 21, attribute 1"):
+    with pytest.raises(InvalidReportError, match="a 1 in row 21, attribute 1"):
         RSFD((2, 3), 1.0, "OUE").aggregate(reports)

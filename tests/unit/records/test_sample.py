@@ -252,7 +252,7 @@ def test_refuses_hostile_bits(attribute: int, byte: int, bit: int) -> None:
     assert isinstance(reports, SampledBits)
     row = int(np.flatnonzero(reports.attribute == attribute)[3])
     reports.bits[row, byte] |= bit
-    with pytest.raises(InvalidReportError, match=f"must be zero, got one set in row {row + 1}, attribute {attribute}"):
+    with pytest.raises(InvalidReportError, match=f"must be zero, got .* in row {row + 1}, attribute {attribute}"):
         smp.aggregate(reports)
     with pytest.raises(InvalidReportError, match=r"uint8 of shape \(n, 2\)"):
         smp.aggregate((reports.attribute, reports.bits[:, :1]))

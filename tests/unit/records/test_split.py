@@ -206,6 +206,6 @@ def test_refuses_hostile_bits() -> None:
     for byte, padding, attribute in ((0, 0b100, 0), (2, 0b10, 1)):
         wrong = reports.copy()
         wrong[40, byte] |= padding
-        with pytest.raises(InvalidReportError, match=f"must be zero, got one set in row 41, attribute {attribute}"):
+        with pytest.raises(InvalidReportError, match=f"must be zero, got a 1 in row 41, attribute {attribute}"):
             spl.aggregate(wrong)
     assert spl.aggregate([]).n == 0

@@ -154,7 +154,7 @@ def test_missing_and_changed_dictionaries_are_refused(words: Path, tmp_path: Pat
     ):
         Collection.load(tmp_path / "survey.json")
     words.unlink()
-    with pytest.raises(FileFormatError, match=rf"no file .*words\.txt: .*survey\.json refers to it, .*{expected}"):
+    with pytest.raises(FileFormatError, match=rf"words\.txt: .*survey\.json needs this dictionary .*{expected}"):
         Collection.load(tmp_path / "survey.json")
 
 

@@ -214,7 +214,9 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     given = [np.arange(k) for k in table.shape] if scores is None else scores
     numbers = [np.asarray(one, dtype=np.float64) for one in given]
     if len(numbers) != 2 or any(one.shape != (k,) for one, k in zip(numbers, table.shape, strict=False)):
-        raise InvalidParameterError(f"scores must be one number per code of either attribute {table.shape}")
+        raise InvalidParameterError(
+            f"scores must be two lists, with one number for each code of the two attributes {table.shape}"
+        )
     # Unbiased estimates of scores and squared scores from one report of each code.
     (x, x2), (y, y2) = (
         ((one - one.mean()) @ inverse(oracle), (one - one.mean()) ** 2 @ inverse(oracle))

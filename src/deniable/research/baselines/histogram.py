@@ -51,10 +51,10 @@ DEFAULT_CLAMP_LIMIT = 511
 class SHE(FrequencyOracle[Components], GradedSupport):
     """Summation with histogram encoding over {0, ..., k-1}: a report is the one-hot vector plus noise.
 
-    Component v of a report is ``resolution`` 1[x = v] + z, clamped to -clamp..resolution+clamp, with integer noise
-    P(z) proportional to e^(-epsilon |z|/(2 resolution)): two answers differ by `resolution` in two components. Noise
-    costs as much per component as in the continuous mechanism, variance 8/epsilon^2, or less: a coarse grid and a
-    narrow clamp both lower the variance, and the narrowest (resolution=1, clamp=0) is `SUE`.
+    Component v of a report is ``resolution`` 1[x = v] + z, clamped to -clamp..resolution+clamp. The noise z is an
+    integer, with P(z) proportional to e^(-epsilon |z|/(2 resolution)), because two answers differ by `resolution` in
+    two components. The variance per component is at most that of the continuous mechanism, 8/epsilon^2. A coarse grid
+    and a narrow clamp both lower the variance. The narrowest (resolution=1, clamp=0) is `SUE`.
 
     Parameters
     ----------
@@ -63,11 +63,13 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
     resolution : int, optional
-        Grid units in one, 1..16383. By default ceil(4 epsilon): the grid lowers the variance by .13% at most.
+        Number of grid steps that make up 1, in 1..16383. The default is ceil(4 epsilon). With it, the grid lowers the
+        variance by .13% at most.
     clamp : int, optional
-        Grid units by which a component may leave the range 0..resolution, 0..16383. By default 8 scales of the noise,
-        ceil(16 resolution/epsilon), which lowers the variance by .23%, but at most 511: below epsilon = .032 that
-        narrower clamp lowers it further, to 4/epsilon^2 as epsilon goes to 0.
+        Number of grid steps by which a component may leave the range 0..resolution, in 0..16383. The default is 8
+        scales of the noise, ceil(16 resolution/epsilon), but at most 511. Eight scales lower the variance by .23%.
+        Below epsilon = .032 the limit of 511 is a narrower clamp. It lowers the variance further, to 4/epsilon^2 as
+        epsilon goes to 0.
 
     Raises
     ------
@@ -98,7 +100,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     name = "SHE"
     card = Card(
         group="one attribute",
-        when="a value beyond counting: sums of noise are wanted",
+        when="reports of noisy numbers that can be added up are wanted, rather than counts",
         wire="k grid values",
     )
 

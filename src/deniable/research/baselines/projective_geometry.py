@@ -89,9 +89,9 @@ def dimension(k: int, q: int) -> int:
 class PGR(PureOracle[Codes]):
     """Projective geometry response over {0, ..., k-1}: values and reports are points of F_q^t up to a factor.
 
-    There are N = (q^t - 1)/(q - 1) >= k points, t the smallest such dimension, at least 2. The report is a uniform one
-    of the s = (q^(t-1) - 1)/(q - 1) points orthogonal to the value's with probability E s/(E s + N - s), E = e^epsilon,
-    and a uniform one of the N - s others otherwise.
+    There are N = (q^t - 1)/(q - 1) >= k points, t the smallest such dimension, at least 2. With probability
+    E s/(E s + N - s), E = e^epsilon, the report is drawn uniformly from the s = (q^(t-1) - 1)/(q - 1) points orthogonal
+    to the value's point. Otherwise it is drawn uniformly from the N - s others.
 
     Parameters
     ----------

@@ -332,8 +332,8 @@ def restore(source: Path, url: str) -> None:
         with lane.transaction() as run:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
                 raise StoreError(
-                    "the database is not empty: a backup is restored into a new one, made by createdb; the one that is "
-                    "there stays as it is"
+                    "the database must be empty to restore a backup, but it has tables; make a new database with "
+                    "createdb (this one was not changed)"
                 )
     finally:
         lane.close()

@@ -257,5 +257,5 @@ def test_refuses() -> None:
     for measure in (cramers_v, pearson):
         with pytest.raises(InvalidParameterError, match="table must be raw, got one after simplex"):
             measure(table.projected)
-    with pytest.raises(InvalidParameterError, match=r"one number per code of either attribute \(3, 2\)"):
+    with pytest.raises(InvalidParameterError, match=r"one number for each code of the two attributes \(3, 2\)"):
         pearson(table, [[0, 1], [0, 1]])
