@@ -355,7 +355,7 @@ def trend(
     >>> kept = coins.permanent([0] * 4000 + [1] * 6000, rng)
     >>> found = trend(spring, autumn, pair_counts(coins, coins.report(kept, rng), coins.report(kept, rng)))
     >>> found.sentences
-    ["No category of 'smoker' can be said to have changed: changes of up to 3.28 points would not show."]
+    ['No category of “smoker” can be said to have changed: changes of up to 3.28 points would not show.']
     """
     mechanism, attribute = pairs.mechanism, first.schema.attributes[0]
     for wave in (first, second):

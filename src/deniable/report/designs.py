@@ -59,7 +59,7 @@ def sample_page(design: Design, found: SampleEstimate, confidence: float) -> Pag
     >>> one_die, villages = designs.forced("1/6", "1/6"), [0, 0, 1, 1, 2, 2, 3, 3]
     >>> found = designs.estimate_sample(one_die, [0, 1, 0, 0, 1, 0, 0, 1], [1, 2, 1, 2, 1, 2, 1, 2], psus=villages)
     >>> sample_page(one_die, found, 0.95).sections[0].parts[0].cells(0)[:3]
-    ('prevalence', '0.375', '0.5303')
+    ('prevalence', '0.375', '0.2394')
     """
     notes = (
         f"The sample is as precise as {found.effective_n:,.0f} people of a simple random sample: design effect "

@@ -52,7 +52,9 @@ class DraftResult:
     remarks: tuple[str, ...] = ()
 
 
-def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) -> DraftResult:
+def draft_schema(
+    answers: Any, max_categories: int = 50, *, kinds: bool = True, decimal: str | None = None
+) -> DraftResult:
     """Collector: draft the public schema of answers, to be edited.
 
     * Whole numbers of a short span become ordered categories, the ones in between that nobody holds included.
@@ -74,6 +76,9 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
         Longest list of categories, >= 2.
     kinds : bool
         False: categories only, and intervals of equal width for more numbers than that; columns of lists are left out.
+    decimal : {"point", "comma"}, optional
+        The mark before fractions in texts of a table, where a text such as 1,500 may be read in two ways. Numbers of
+        record batches must have a decimal point.
 
     Returns
     -------
@@ -84,6 +89,8 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
     ------
     InvalidInputError
         If there are no answers, or no column is fit for a schema.
+    AmbiguousNumbersError
+        If numbers of a table may be read in two ways and `decimal` is not given.
 
     Examples
     --------
@@ -96,7 +103,7 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
     checked_integer("max_categories", max_categories, 2)
     columns: dict[str, ColumnTally] = {}
     rows = 0
-    for batch in _batches(answers):
+    for batch in _batches(answers, decimal):
         rows += batch.num_rows
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             column = columns.setdefault(name, ColumnTally(name, max(MAX_TRACKED, max_categories + 1)))
@@ -115,14 +122,14 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
     return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
 
 
-def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
+def _batches(answers: Any, decimal: str | None) -> Iterable[pa.RecordBatch]:
     """Return what is a table as its batches, and an iterator or a list of batches as it is."""
     batches = isinstance(answers, Iterator) or (
         isinstance(answers, (list, tuple)) and all(isinstance(batch, pa.RecordBatch) for batch in answers)
     )
     found: Iterable[pa.RecordBatch] = answers
     if not batches:
-        found = plain_table(as_table(answers), NumberColumns()).to_batches()
+        found = plain_table(as_table(answers), NumberColumns(), decimal).to_batches()
     return found
 
 

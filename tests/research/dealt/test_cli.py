@@ -65,7 +65,7 @@ def test_whole_way_with_a_dealer(dealt: Run) -> None:
         # Without a dealer the standard error is .0152.
         assert row["standard_error"] < 0.01
         assert 0 <= row["lower"] < row["upper"] <= 1
-    text = dealt("estimate", "survey.json", "all.aggregate").stdout
+    text = dealt("estimate", "survey.json", "all.aggregate", "--verbose").stdout
     assert "collector and dealer who sees all reports and all shares: epsilon = inf" in text
     assert "the dealer must not collude with the collector" in text
 

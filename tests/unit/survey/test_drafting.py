@@ -213,9 +213,9 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     assert remarks[1].startswith("attribute 'a': 60 of 260 cells are no numbers")
     assert _drafted([*numbers, *["refused to say"] * 201])[0] is None
     assert _drafted([*numbers, *[f"about {word}" for word in ("ten", "forty", "fifty", "sixty")] * 5])[0] is None
-    assert _drafted([f"{i * 7 % 90},5" for i in range(200)])[1][0].endswith(
-        "decimal commas: write them with a point, 1.5"
-    )
+    commas, _ = _drafted([f"{i * 7 % 90},5" for i in range(200)])
+    assert commas is not None
+    assert commas.kind == "numeric"
     marked, _ = _drafted(["1", "2", "3", "5", "?"] * 20)
     assert marked == Attribute("a", ("1", "2", "3", "4", "5"), missing="?", kind="ordered")
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from deniable import SimulationRandomness
-from deniable.errors import InvalidInputError, UnknownCategoryError
+from deniable.errors import AmbiguousNumbersError, InvalidInputError, UnknownCategoryError
 from deniable.survey.encoding import canonical_decimal
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey.test_schema import SCHEMAS
@@ -123,11 +123,17 @@ def test_exact_text_goes_before_equal_number() -> None:
     assert _codes(Attribute("a", ("3.0", "4.0")), pa.array([3, 4])) == [0, 1]
 
 
-@pytest.mark.parametrize("text", ["01234", "1.234e3", "+1234", "1,234", "1234.", " 1234", "١٢٣٤", "0x4d2"])
+@pytest.mark.parametrize("text", ["01234", "1.234e3", "+1234", "1234.", "1 2 3 4", "١٢٣٤", "0x4d2"])
 def test_only_plain_decimals_are_read_as_numbers(text: str) -> None:
     """A postcode with a leading zero is not the postcode without."""
     message = _message(Attribute("postcode", ("1234", "5678")), ["5678", text], UnknownCategoryError)
     assert "in row 2: the schema has '1234', '5678'; " in message
+
+
+def test_a_number_of_two_meanings_is_asked_about_and_space_around_one_is_not() -> None:
+    postcode = Attribute("postcode", ("1234", "5678"))
+    assert _codes(postcode, ["5678", " 1234"]) == [1, 0]
+    assert "pass decimal=point" in _message(postcode, ["5678", "1,234"], AmbiguousNumbersError)
 
 
 def test_booleans_and_dates_match_their_iso_text() -> None:
@@ -212,8 +218,8 @@ def test_a_duration_is_no_number(attribute: Attribute, unit: str) -> None:
 
 
 DESTROYED = [
-    (Attribute("x", edges=(20,)), ["20", "1.500,00"], "write all numbers in this way"),
-    (Attribute("x", kind="numeric", range=(0, 100), grid=11), ["20", "1.500,00"], "write all numbers in this way"),
+    (Attribute("x", edges=(20,)), ["20", "20 EUR"], "write all numbers in this way"),
+    (Attribute("x", kind="numeric", range=(0, 100), grid=11), ["20", "20 EUR"], "write all numbers in this way"),
     (Attribute("x", kind="numeric", range=(0, 100), grid=11), [20, 1500], 'or declare a wider "range" in the schema'),
     (Attribute("x", edges=("2026-05-01",)), ["2026-05-01", "01.05.2026"], "write all dates in this way"),
     (Attribute("x", ("yes", "no")), ["yes", "Yes"], "correct the answer, or declare the category in the schema"),

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from deniable import Aggregate, Collection, Schema
 from deniable.cli import app
+from deniable.errors import AmbiguousNumbersError
 from deniable.survey.drafting import draft_schema
 from tests.messy.files import FILES, FOLDER, N
 
@@ -239,8 +240,10 @@ def test_decimal_commas_become_points(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_commas_that_may_be_of_thousands_are_not_taken_for_decimals() -> None:
     amounts = [f"{i},{137 * i % 1000:03}" for i in range(1, 40)]
     table = pa.table({"amount": amounts, "paid": ["y", "n", "n"] * 13})
-    draft = draft_schema(table)
-    assert "column 'amount' is left out: its numbers have commas, of thousands or decimals" in draft.warnings[1]
+    with pytest.raises(AmbiguousNumbersError, match="decimal must be given for the column amount of the table"):
+        draft_schema(table)
+    amount = draft_schema(table, decimal="comma").schema.attributes[0]
+    assert (amount.name, amount.kind) == ("amount", "numeric")
 
 
 def test_the_delimiter_is_taken_where_truth_and_population_are_read(
