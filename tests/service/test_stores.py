@@ -257,7 +257,7 @@ def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
         store.close()
         target = database
     else:
-        with pytest.raises(StoreError, match="not empty"):
+        with pytest.raises(StoreError, match="must be empty to restore"):
             restore_store(database, tmp_path / "copy")
         store.close()
         server: postgres.Server = request.getfixturevalue("postgres_server")

@@ -274,7 +274,7 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
     again = open_store(target)
     assert again.waiting(ASKED.id) == 5
     again.close()
-    with pytest.raises(StoreError, match="not empty: a backup is restored into a new one"):
+    with pytest.raises(StoreError, match="must be empty to restore a backup"):
         restore_store(target, tmp_path / "copy")
 
 
