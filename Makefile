@@ -147,7 +147,9 @@ stack: $(VENV)/.installed-dev
 	rm -rf build/r && mkdir -p build/r
 	cd build/r && R CMD build --no-build-vignettes ../../r
 	cd build/r && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual deniable_*.tar.gz
-	grep -q "^Status: OK" build/r/deniable.Rcheck/00check.log
+	# One note is no fault: Debian has neither rr nor RRreg, which are only suggested.
+	grep -qE "^Status: (OK|1 NOTE)" build/r/deniable.Rcheck/00check.log
+	! grep -E "[.]{3} (NOTE|WARNING|ERROR)$$" build/r/deniable.Rcheck/00check.log | grep -v "checking package dependencies"
 	DENIABLE_R=required $(RUN)/pytest -m "long or not long" tests/stack
 
 engines: $(VENV)/.installed-dev

@@ -30,7 +30,8 @@ export interface Over {
   readonly limit: string;
 }
 
-type Own = keyof (typeof sentences)["en"];
+/** Keys of this file's own sentences; spelled out, since whoever has only the types has no table. */
+type Own = "over" | "overBy" | "limit" | "setLimit" | "limitSet" | "badLimit" | "lost";
 
 export interface Panel {
   /** One of the sentences that only this file has. */
