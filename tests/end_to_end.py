@@ -31,6 +31,7 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.service.demo import SLUG, answer, demo_collection, demonstration
 from deniable.survey.collection import Collection
 from deniable.survey.example import demo_answers
+from tests.browser.conftest import PROGRAMS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -53,7 +54,6 @@ _ANSWER = """codes => {
   click("input[name=agree]");
   go();
 }"""
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def chromium() -> Iterator[Browser]:
     """Run a headless browser inside the block."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, _BROWSERS)))
+    program = next(filter(None, map(shutil.which, PROGRAMS)))
     arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=arguments)
