@@ -1,10 +1,13 @@
 """Where a module's own test is: src/deniable/a/b.py has tests/unit/a/test_b.py, and research and service their folders.
 
-`python -m tests.places` prints the modules that have none there, each with tests of its name elsewhere.
+Modules without a file of their own are listed in `places.toml`, with the file that tests them. `python -m tests.places
+MODULE...` prints the files of these modules, and without a module the share that has its own.
 """
 
 from __future__ import annotations
 
+import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -27,19 +30,18 @@ def modules() -> list[Path]:
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 
 
-def share() -> float:
-    """Return the share of modules that have a test of their own."""
-    found = [own_test(module).exists() for module in modules()]
-    return sum(found) / len(found)
+def listed() -> dict[Path, Path]:
+    """Return the modules that `places.toml` lists, each with the file that tests it."""
+    text = (ROOT / "tests" / "places.toml").read_text(encoding="utf-8")
+    return {Path(module): ROOT / "tests" / test for module, test in tomllib.loads(text).items()}
 
 
 def _main() -> None:
-    for module in modules():
-        wanted = own_test(module)
-        if not wanted.exists():
-            others = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob(wanted.name))
-            print(module, *others)
-    print(f"{share():.1%} of {len(modules())} modules have a test of their own")
+    elsewhere = listed()
+    for module in (Path(name.removeprefix("src/deniable/")) for name in sys.argv[1:]):
+        print(module, elsewhere.get(module, own_test(module)).relative_to(ROOT))
+    if not sys.argv[1:]:
+        print(f"{1 - len(elsewhere) / len(modules()):.0%} of {len(modules())} modules have a test file of their own")
 
 
 if __name__ == "__main__":
