@@ -52,7 +52,7 @@ def _binary(results: Results) -> list[str]:
 
 def _others(results: Results) -> list[str]:
     rare = ", ".join(results.number("couplings-oue", "of OUE", ".3f", epsilon=e) for e in (0.1, 0.5, 1.0, 2.0, 4.0))
-    quotes = [f"and {setting('128')} values the ratio at f = 0 is {rare} for epsilon"]
+    quotes = [f"m = 5 colluders and {setting('128')} values the ratio at f = 0 is {rare} for epsilon"]
     for own, epsilon in (("False", 0.5), ("False", 1.0), ("False", 2.0), ("True", 1.0)):
         label = "own pairs for every bit" if own == "True" else "one pairing"
         cells = " | ".join(
@@ -66,8 +66,8 @@ def _others(results: Results) -> list[str]:
     shares, unknown, seconds = (float(row["value"]) for row in results.rows("couplings-facts"))
     return [
         *quotes,
-        f"m = 5, the second is {traced(shares, '.5f')}",
-        f"the row at delta is close to epsilon ({traced(unknown, '.3f')} for {setting(0.5)};",
+        f"m = 5. With them, the second row gives {traced(shares, '.5f')}",
+        f"the row at delta is close to epsilon ({traced(unknown, '.3f')} for {setting(0.5)})",
         f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
     ]
 
@@ -80,7 +80,7 @@ PAGE = Page(
         "k = 10, n = 10,000": "a setting",
         "m = 5 | epsilon = .1 | .5 | 1": "settings",
         "is not 1e-6 but 1/2": "the default delta",
-        "The likelihood of 128 bits": "a setting",
+        "likelihood of all 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
         "c exceeds 1/m by less than 1 part in 196": "P >= 7m: at most 1/14^2",
         "f = 0 | .01 | .05 | .5": "settings",
