@@ -22,10 +22,11 @@ def _sums(_: Results) -> list[str]:
     faces = PAPERS_TABLES.rows("additive", joint="CelebA: Young <- Chubby, Double_Chin")[0]
     exact, added = (traced(float(faces[key]), ".3f") for key in ("exact", "additive figure (not a bound)"))
     return [
-        f"at epsilon 1 tells up to {one} about bald (women are not), while releasing bald tells {other} about male",
+        f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report tells "
+        f"{other} about male",
         f"1 + ln cosh 1 = {xor}",
-        f"{hidden} nats for n = {setting('20')} and epsilon = 1, of at most {setting('20')}",
-        f"together with the own report tell {exact} about young; the sum says {added}",
+        f"This is {hidden} nats for n = {setting('20')} and epsilon = 1, of at most {setting('20')}",
+        f"young together tell {exact} about it, but the sum says {added}",
     ]
 
 
@@ -38,7 +39,7 @@ def _costs(results: Results) -> list[str]:
     )
     return [
         f"gets epsilon = 1 and a total of {added}, where `exact` allows {exact} and `prior-free` 1/3",
-        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, {setting('24')} "
+        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, and {setting('24')} "
         f"take {large[0]} seconds and {large[1]} GiB",
     ]
 
@@ -49,7 +50,7 @@ PAGE = Page(
     stated={
         "Differential Privacy (2025)": "the paper's year",
         "every single output probability at most .001": "a thousand stamps",
-        "Among 202,599 labelled faces": "the number of rows of CelebA",
+        "There are 202,599 labelled faces": "the number of rows of CelebA",
         "26 binary attributes are the limit": "`MAX_TOTAL_STATES`",
         "(Chow, Liu 1968)": "a reference",
         "Oh, Viswanath 2015)": "a reference",
@@ -57,7 +58,7 @@ PAGE = Page(
         "below 5% of the records": "`RARE_SHARE`",
         "below .8 of what it was": "`_DECIDES` of rare_categories.py",
         "a busy 2.6 GHz machine": "the machine",
-        "0.1 moves odds by a tenth at most": "e^.1 = 1.105",
+        "A figure of 0.1 moves odds by a tenth at most": "e^.1 = 1.105",
     },
     pictures={},
     paper="cpl",
