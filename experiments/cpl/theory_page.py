@@ -22,8 +22,8 @@ def _sums(_: Results) -> list[str]:
     faces = PAPERS_TABLES.rows("additive", joint="CelebA: Young <- Chubby, Double_Chin")[0]
     exact, added = (traced(float(faces[key]), ".3f") for key in ("exact", "additive figure (not a bound)"))
     return [
-        f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report tells "
-        f"{other} about male",
+        f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report "
+        f"tells {other} about male",
         f"1 + ln cosh 1 = {xor}",
         f"This is {hidden} nats for n = {setting('20')} and epsilon = 1, of at most {setting('20')}",
         f"young together tell {exact} about it, but the sum says {added}",
@@ -39,8 +39,8 @@ def _costs(results: Results) -> list[str]:
     )
     return [
         f"gets epsilon = 1 and a total of {added}, where `exact` allows {exact} and `prior-free` 1/3",
-        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, and {setting('24')} "
-        f"take {large[0]} seconds and {large[1]} GiB",
+        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, and "
+        f"{setting('24')} take {large[0]} seconds and {large[1]} GiB",
     ]
 
 

@@ -29,14 +29,14 @@ def _adversaries(results: Results) -> list[str]:
     worth = max(float(row["epsilon"]) for row in results.rows("theory-adversaries", n=10_000)
                 if float(row["epsilon"]) not in (0.01, 0.1, 0.5, 1.0))  # fmt: skip
     quotes.append(
-        f"at a nominal {setting(0.1)} JRR has {error} of the variance of randomised response, and an attacker "
-        f"who knows the others' answers learns {known}. Randomised response at {known}, pure"
+        f"at a nominal {setting(0.1)} the variance of JRR is {error} of the variance of randomised response. An "
+        f"attacker who knows the others' answers learns {known}. Randomised response at {known} is pure"
     )
     theirs, ratio = number_of(many, "others' data", ".3f"), number_of(many, "RR at others' data", ".1f")
     quotes.append(
         f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on. With more contributors it is worth "
-        f"it earlier. At n = 10^6 and an epsilon of {setting(0.1)} the attacker's number is {theirs} and RR's variance "
-        f"{ratio} times JRR's."
+        f"its dealer from a smaller epsilon on. At n = 10^6 and an epsilon of {setting(0.1)} the attacker's number is "
+        f"{theirs}, and RR's variance is {ratio} times JRR's."
     )
     return quotes
 
@@ -49,8 +49,8 @@ def _caps(results: Results) -> list[str]:
         quotes.append(f"| {cap} | {' | '.join(cells)} |")
     free, capped = (results.number("theory-caps", "of RR", ".3f", method="quota RR", cap=cap) for cap in ("none", 1))
     quotes.append(
-        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}. It is pure against all other "
-        f"data and all other shares. With its cap at {setting(1)} it has {capped}"
+        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}. It is pure against an "
+        f"adversary with all other data and all other shares. With its cap at {setting(1)} it has {capped} of"
     )
     return quotes
 
@@ -66,10 +66,10 @@ def _optimum(results: Results) -> list[str]:
 def _lies(results: Results) -> list[str]:
     first, second = results.rows("theory-lies", n=6)[0], results.rows("theory-lies", n=4)[0]
     return [
-        f"n = 6, m = 3, p = {setting(0.6)}, rho = {setting(-0.5)} gives {number_of(first, 'bound', '.3f')}, the truth "
-        f"is {number_of(first, 'truth', '.3f')}, and Theorem 2 prints {number_of(first, 'Theorem 2', '.3f')}",
-        f"n = 4, m = 2, p = {setting(0.6)}, rho = -2/3: printed {number_of(second, 'Theorem 2', '.3f')}, true "
-        f"{number_of(second, 'truth', '.3f')}",
+        f"n = 6, m = 3, p = {setting(0.6)}, rho = {setting(-0.5)}. The bound gives {number_of(first, 'bound', '.3f')}, "
+        f"the truth is {number_of(first, 'truth', '.3f')}, and Theorem 2 prints {number_of(first, 'Theorem 2', '.3f')}",
+        f"n = 4, m = 2, p = {setting(0.6)}, rho = -2/3. The paper prints {number_of(second, 'Theorem 2', '.3f')}, but "
+        f"the true value is {number_of(second, 'truth', '.3f')}",
     ]
 
 
@@ -93,12 +93,12 @@ def _claims(_: Results) -> list[str]:
         f"{own('RI', '.3e', 10_000, 0.001, 0)} for less than 10^-4; {own('RI', '.2e', 5_000, 1.0, 1)} for "
         f"{found.number('which-m', 'paper', '.1e', id='8-RI', epsilon=1.0)} (n = 5,000, epsilon = 1, M up to 1); "
         f"{own('R', '.2%', 1_000, 1.0, 0)}, or {own('R in whole counts', '.2%', 1_000, 1.0, 0)} in whole counts",
-        f"n = 10,000, by {most} at most",
-        f"{traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')}, "
+        f"on, by {most} at most",
+        f"RI is {traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')}, "
         f"{traced(excess[3], '.4f')} at epsilon = .001",
-        f"it is {wide[0]}, {wide[1]}, {wide[2]} at epsilon = .01",
-        f"worse from M = {worse} at epsilon",
-        f"is true: {found.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.",
+        f"R is {wide[0]}, {wide[1]}, {wide[2]} at epsilon = .01",
+        f"worse from M = {worse} on",
+        f"is true: the ratio is {found.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.",
     ]
 
 
@@ -107,11 +107,12 @@ PAGE = Page(
     (_adversaries, _caps, _optimum, _lies, _simulated, _claims),
     stated={
         "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
-        "at theta = .05.": "a setting",
-        "base rate .05 known": "a setting",
+        "frequency theta = .05.": "a setting",
+        "base rate .05 known, and": "a setting",
+        "base rate .05 known | RR": "a setting",
         "nominal .1, theta = .05:": "a setting",
         "delta = 0 | at 10^-6": "a setting",
-        "One 64-bit word": "`deniable.research.dealt.coupling.coins`; golden recordings",
+        "one 64-bit word": "`deniable.research.dealt.coupling.coins`; golden recordings",
         "ceil(2^64 (q - s))": "the same",
         "ceil(2^64 (q + s))": "the same",
         "rho within 10^-12 of the extreme": "`coins.coin`",
@@ -119,7 +120,7 @@ PAGE = Page(
         'RI is "always less than" 10^-4 (5.3.5;': "the paper, section 5.3.5",
         "at most 3e-7 at n = 10,000": "`theorem2_as_printed` against the bound of the table",
         "But 4.2 gives": "the paper",
-        "theta = .1, n = 10,000": "a setting",
+        "theta = .1, n = 10,000, JRR is worse": "a setting",
         'At n = 1,000 "R is less than 3%"': "the paper, section 5.3.5",
         'for "less than 3%"': "the same",
         "for less than 10^-4": "the same",
