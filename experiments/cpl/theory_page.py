@@ -25,7 +25,7 @@ def _sums(_: Results) -> list[str]:
         f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report "
         f"tells {other} about male",
         f"1 + ln cosh 1 = {xor}",
-        f"This is {hidden} nats for n = {setting('20')} and epsilon = 1, of at most {setting('20')}",
+        f"This is {hidden} nats for n = {setting('20')} and epsilon = 1, where at most {setting('20')} are",
         f"young together tell {exact} about it, but the sum says {added}",
     ]
 
