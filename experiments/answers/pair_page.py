@@ -21,9 +21,9 @@ def _tables(results: Results) -> list[str]:
     ours, most = (results.number(TABLES, column, ".2f", method=WEIGHTED) for column in ("geometric mean", "worst"))
     spl = results.number(TABLES, "geometric mean", ".0f", method=SPL_RAW)
     every = traced(len(settings), "d")
-    rows.append(f"Over all {every} settings the decoder has {ours} of the error of consistent tables")
-    rows.append(f"{most} at worst: it was worse in {traced(worse, 'd')} of them")
-    rows.append(f"splitting epsilon has {spl} times their error")
+    rows.append(f"Over all {every} settings the decoder has {ours} times the error of consistent tables")
+    rows.append(f"{most} times at worst: it was worse in {traced(worse, 'd')} of them")
+    rows.append(f"splitting epsilon (the first row) has {spl} times their error")
     return rows
 
 
@@ -62,6 +62,7 @@ STATED = {
     "chance allows around .95 in 1,000 collections": "the level, and the default of --runs",
     "We tested 1,000 collections each.": "the default of --runs",
     "independent answers at .05": "the level",
+    'decoder "weighted shrinkage, beta 0"': "a name",
     "no p-value; 1,000 collections each": "the default of --runs",
 }
 """Texts with numbers that are no results."""
