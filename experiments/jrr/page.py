@@ -45,7 +45,7 @@ def _attackers(results: Results) -> list[str]:
     quotes.append(
         f"JRR at a nominal {setting(0.1)} leaks {of_paper} with Algorithm 1's parameters and {best} with the best"
     )
-    quotes.append(f"plain randomised response at {leaks} has {ratio} of that JRR's error")
+    quotes.append(f"plain randomised response at {leaks} has {ratio} times the error of the JRR")
     shares = "and 5 colluders' shares"
     over = results.value("attackers", shares, epsilon=0.01, share=0.05, method=ALG) / 0.01 - 1
     quotes.append(f"({traced(over, '.1%')} more at epsilon .01 with Algorithm 1's parameters)")
@@ -139,14 +139,15 @@ def _newcomers(results: Results) -> list[str]:
     worst = traced(max(abs(float(row["z"])) for row in rows), ".1f")
     assert min(float(one["coverage"]) for one in covered.values()) >= 0.95
     return [
-        f"it has {three('newcomers')} of RR's MSE if {setting('5%')}, {setting('20%')} and {setting('50%')} of the "
-        f"contributors are newcomers, and {number_of(rows[0], 'all dealt', '.3f')} without any (drawn: {three('drawn')}, "
-        f"at most {worst} standard errors away). If as many do not report, the others have "
+        f"this estimate has {three('newcomers')} of RR's MSE if {setting('5%')}, {setting('20%')} and {setting('50%')} of the "
+        f"contributors are newcomers. It has {number_of(rows[0], 'all dealt', '.3f')} without any. What was drawn has "
+        f"{three('drawn')}, at most {worst} standard errors away. If as many contributors do not report, the others have "
         + three("silent").replace(" and ", " and "),
-        f"Intervals of {setting('95%')} for these contributors cover {number_of(alike, 'coverage', '.3f')} (half of "
-        f"{setting('200')} dealt contributors and of {setting('100')} newcomers hold the value) and "
-        f"{number_of(apart, 'coverage', '.3f')} (half of {setting('280')}, and none of {setting('600')}). With the "
-        f"variance at one common frequency the second would be {number_of(apart, 'at one frequency', '.3f')}",
+        f"intervals of {setting('95%')} for these contributors cover. If half of {setting('200')} dealt contributors and "
+        f"half of {setting('100')} newcomers hold the value, they cover {number_of(alike, 'coverage', '.3f')}. If half of "
+        f"{setting('280')} dealt contributors and none of {setting('600')} newcomers hold it, they cover "
+        f"{number_of(apart, 'coverage', '.3f')}. With the variance at one common frequency, the coverage in the second "
+        f"case would be {number_of(apart, 'at one frequency', '.3f')}",
     ]
 
 
@@ -182,14 +183,14 @@ def _two_phases(results: Results) -> list[str]:
         *quotes,
         f"(the largest of {traced(len(drawn), 'd')} z is {traced(max(drawn), '.1f')})",
         f"has the smaller error in all {traced(len(losing), 'd')} settings",
-        f"at one half one phase loses {traced(float(half['one phase, no guess']) - 1, '.1%')} without a guess, and "
+        f"at a share of one half one phase loses {traced(float(half['one phase, no guess']) - 1, '.1%')} without a guess, and "
         f"Algorithm 1 {traced(float(half[ALG]) - 1, '.1%')}",
-        f"with {setting('5%')} first, it has {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
+        f"If {setting('5%')} are in the first group, it has {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
         f"(standard error {groups('error', '.3f', 0.05, 0.05)}) and {groups('of RR', '.3f', 0.5, 0.05)} at one half "
-        f"({groups('error', '.3f', 0.5, 0.05)}); with {setting('20%')} first {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
+        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} it has {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
         f"phase without a guess has {groups('one phase, no guess', '.3f', 0.05, 0.05)} and "
         f"{groups('one phase, no guess', '.3f', 0.5, 0.05)}",
-        f"At {setting(0.35)} it {results.text('two-groups', 'against one phase', share=0.35, first=0.05)} with {setting('5%')} "
+        f"At {setting(0.35)} the variant {results.text('two-groups', 'against one phase', share=0.35, first=0.05)} with {setting('5%')} "
         f"first, and is {results.text('two-groups', 'against one phase', share=0.35, first=0.2)} with {setting('20%')}",
         f"quota RR in one phase has {groups(QUOTA, '.3f', 0.05, 0.05)} and {groups(QUOTA, '.3f', 0.5, 0.05)}",
     ]
@@ -203,10 +204,11 @@ def _fig_2(results: Results) -> list[str]:
     return [
         f"JRR is below RR at {below} of the percentiles, at all of them in "
         f"{traced(200 * never, '.0f')} of the {setting('200')}",
-        f"The stated {setting('80')}th percentile of RR for Kosarak, {traced(plain['paper'], '.2f')} at epsilon .1, is one "
-        f"of ours ({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). "
-        f"JRR's, {traced(jrr['paper'], '.1f')}, is not at M = 5: {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and "
-        f"{traced(jrr['least'], '.2f')} at least",
+        f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, is one of ours "
+        f"({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). The stated "
+        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, is not one of ours at M = 5. There {setting('90%')} of the "
+        f"repetitions have {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and the least is "
+        f"{traced(jrr['least'], '.2f')}",
     ]
 
 
@@ -226,24 +228,28 @@ def _fig_3(results: Results) -> list[str]:
     )
     slip = next(claim["paper"] for claim in expected()["claims"] if claim["id"] == "3c-74.1")
     quotes.append(
-        f"Two errors are stated as such, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
-        f"share {setting(1)}, epsilon .1 and .01): exact {traced(first['exact'], '.1e')} and "
-        f"{traced(second['exact'], '.1e')}, which is {traced(first['z of the paper'], '.1f')} and "
+        f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
+        f"share {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
+        f"{traced(second['exact'], '.1e')}. So the stated ones are {traced(first['z of the paper'], '.1f')} and "
         f"{traced(second['z of the paper'], '.1f')} standard errors away. The sentence that the first is "
         f'"{traced(slip, ".1%")}" of RR\'s is a slip: it is {traced(first["of RR"], ".1%")}'
     )
-    quotes.append(f"is true: {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
+    quotes.append(f"is true: the ratio is {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
     quotes.append(
-        f"the paper has JRR's MSE {traced(third['paper'], '.1e')} below RR's; exact {traced(third['exact'], '.1e')}, "
+        f"the paper has JRR's MSE {traced(third['paper'], '.1e')} below RR's. Exact is {traced(third['exact'], '.1e')}, "
         f"{traced(abs(third['z of the paper']), '.1f')} standard errors away"
     )
     claims = {row["id"]: (float(row["paper"]), float(row["Algorithm 1"])) for row in results.rows("fig-3-claims")}
     z = {name: (paper / exact - 1) / RATIO_ERROR for name, (paper, exact) in claims.items()}
-    stated = [f"{traced(claims[name][0], '.3f')} ({traced(z[name], '.1f')})" for name in ("3a-0.01", "3c-0.01")]
+    stated, apart = (
+        [traced(found[name], spec) for name in ("3a-0.01", "3c-0.01")]
+        for found, spec in (({name: claim[0] for name, claim in claims.items()}, ".3f"), (z, ".1f"))
+    )
     quotes += [
-        f"All {traced(len(z), 'd')} are within {traced(max(map(abs, z.values())), '.1f')} of them",
-        f"The stated {stated[0]} and {stated[1]} are one exact {traced(claims['3c-0.01'][1], '.4f')}",
-        f"the root of the ratios above, {traced(sqrt(claims['4a'][1]), '.2f')} at best",
+        f"All {traced(len(z), 'd')} are within {traced(max(map(abs, z.values())), '.1f')} standard errors of ours",
+        f"The paper states {stated[0]} and {stated[1]} for two n. Both are one exact "
+        f"{traced(claims['3c-0.01'][1], '.4f')}. They are {apart[0]} and {apart[1]} standard errors from it",
+        f"the root of the ratio of the MSEs: {traced(sqrt(claims['4a'][1]), '.2f')} at best",
     ]
     return quotes
 
@@ -277,13 +283,13 @@ def _does_not(results: Results) -> list[str]:
         f"{setting('.1')}, exact), by {most[0]} at most",
         f"RI is {results.number('fig-7', 'RI', '.3f', method=ALG, n=10_000, epsilon=0.01)} at epsilon .01, and R at n = 1,000 is "
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
-        f"Then {number_of(kosarak, 'expected', '.0f')} clicks fall on the pages in the median of {setting('20,000')} "
-        f"choices, between {number_of(kosarak, '5%', '.0f')} and {number_of(kosarak, '95%', '.0f')} in {setting('90%')} of "
-        f"them; the {number_of(kosarak, 'printed', '.0f')} of Table 3 or more have "
-        f"{number_of(kosarak, 'at least the printed', '.1%')}",
-        f"the median is {number_of(users, 'expected', '.0f')}, between {number_of(users, '5%', '.0f')} and "
-        f"{number_of(users, '95%', ',.0f')} in {setting('90%')}; {number_of(users, 'printed', '.0f')} or more have "
-        f"{number_of(users, 'at least the printed', '.0%')} (standard error {number_of(users, 'error', '.1%')})",
+        f"simulated {setting('20,000')} such choices. In the median choice {number_of(kosarak, 'expected', '.0f')} clicks "
+        f"fall on the pages, and {setting('90%')} of the choices have between {number_of(kosarak, '5%', '.0f')} and "
+        f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks; as many or more "
+        f"have a probability of {number_of(kosarak, 'at least the printed', '.1%')}",
+        f"the median is {number_of(users, 'expected', '.0f')}, and {setting('90%')} of the choices have between "
+        f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. Here {number_of(users, 'printed', '.0f')} "
+        f"or more have a probability of {number_of(users, 'at least the printed', '.0%')} (standard error {number_of(users, 'error', '.1%')})",
         f"{number_of(amazon, 'share', '.2%')} of which are one star",
         f"So the {number_of(amazon, 'printed', '.0f')} of {setting('10,000')} cannot be tested",
         f"E-commerce has the {number_of(shop, 'expected', ',.0f')} ones of Table 3",
@@ -352,19 +358,21 @@ def _open(results: Results) -> list[str]:
 
     return [
         f"At epsilon 1 and a share of {setting(0.05)}, groups of {setting('2, 4, 20 and 100')} have {errors[0]}, {errors[1]}, "
-        f"{errors[2]} and {errors[3]} of RR's MSE; the adversary who knows the others' data then has {known[0]}, {known[1]}, "
-        f"{known[2]} and, where the number of truths happens to be fixed, infinity. RR at {known[1]} has "
-        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)}. So",
-        f"At {setting(0.1)} they are not: {traced(small['of RR'], '.2f')} for {traced(small[OTHERS], '.3f')}, where RR has "
+        f"{errors[2]} and {errors[3]} of RR's MSE. The adversary who knows the others' data then has an epsilon of {known[0]}, "
+        f"{known[1]}, {known[2]} and infinity. It is infinite for groups of {setting('100')} because there the number of "
+        f"truths happens to be fixed. RR at {known[1]} has "
+        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE. So",
+        f"At epsilon {setting(0.1)} they are not: they have {traced(small['of RR'], '.2f')} of the MSE for an epsilon of "
+        f"{traced(small[OTHERS], '.3f')}, where RR has "
         f"{traced(small['RR at that epsilon'], '.2f')}",
-        f"and has {quota[0]} and {quota[1]} at the stated epsilon",
-        f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}; JRR's optimum {tenth[1]}; and RR with the same error as "
-        f"JRR (epsilon {same}) {tenth[2]}. At epsilon 1 they are {one[0]}, {one[1]} and {one[2]}, at {setting(0.01)} "
-        f"{hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
+        f"At the stated epsilon of {setting(1)} and {setting(0.1)} it has {quota[0]} and {quota[1]} of RR's MSE",
+        f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}, and JRR's optimum leaks {tenth[1]}. RR with the same "
+        f"error as JRR (epsilon {same}) leaks {tenth[2]}. At epsilon 1 these three are {one[0]}, {one[1]} and {one[2]}, and at "
+        f"{setting(0.01)} they are {hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
         f"the optimum has {mean(OPT, 'all at .05', '.2f')} of RR's MSE if all numbers are {setting(0.05)}, and "
         f"{mean(OPT, 'uniform on [0, 1]', '.2f')} if they are uniform on {setting('[0, 1]')}, where the mean is one half. "
         f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
-        f"which makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE at epsilon 1 and "
+        f"This noise makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE at epsilon 1 and "
         f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's",
     ]
 
@@ -382,22 +390,23 @@ PAGE = Page(
         "Black: 1e-4": "the paper, section 5.3.5",
         "RI is below 1e-4 even at epsilon .001 (figure 7), RI is 7.3e-5 at n = 5,000, R is below 3%": "the same",
         "But 4.2 gives the collector": "the paper",
-        "which is how 5.1 compares": "the paper",
+        "Section 5.1 of the paper compares": "the paper",
         "With n = 4, m = 2, p = .6 and rho = -2/3 it prints 1.872": "docs/theory/jrr.md, errata; `theorem2_as_printed`",
         "10,000 is the default of Table 4": "the paper, Table 4",
-        "RI = e^-epsilon/(n - 1) and R = 1/sqrt(n);": "Theorem 3 at the same p: docs/theory/jrr.md",
+        "RI = e^-epsilon/(n - 1) and R = 1/sqrt(n).": "Theorem 3 at the same p: docs/theory/jrr.md",
         "at 40,000 every M up to 5 fits": "a setting: fig-3-claims",
         "of 1,000 runs": "the paper, section 5.1",
         "Below n = 25,000": "where Algorithm 1 reaches its end at epsilon .01, as below",
-        "and a share of .05 it has": "a setting",
+        "and a share of .05 this estimate has": "a setting",
         "1% of epsilon first | 5% | 20% | 50%": "a setting",
         "from .05 to .5, four splits": "a setting",
-        "loses at shares of .05 and .2 and gains at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
+        "lose at shares of .05 and .2 and gain at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
         "An independent run of 60 repetitions found .30, .45 and .92 at epsilon .1 and a share of .05, and 1.13, 1.51 and "
         "1.94 at .5, for 5%, 20% and 50%; a mean of 60 squared errors scatters by 18%": "a third reading; sqrt(2/60)",
         "20,000 random click events": "the paper, appendix J",
         "are 20,000 users": "a setting",
         "even for all n-1 of them": "docs/theory/quota_rr.md",
+        "If a delta is needed, it is 1e-6": "a setting",
         "unless the base rate is 1/2": "docs/theory/jrr.md, proof of the row with a known base rate",
         "infinite (delta = 0) at the extreme": "docs/theory/jrr.md",
         "(MSE of the count, same n, 5% ones; exact)": "a setting",
