@@ -31,10 +31,9 @@ from deniable.core.checks import (
 )
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.joint import code_reports, listed_reports
-from deniable.core.mechanism import ChecksRows, CraftedReports, ReportField
+from deniable.core.mechanism import CraftedReports
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
-from deniable.core.state import Counts, counts_sum_to
 from deniable.core.support_counts import FEW, Influence
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds, log_up
 from deniable.designs.estimates import DesignEstimate, tail_beyond
@@ -53,7 +52,7 @@ from deniable.designs.kinds import (
     mean,
 )
 from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
-from deniable.oracles.grr import count_codes
+from deniable.oracles.grr import HistogramReports
 from deniable.oracles.linear import Floats, LinearOracle
 
 TRUST = "the device is fair, nobody else sees its outcome, and no outcome is used for a second question"
@@ -76,7 +75,7 @@ class _Supported(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
+class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     """A classical design: a device randomises the answer to one question.
 
     Build one with the functions of `deniable.designs`, such as `warner` or `crosswise`. Truth 1 is the sensitive answer
@@ -126,8 +125,6 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
 
     report_type = staticmethod(np.asarray)
     support_law = None
-    state_is_histogram = True
-    uncounted = slice(0, 0)
     constructor = "from_epsilon"
     name = "Design"
     card = Card(
@@ -269,9 +266,6 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
     def _scores(self) -> Floats:
         return np.array(self.weights, dtype=np.float64)
 
-    def outputs(self) -> Codes:
-        return np.arange(self.state_size, dtype=code_dtype(self.state_size))
-
     def _channel(self) -> NDArray[Any]:
         return np.array(self.rows, dtype=object)
 
@@ -287,13 +281,6 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
         return reports
 
     # ---------------------------------------------------------------- collector
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        codes = checked_report_codes(reports, self.state_size)
-        return count_codes(codes, self.state_size), len(codes)
-
-    def _check_rows(self, reports: ArrayLike) -> Codes:
-        return checked_report_codes(reports, self.state_size)
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which truths make each report likeliest, bool[n, len(values)]."""
@@ -479,19 +466,6 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
     def state_size(self) -> int:
         """One counter per report."""
         return len(self.rows[0])
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        counts_sum_to(counts, n)
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One code per report."""
-        return (ReportField("value", code_dtype(self.state_size).name),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, log2 of the number of reports."""
-        return float(np.log2(self.state_size))
 
     # ---------------------------------------------------------------- counts typed by hand, and planning
 

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
 from deniable.core.kernels import PLAIN, exact_kernel, kernel
-from deniable.core.mechanism import ChecksRows, ReportField
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.state import Counts, counts_sum_to
@@ -50,14 +50,45 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     return threshold_up(1 / (lower + k - 1))
 
 
+class CodeReports(Mechanism[Codes]):
+    """Reports that are one code below `state_size` each, counted code by code."""
+
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_codes(reports, self.state_size)
+        return count_codes(codes, self.state_size), len(codes)
+
+    def outputs(self) -> Codes:
+        return np.arange(self.state_size, dtype=code_dtype(self.state_size))
+
+    @cached_property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.state_size).name),)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 of the number of codes."""
+        return float(np.log2(self.state_size))
+
+
+class HistogramReports(CodeReports, ChecksRows):
+    """The same, of a mechanism whose state is any histogram of its reports."""
+
+    state_is_histogram = True
+    uncounted: ClassVar[slice | None] = slice(0, 0)
+
+    def _check_rows(self, reports: ArrayLike) -> Codes:
+        return checked_report_codes(reports, self.state_size)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_sum_to(counts, n)
+
+
 @dataclass(frozen=True)
-class OneCode(CountingOracle[Codes], ChecksRows):
+class OneCode(HistogramReports, CountingOracle[Codes]):
     """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q."""
 
     k: int
-
-    state_is_histogram = True
-    uncounted = slice(0, 0)
 
     @property
     @abstractmethod
@@ -69,13 +100,6 @@ class OneCode(CountingOracle[Codes], ChecksRows):
         """Every report supports the one value that it is."""
         return FixedSize(self.k, 1, self.support_probabilities[0])
 
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        codes = checked_report_codes(reports, self.k)
-        return count_codes(codes, self.k), len(codes)
-
-    def _check_rows(self, reports: ArrayLike) -> Codes:
-        return checked_report_codes(reports, self.k)
-
     def supports(self, reports: Codes, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         matrix: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == values
         return matrix
@@ -84,9 +108,6 @@ class OneCode(CountingOracle[Codes], ChecksRows):
         """Largest likelihood ratio p/q of the implemented thresholds, exact."""
         p, q = self.support_probabilities
         return p / q
-
-    def outputs(self) -> Codes:
-        return np.arange(self.k, dtype=code_dtype(self.k))
 
     def _channel(self) -> NDArray[Any]:
         self._check_channel(self.k, self.k)
@@ -102,19 +123,6 @@ class OneCode(CountingOracle[Codes], ChecksRows):
         spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
         simulated: NDArray[np.int64] = counts - uniform + spread
         return simulated
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        counts_sum_to(counts, n)
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One code per report."""
-        return (ReportField("value", code_dtype(self.k).name),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, log2 k."""
-        return float(np.log2(self.k))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ class LinearOracle(FrequencyOracle[Reports]):
     """
 
     linear = True
-    uncounted: slice | None = None
+    uncounted: ClassVar[slice | None] = None
 
     def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
         """Return the covariance matrix of estimated frequencies at true frequencies f, noise only.

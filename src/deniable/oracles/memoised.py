@@ -45,6 +45,7 @@ from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, 
 from deniable.oracles.bits import Bits, checked_bits, randomize_bits, randomize_one_hot
 from deniable.oracles.grr import GRR, OneCode, respond
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.pure import PureOracle
 from deniable.oracles.sketch.count_mean_sketch import Sketch
 from deniable.oracles.sketch.families.family import HashFamily
 from deniable.oracles.sketch.families.registry import family_entry
@@ -86,6 +87,8 @@ class Memoised(FrequencyOracle[Reports]):
     """Thing that has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
     kept_note: ClassVar[str] = ""
     """Limit of the row about changes, where answers are not what is kept."""
+    most_rows: ClassVar[int] = MAX_MEMO_ROWS
+    """Most permanent responses that a contributor may have to keep."""
     attains_once: ClassVar[bool] = True
     """True if one report spends all of `epsilon_once`, up to the rounding of thresholds."""
 
@@ -179,11 +182,12 @@ class Memoised(FrequencyOracle[Reports]):
         >>> memo.shape, monday.shape
         ((4,), (1,))
         """
-        self._check_memo()
+        if self.memo_rows > self.most_rows:
+            raise TooLargeError(
+                f"memo_rows must be at most {self.most_rows:,}, got memo_rows={self.memo_rows:,} for {self!r}; "
+                "use MemoisedHash"
+            )
         return self._draw_memo(checked_randomness(rng))
-
-    @abstractmethod
-    def _check_memo(self) -> None: ...
 
     def report_from(self, memo: Reports, code: int, rng: Randomness) -> Reports:
         """Contributor: report one answer from kept permanent responses, with fresh noise; a batch of one report.
@@ -450,13 +454,34 @@ def _second_threshold(p1: Fraction, q1: Fraction, once: EpsilonLike, others: int
 
 
 @dataclass(frozen=True)
-class MemoisedCode(OneCode, Memoised[Codes]):
-    """The base of memoised oracles that report one code: both stages are randomised response over k codes."""
+class MemoisedValues(Memoised[Reports]):
+    """The base of memoised oracles that keep a permanent response for each of the k values."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         self._check_budgets()
         self._check_stages()
+
+    @property
+    @abstractmethod
+    def first(self) -> PureOracle[Reports]:
+        """The oracle of the permanent stage, at `epsilon_forever`."""
+
+    @property
+    def first_stage(self) -> tuple[Fraction, Fraction]:
+        return self.first.support_probabilities
+
+    @property
+    def memo_rows(self) -> int:
+        return self.k
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Reports:
+        return self.first._randomize(codes, rng)
+
+
+@dataclass(frozen=True)
+class MemoisedCode(OneCode, MemoisedValues[Codes]):
+    """The base of memoised oracles that report one code: both stages are randomised response over k codes."""
 
     @cached_property
     def first(self) -> GRR:
@@ -467,10 +492,6 @@ class MemoisedCode(OneCode, Memoised[Codes]):
     @abstractmethod
     def lie(self) -> int:
         """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
-
-    @property
-    def first_stage(self) -> tuple[Fraction, Fraction]:
-        return self.first.support_probabilities
 
     @cached_property
     def second_stage(self) -> tuple[Fraction, Fraction]:
@@ -490,13 +511,6 @@ class MemoisedCode(OneCode, Memoised[Codes]):
         p, q = self.second_stage
         return p / q if q else math.inf
 
-    @property
-    def memo_rows(self) -> int:
-        return self.k
-
-    def _check_memo(self) -> None:
-        check_memo(self.k, MAX_MEMO_ROWS, self)
-
     def _draw_memo(self, rng: Randomness) -> Codes:
         return self.first._randomize(np.arange(self.k), rng)
 
@@ -504,9 +518,6 @@ class MemoisedCode(OneCode, Memoised[Codes]):
         check_rows(len(np.asarray(memo)), self)
         rows: Codes = np.asarray(memo)[codes]
         return rows
-
-    def _permanent(self, codes: Codes, rng: Randomness) -> Codes:
-        return self.first._randomize(codes, rng)
 
     def _report(self, permanent: Codes, rng: Randomness) -> Codes:
         codes = np.ascontiguousarray(permanent)
@@ -577,13 +588,10 @@ class MemoisedGRR(MemoisedCode):
 
 
 @dataclass(frozen=True)
-class MemoisedBits(UnaryEncoding, Memoised[Bits]):
+class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
     """The base of memoised oracles that report one bit per value: the first stage is optimised unary encoding."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        self._check_budgets()
-        self._check_stages()
+    most_rows = 1024
 
     @cached_property
     def first(self) -> OUE:
@@ -594,10 +602,6 @@ class MemoisedBits(UnaryEncoding, Memoised[Bits]):
     @abstractmethod
     def second_thresholds(self) -> tuple[int, int]:
         """(P2, Q2): a permanent bit that is set is reported as set with P2/2^64, one that is clear with Q2/2^64."""
-
-    @property
-    def first_stage(self) -> tuple[Fraction, Fraction]:
-        return self.first.support_probabilities
 
     @cached_property
     def second_stage(self) -> tuple[Fraction, Fraction]:
@@ -620,13 +624,6 @@ class MemoisedBits(UnaryEncoding, Memoised[Bits]):
     def _copies(self) -> bool:
         return self.second_thresholds == (SCALE, 0)
 
-    @property
-    def memo_rows(self) -> int:
-        return self.k
-
-    def _check_memo(self) -> None:
-        check_memo(self.k, 1024, self)
-
     def _draw_memo(self, rng: Randomness) -> Bits:
         # Row by row, as clients draw it: the words of each row follow those that the row before it has read.
         stream = WordStream(rng)
@@ -638,9 +635,6 @@ class MemoisedBits(UnaryEncoding, Memoised[Bits]):
         check_rows(len(bits), self)
         rows: Bits = bits[codes]
         return rows
-
-    def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
-        return self.first._randomize(codes, rng)
 
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
         if self._copies:
@@ -768,9 +762,6 @@ class MemoisedCells(Sketch, Memoised[Any]):
     def memo_rows(self) -> int:
         return self.response.k
 
-    def _check_memo(self) -> None:
-        check_memo(self.memo_rows, MAX_MEMO_ROWS, self)
-
     def _draw_memo(self, rng: Randomness) -> Any:
         parameters = self.hashes.draw_parameters(rng, 1)
         cells = self.response._draw_memo(rng)
@@ -849,14 +840,6 @@ class MemoisedHash(MemoisedCells):
     def _best_cells(self) -> int:
         lower, _ = exp_bounds(spent(self.epsilon_once))
         return math.floor(lower + Fraction(3, 2))
-
-
-def check_memo(rows: int, most: int, mechanism: Memoised[Any]) -> None:
-    """Raise TooLargeError if a contributor would have to keep more permanent responses than this."""
-    if rows > most:
-        raise TooLargeError(
-            f"memo_rows must be at most {most:,}, got memo_rows={rows:,} for {mechanism!r}; use MemoisedHash"
-        )
 
 
 def check_rows(rows: int, mechanism: Memoised[Any]) -> None:

@@ -23,14 +23,13 @@ from deniable.core.checks import Codes, checked_integer, checked_report_codes, c
 from deniable.core.estimate import Estimate
 from deniable.core.joint import listed_reports
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, CraftedReports, ReportField
+from deniable.core.mechanism import MAX_CHANNEL_CELLS, CraftedReports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
-from deniable.core.state import Counts, counts_sum_to
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidParameterError, out_of_range
-from deniable.oracles.grr import count_codes
+from deniable.oracles.grr import HistogramReports
 from deniable.oracles.linear import Floats, LinearOracle
 from deniable.oracles.oracle import WeighedReports
 from deniable.oracles.wave_weights import Wave, far_threshold, make_wave, mean_window, paper_window
@@ -44,7 +43,7 @@ WINDOWS = ("mean", "paper")
 
 @final
 @dataclass(frozen=True)
-class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows):
+class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedReports):
     """Square wave over the ordered codes {0, ..., k-1}: a report is one of k + 2b codes, 2b + 1 of them near the truth.
 
     For means, distribution functions and quantiles of ordered answers; for the cells of a histogram other oracles are
@@ -96,8 +95,6 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
 
     report_type = staticmethod(np.asarray)
     support_law = None
-    state_is_histogram = True
-    uncounted = slice(0, 0)
     ordered = True
     stated = ("window",)
     name = "SquareWave"
@@ -162,13 +159,6 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
         return reports
 
     # ---------------------------------------------------------------- collector
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        codes = checked_report_codes(reports, self.state_size)
-        return count_codes(codes, self.state_size), len(codes)
-
-    def _check_rows(self, reports: ArrayLike) -> Codes:
-        return checked_report_codes(reports, self.state_size)
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which values each report is near, bool[n, len(values)]: those that make it likeliest."""
@@ -288,9 +278,6 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
         wave = self.exact_wave
         return Fraction(wave.near / wave.far)
 
-    def outputs(self) -> Codes:
-        return np.arange(self.state_size, dtype=code_dtype(self.state_size))
-
     def _channel(self) -> NDArray[Any]:
         self._check_channel(self.k, self.state_size)
         return self.exact_wave.channel()
@@ -311,17 +298,6 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
     @property
     def state_size(self) -> int:
         return self.k + 2 * self._b
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        counts_sum_to(counts, n)
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        return (ReportField("value", code_dtype(self.state_size).name),)
-
-    @property
-    def report_bits(self) -> float:
-        return float(np.log2(self.state_size))
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.mechanism import ChecksRows, ReportField
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, EpsilonLike, exact
@@ -59,8 +59,31 @@ def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
     return p * (1 - q) / (q * (1 - p))
 
 
+class BitReports(Mechanism[Bits]):
+    """Reports that are one packed bit for each of k values."""
+
+    k: int
+
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return support_counts(reports, self.k)
+
+    def outputs(self) -> Bits:
+        """Return every report once: report y has the bits of the integer y."""
+        return bit_outputs(self.k, repr(self))
+
+    @cached_property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The packed bits."""
+        return bit_fields(self.k)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, k."""
+        return float(self.k)
+
+
 @dataclass(frozen=True)
-class UnaryEncoding(CountingOracle[Bits], ChecksRows):
+class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
     """k noisy bits, packed: value v is bit v % 8 of byte v // 8, the padding zero; uint8[n, ceil(k/8)].
 
     The own bit is reported set with P/2^64, every other bit with Q/2^64, each independently of all others.
@@ -78,9 +101,6 @@ class UnaryEncoding(CountingOracle[Bits], ChecksRows):
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
 
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        return support_counts(reports, self.k)
-
     def _check_rows(self, reports: ArrayLike) -> Bits:
         bits = checked_bits(reports, self.k)
         check_padding(bits, self.k)
@@ -93,10 +113,6 @@ class UnaryEncoding(CountingOracle[Bits], ChecksRows):
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio p(1-q)/(q(1-p)) of one report, exact, from the implemented thresholds."""
         return likelihood_ratio(*self.support_probabilities)
-
-    def outputs(self) -> Bits:
-        """Return every report once: report y has the bits of the integer y."""
-        return bit_outputs(self.k, repr(self))
 
     def _channel(self) -> NDArray[Any]:
         return self._bit_channel(*self.support_probabilities)
@@ -120,13 +136,3 @@ class UnaryEncoding(CountingOracle[Bits], ChecksRows):
 
     def check_state(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return bit_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)

@@ -25,8 +25,6 @@ from deniable.core.checks import (
     checked_counts,
     checked_integer,
     checked_records,
-    checked_report_codes,
-    code_dtype,
 )
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
@@ -34,8 +32,9 @@ from deniable.core.randomness import Randomness, SimulationRandomness, checked_r
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Influence, influence
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
-from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
-from deniable.oracles.grr import count_codes
+from deniable.oracles.bits import Bits
+from deniable.oracles.grr import CodeReports
+from deniable.oracles.unary_encoding import BitReports
 from deniable.research.dealt.estimate import complement, tangent_estimate
 from deniable.research.dealt.interval import SupportLaw, bounds, few
 from deniable.research.dealt.shares import Columns, DealtTypes, Shares
@@ -374,15 +373,11 @@ def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
     return isinstance(mechanism, DealtOracle)
 
 
-class CodeOracle(DealtOracle[Codes], CraftedReports):
+class CodeOracle(CodeReports, DealtOracle[Codes], CraftedReports):
     """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
 
     one_each = True
     report_type = staticmethod(np.asarray)
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        codes = checked_report_codes(reports, self.k)
-        return count_codes(codes, self.k), len(codes)
 
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
@@ -390,47 +385,17 @@ class CodeOracle(DealtOracle[Codes], CraftedReports):
     def _influence(self, targets: int, attribute: int) -> Influence:  # noqa: ARG002
         return influence(targets, self.k, (1, 1), *self.support_probabilities)
 
-    def outputs(self) -> Codes:
-        return np.arange(self.k, dtype=code_dtype(self.k))
 
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One code per report."""
-        return (ReportField("value", code_dtype(self.k).name),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, log2 k."""
-        return float(np.log2(self.k))
-
-
-class BitOracle(DealtOracle[Bits], CraftedReports):
+class BitOracle(BitReports, DealtOracle[Bits], CraftedReports):
     """A dealt oracle whose reports are k packed bits, uint8[n, ceil(k/8)]: value v is bit v % 8 of byte v // 8."""
 
     report_type = staticmethod(np.asarray)
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        return support_counts(reports, self.k)
 
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
     def _influence(self, targets: int, attribute: int) -> Influence:  # noqa: ARG002
         return influence(targets, self.k, (0, self.k), *self.support_probabilities)
-
-    def outputs(self) -> Bits:
-        """Return every report once: report y has the bits of the integer y."""
-        return bit_outputs(self.k, repr(self))
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return bit_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
 
 
 class DealtRecordMechanism(DealtMechanism[Reports]):
