@@ -71,7 +71,7 @@ def schema(
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
     columns: list[list[str]] = [
-        [attribute.name for attribute in attributes],
+        [shorten(attribute.name, width // 4) for attribute in attributes],
         [attribute.kind for attribute in attributes],
         [str(attribute.k) for attribute in attributes],
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -15,6 +14,7 @@ from rich.cells import cell_len
 
 from deniable.core.outputs import write_text
 from deniable.report.colours import MAX_NUMBERS, OWN, STOPS, shade, text_on
+from deniable.report.maps import MapLayout, map_layout
 from deniable.report.page import (
     CoefficientChart,
     HeatMap,
@@ -34,13 +34,11 @@ from deniable.report.page import (
 MAX_ROWS = 200
 """Rows of one chart that a page lists."""
 
-_LABELS = 30
-"""Characters of one line of a label beside a map."""
-
 _COLUMN = 1050.0
 """Pixels of the column that a map fills on a desk."""
 
-_CHARACTER = 6.6  # pixels of one character of 12 pixels height, on the safe side
+_LONG_LABEL = 40  # characters of a label that needs more than two lines beside a chart
+_EM = 0.55  # width of a letter in units of its height, on the safe side
 
 
 def render_html(page: Page) -> str:
@@ -182,6 +180,7 @@ class _ChartView:
     rows: tuple[_Row, ...]
     caption: str
     widths: tuple[float, ...]
+    wide: bool
 
 
 def _text(part: Text, _: _Axis) -> str:
@@ -251,7 +250,9 @@ def _chart_view(chart: IntervalChart, axis: _Axis) -> _ChartView:
     hidden = chart.table.rows - len(shown) + chart.hidden
     largest = f"the {len(shown)} largest, {hidden:,} {chart.rest} are not listed" if hidden else ""
     widths = axis.columns or tuple(_widths(chart))
-    return _ChartView(chart.table.header, tuple(rows), "; ".join(filter(None, [chart.caption, largest])), widths)
+    caption = "; ".join(filter(None, [chart.caption, largest]))
+    wide = max((cell_len(row.cells[0]) for row in rows), default=0) > _LONG_LABEL
+    return _ChartView(chart.table.header, tuple(rows), caption, widths, wide)
 
 
 def _position(value: float, limits: Limits) -> str:
@@ -286,42 +287,19 @@ class _MapView:
 
     width: float
     height: float
-    left: float
-    top: float
-    across: float
-    down: float
-    font: float
-    upright: bool
+    layout: MapLayout
     cells: tuple[_Cell, ...]
     rows: tuple[_MapLabel, ...]
     columns: tuple[_MapLabel, ...]
 
 
-def _wrapped(labels: Sequence[str], characters: int) -> list[list[str]]:
-    """Return labels in lines of this length, if their words allow it; nothing is cut."""
-    wraps = (
-        textwrap.wrap(visible(label), characters, break_long_words=False, break_on_hyphens=False) for label in labels
-    )
-    return [lines or [""] for lines in wraps]
-
-
 def _map_view(chart: HeatMap) -> _MapView:
     """Return a map as wide as its column, with whole labels."""
     count = max(chart.values.shape)
-    side, font = (46.0, 13.0) if count <= 8 else (36.0, 12.0) if count <= MAX_NUMBERS else (20.0, 11.0)
-    character, line = _CHARACTER * font / 12, 1.2 * font
-    rows = _wrapped(chart.rows, _LABELS)
-    left = 26 + character * max(cell_len(one) for lines in rows for one in lines)
-    down = max(side, line * max(map(len, rows)) + 6)
-    across = max(side, (_COLUMN - left - 2) / len(chart.columns))
-    columns = _wrapped(chart.columns, max(int((across - 8) / character), 1))
-    longest = max(cell_len(one) for lines in columns for one in lines)
-    upright = character * longest <= across - 8
-    if upright:
-        top = 26 + line * max(map(len, columns))
-    else:
-        columns = _wrapped(chart.columns, _LABELS if across >= 3 * line else 10**6)
-        top = 26 + character * max(cell_len(one) for lines in columns for one in lines)
+    side = 46.0 if count <= 8 else 36.0 if count <= MAX_NUMBERS else 20.0
+    layout = map_layout(chart, _COLUMN - 2, side, _EM)
+    rows, columns, line, left, top = layout.rows, layout.columns, layout.line, layout.left, layout.top
+    across, down, upright = layout.across, layout.down, layout.upright
     cells = []
     for y in range(len(rows)):
         for x in range(len(columns)):
@@ -346,12 +324,7 @@ def _map_view(chart: HeatMap) -> _MapView:
     return _MapView(
         width=left + across * len(columns) + 2,
         height=top + down * len(rows) + 2,
-        left=left,
-        top=top,
-        across=across,
-        down=down,
-        font=font,
-        upright=upright,
+        layout=layout,
         cells=tuple(cells),
         rows=tuple(beside(y, lines) for y, lines in enumerate(rows)),
         columns=tuple(above(x, lines) for x, lines in enumerate(columns)),

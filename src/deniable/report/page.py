@@ -8,7 +8,9 @@ escape them.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import io
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +21,8 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text as Styled
 
 from deniable.core.privacy import Guarantee, odds_text
 from deniable.errors import visible as visible
@@ -378,6 +382,43 @@ def shorten(label: str, width: int) -> str:
     if cell_len(label) <= width:
         return label
     return set_cell_size(label, max(width - 1, 0)).rstrip() + "…"
+
+
+LONGEST_LABEL = 400
+"""Terminal cells of a label that are shown; no question or option of a survey is longer."""
+
+_CONSOLE = Console(file=io.StringIO(), width=80)
+
+
+def wrap_label(label: str, width: int) -> list[str]:
+    """Return a visible label in lines of at most `width` terminal cells, broken between words where they fit.
+
+    Only labels longer than `LONGEST_LABEL` are cut, and end with an ellipsis.
+
+    Examples
+    --------
+    >>> wrap_label("managerial, administrative", 12)
+    ['managerial,', 'administrati', 've']
+    """
+    label = shorten(label, LONGEST_LABEL)
+    if cell_len(label) <= width:
+        return [label]
+    return [line.plain.rstrip() for line in Styled(label).wrap(_CONSOLE, max(width, 2))]
+
+
+def balanced_label(label: str, width: int) -> list[str]:
+    """Return as many lines as `wrap_label`, but about equally long.
+
+    Examples
+    --------
+    >>> balanced_label("not in the last twelve months or so", 32)
+    ['not in the last', 'twelve months or so']
+    """
+    most = len(wrap_label(label, width))
+    words = max(map(cell_len, visible(label).split()), default=0)
+    sizes = range(min(words, width), width)
+    at = bisect.bisect_left(sizes, True, key=lambda size: len(wrap_label(label, size)) <= most)
+    return wrap_label(label, [*sizes, width][at])
 
 
 def axis_limits(charts: Iterable[IntervalChart]) -> Limits:

@@ -25,6 +25,7 @@ from deniable.core.outputs import atomic_path
 from deniable.errors import MissingExtraError
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
 from deniable.report.fonts import boxes_note, families_for, quiet
+from deniable.report.maps import map_layout
 from deniable.report.page import (
     CoefficientChart,
     Floats,
@@ -38,8 +39,9 @@ from deniable.report.page import (
     Text,
     axis_limits,
     axis_ticks,
-    shorten,
+    balanced_label,
     visible,
+    wrap_label,
 )
 from deniable.report.text import print_page, table_lines
 
@@ -60,7 +62,9 @@ BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#5f5f5f"
 # nine points; characters of one point in an inch.
 _ONE, _TWO, _PAD, _ROW, _AXIS, _KEY, _LINE, _CHARACTERS = 8.0, 11.0, 0.2, 0.27, 0.24, 0.3, 0.175, 125.0
 _GAP = 0.07
-_LABELS = 28  # characters of the longest label
+_BAR = 0.9  # inches of the scale beside a map
+_LABELS, _LABEL_LINE = 5.0, 0.15  # characters of a label in an inch of the column, and inches of one of its lines
+_EM = 0.6  # width of a letter in units of its height, on the safe side
 _DPI = 150
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -149,7 +153,7 @@ def draw(page: Page) -> Figure:
 
 
 def draw_pages(page: Page) -> list[Figure]:
-    """Return figures of at most `MAX_HEIGHT` inches, but for a section that is taller alone; each has the page's head.
+    """Return figures of at most `MAX_HEIGHT` inches, but for a part that is taller alone; each has the page's head.
 
     Raises
     ------
@@ -166,12 +170,14 @@ def draw_pages(page: Page) -> list[Figure]:
     """
     sheets: list[tuple[Section, ...]] = [()]
     step = _columns(page)
-    for start in range(0, len(page.sections), step):
-        line = page.sections[start : start + step]
+    pieces = (
+        page.sections if step > 1 else [Section(one.heading, (part,)) for one in page.sections for part in one.parts]
+    )
+    for start in range(0, len(pieces), step):
+        line = tuple(pieces[start : start + step])
         if sheets[-1] and _height(page, (*sheets[-1], *line)) > MAX_HEIGHT:
             sheets.append(())
         sheets[-1] += line
-    # First, because long titles are cut.
     titles = [f"{i} of {len(sheets)}: {page.title}" for i in range(1, len(sheets) + 1)]
     pages = [replace(page, title=title) for title in titles] if len(sheets) > 1 else [page]
     with _drawing(page) as note:
@@ -293,11 +299,19 @@ _MARKS: dict[MarkKind, Callable[..., None]] = {
 }
 
 
-def _chart(chart: IntervalChart, _: float) -> Drawing:
+def _rows(labels: Sequence[str], width: float) -> tuple[list[str], Floats, float]:
+    """Return labels in the lines they need, where their rows are from above, and how high all are, in plain rows."""
+    lines = [balanced_label(label, int(_LABELS * width)) for label in labels]
+    heights = np.array([max(1.0, (_LABEL_LINE * len(one) + 2 * _GAP) / _ROW) for one in lines])
+    return ["\n".join(one) for one in lines], np.cumsum(heights) - heights / 2, float(heights.sum()) or 1.0
+
+
+def _chart(chart: IntervalChart, width: float) -> Drawing:
     shown, limits, total = chart.shown(MAX_ROWS), axis_limits([chart]), chart.table.rows + chart.hidden
     rows = [chart.table.cells(i) for i in shown]
     flags = [" *" * (chart.flags is not None and bool(chart.flags[i])) for i in shown]
-    labels = [shorten(row[0], _LABELS) + flag for row, flag in zip(rows, flags, strict=True)]
+    labels, y, tall = _rows([row[0] for row in rows], width)
+    labels = [label + flag for label, flag in zip(labels, flags, strict=True)]
     largest = f"largest {len(shown)} of {total:,}" if len(shown) < total else ""
     caption = "; ".join(filter(None, [chart.caption, largest]))
     # Bars are read as numbers, beside them.
@@ -305,7 +319,6 @@ def _chart(chart: IntervalChart, _: float) -> Drawing:
     headers = [textwrap.fill(name, 15) for name in chart.table.header[1 : len(numbers) + 1]]
 
     def paint(axes: Axes) -> None:
-        y = np.arange(len(shown), dtype=np.float64)
         axes.axvline(0.0, color="#8a8a8a", linewidth=1.0, zorder=1)
         axes.grid(axis="x")
         for order, mark in enumerate(chart.marks, start=2):
@@ -317,24 +330,27 @@ def _chart(chart: IntervalChart, _: float) -> Drawing:
             beside(header, (1, 1), xycoords="axes fraction", xytext=(right, 2), va="bottom", weight="bold")
             for place, cell in zip(y, cells, strict=True):
                 beside(cell, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(right, 0), va="center")
-        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_ylim(tall, 0.0)
         axes.set_xlim(*limits)
         axes.set_yticks(y, labels)
         axes.set_xticks(ticks := axis_ticks(limits), [chart.axis(tick) for tick in ticks])
         axes.set_xlabel(caption, loc="left")
 
     over = _LINE * max((name.count("\n") + 1 for name in headers), default=0)
-    return Drawing(paint, _ROW * max(len(shown), 1), _AXIS + over + _LINE * bool(caption))
+    return Drawing(paint, _ROW * tall, _AXIS + over + _LINE * bool(caption))
 
 
-def _heat_map(chart: HeatMap, _: float) -> Drawing:
+def _heat_map(chart: HeatMap, width: float) -> Drawing:
     count = max(chart.values.shape)
-    cell, size = (
-        (0.52, 9.5) if count <= 8 else (0.4, 8.5) if count <= MAX_NUMBERS else (max(0.16, min(0.3, 8 / count)), 7.5)
-    )
-    rows, columns = ([shorten(name, _LABELS) for name in names] for names in (chart.rows, chart.columns))
-    tall, wide = cell * len(rows), cell * len(columns)
-    left, over = (size / _CHARACTERS * max(map(cell_len, names)) + 0.4 for names in (rows, columns))
+    side = 0.52 if count <= 8 else 0.42 if count <= MAX_NUMBERS else max(0.16, min(0.3, 8 / count))
+    layout = map_layout(chart, 96 * (width - 2 * _PAD - _BAR), 96 * side, _EM)
+    rows, columns = (["\n".join(lines) for lines in labels] for labels in (layout.rows, layout.columns))
+    size = 0.75 * layout.font
+    left, over, across, down = (one / 96 for one in (layout.left, layout.top, layout.across, layout.down))
+    tall, wide = down * len(rows), across * len(columns)
+    scale = f"0: nothing. {chart.number(chart.scale)}: {chart.top}. Grey: {chart.nothing}."
+    sentences = (f"↓ {chart.row_name}", f"→ {chart.column_name}", scale)
+    above = [line for text in sentences for line in wrap_label(text, int(wide * _CHARACTERS / 9))]
 
     def paint(axes: Axes) -> None:
         from matplotlib.colors import LinearSegmentedColormap
@@ -342,17 +358,12 @@ def _heat_map(chart: HeatMap, _: float) -> Drawing:
         colours = LinearSegmentedColormap.from_list("shares", STOPS).with_extremes(bad=OWN)
         values = np.ma.masked_invalid(chart.values)
         mesh = axes.pcolormesh(values, cmap=colours, vmin=0, vmax=chart.scale, edgecolors=LINE, linewidth=0.5)
-        axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), aspect="equal", anchor="NW")
+        axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), anchor="NW")
         axes.spines[:].set(visible=True, color="#8a8a8a")
         axes.tick_params(labelsize=size, top=True, bottom=False, labeltop=True, labelbottom=False)
-        axes.xaxis.set_label_position("top")
-        axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=90)
+        axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=0 if layout.upright else 90)
         axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
-        axes.set_xlabel(chart.column_name, size=size + 1)
-        axes.set_ylabel(chart.row_name, size=size + 1)
-        axes.set_title(
-            f"0: nothing. {chart.number(chart.scale)}: {chart.top}. Grey: {chart.nothing}.", size=9, color=GREY
-        )
+        axes.set_title("\n".join(above), size=9, color=GREY)
         for (y, x), value in np.ndenumerate(chart.values):
             if count <= MAX_NUMBERS and np.isfinite(value):
                 number = chart.number(float(value))
@@ -367,15 +378,14 @@ def _heat_map(chart: HeatMap, _: float) -> Drawing:
         bar.ax.tick_params(labelsize=8)
         bar.outline.set_visible(False)
 
-    return Drawing(paint, tall, over + 2 * _LINE, left + wide + 1.3)
+    return Drawing(paint, tall, over + _LINE * len(above), 2 * _PAD + left + wide + _BAR)
 
 
-def _coefficients(chart: CoefficientChart, _: float) -> Drawing:
-    limits, rows = chart.limits, chart.table.rows
-    labels = [shorten(chart.table.cells(i)[0], _LABELS) for i in range(rows)]
+def _coefficients(chart: CoefficientChart, width: float) -> Drawing:
+    limits = chart.limits
+    labels, y, tall = _rows([chart.table.cells(i)[0] for i in range(chart.table.rows)], width)
 
     def paint(axes: Axes) -> None:
-        y = np.arange(rows, dtype=np.float64)
         axes.axvline(0.0, color="#8a8a8a", linewidth=1.0, zorder=1)
         axes.grid(axis="x")
         drawn = np.stack([np.clip(end, *limits) for end in (chart.lower, chart.upper)], axis=1)
@@ -386,12 +396,12 @@ def _coefficients(chart: CoefficientChart, _: float) -> Drawing:
             (drawn[:, 1], np.isposinf(chart.upper), ">"),
         ):
             _points(axes, y[infinite], ends[infinite], color=BLUE, marker=marker, markersize=6.0)
-        axes.set_ylim(rows - 0.5, -0.5)
+        axes.set_ylim(tall, 0.0)
         axes.set_xlim(*limits)
         axes.set_yticks(y, labels)
         axes.set_xticks(ticks := axis_ticks(limits), [f"{tick:g}" for tick in ticks])
 
-    return Drawing(paint, _ROW * max(rows, 1), _AXIS)
+    return Drawing(paint, _ROW * tall, _AXIS)
 
 
 RENDERERS: dict[type[Part], Callable[[Any, float], Drawing]] = {
@@ -472,8 +482,11 @@ def _body(sections: Sequence[Section], columns: int, width: float) -> list[_Band
         key = names([entry for section in sections for entry in section.parts[0].key])
         return [_Band(tuple([one for pair in parts[i::2] for one in pair] for i in (0, 1)), key)]
     bands, shown = [], names([])
+    last = ""
     for section in sections:
-        bands.append(_Band(([heading(section)],)))
+        if section.heading != last:
+            bands.append(_Band(([heading(section)],)))
+        last = section.heading
         for part in section.parts:
             key = names(part.key)
             bands.append(_Band(([drawn(part)],), key if key != shown else ()))
@@ -487,7 +500,7 @@ def _bands(page: Page, sections: Sequence[Section], note: str = "", width: float
     width = width or (_TWO if columns == 2 else _ONE)
     head = [
         _words([card.headline for card in page.marks], width, weight="bold", color=INK),
-        _words([shorten(page.title, int(7.2 * width))], width, 14, weight="bold", color=INK),
+        _words([page.title], width, 14, weight="bold", color=INK),
         _words([page.brief], width),
     ]
     last = [page.all_notes(MAX_ROWS), [note], *([card.headline, *card.lines] for card in page.cards)]

@@ -20,8 +20,8 @@ from deniable.report.page import (
     Part,
     Table,
     Text,
-    shorten,
     visible,
+    wrap_label,
 )
 
 MAX_ROWS = 50
@@ -31,7 +31,8 @@ FOLDED_ROWS = 8
 """Rows of a folded chart that a terminal lists."""
 
 _GAP = "  "
-_SMALLEST_LABEL = 8
+_SMALLEST_LABEL = 12
+_INDENT = "  "
 
 
 class Hints(NamedTuple):
@@ -178,7 +179,7 @@ def chart_lines(
     """Return a chart's table and how many rows it leaves out, as lines of at most `width` terminal cells."""
     shown = _shown(chart, most)
     cut = chart.table.rows - len(shown)
-    lines = [shorten(chart.caption, width)] if chart.caption else []
+    lines = wrap_label(chart.caption, width) if chart.caption else []
     lines += table_lines(chart.table, width, rows=shown, label_width=label_width)
     if chart.fold and cut:
         lines.append(f"these are {len(shown)} of {chart.fold}" + (f" ({hints.folded})" if hints.folded else ""))
@@ -190,8 +191,8 @@ def chart_lines(
 def table_lines(table: Table, width: int, *, rows: Sequence[int] | None = None, label_width: int = 0) -> list[str]:
     """Return a table as lines; columns that do not fit beside the others follow below, with the labels again.
 
-    Labels are cut, with an ellipsis, to what the numbers leave over; they take at least `label_width` cells if there is
-    room, so that tables below each other line up.
+    Labels continue on further lines, indented, where the numbers leave too little room for one; they take at least
+    `label_width` cells if there is room, so that tables below each other line up.
     """
     cells = [[visible(cell) for cell in table.cells(i)] for i in (range(table.rows) if rows is None else rows)]
     columns = [list(column) for column in zip([visible(name) for name in table.header], *cells, strict=True)]
@@ -202,14 +203,19 @@ def table_lines(table: Table, width: int, *, rows: Sequence[int] | None = None, 
         label = min(max(widths[0], label_width), max(width - used, _SMALLEST_LABEL))
         block = []
         for i in range(len(cells) + 1):
-            texts = [shorten(columns[0][i], label), *(columns[j][i] for j in group)]
+            fits = cell_len(columns[0][i]) <= label
+            begin, *rest = wrap_label(columns[0][i], label if fits else label - len(_INDENT))
+            texts = [begin, *(columns[j][i] for j in group)]
             spaces = [
                 " " * (size - cell_len(text))
                 for size, text in zip([label, *(widths[j] for j in group)], texts, strict=True)
             ]
             first, *others = zip(texts, spaces, strict=True)
             block.append(_GAP.join(["".join(first), *(space + text for text, space in others)]).rstrip())
-        lines += [*([""] if lines else []), block[0], "─" * (label + used), *block[1:]]
+            block += [_INDENT + line for line in rest]
+            if not i:
+                block.append("─" * (label + used))
+        lines += [*([""] if lines else []), *block]
     return lines
 
 
@@ -236,15 +242,16 @@ def map_lines(chart: HeatMap, width: int) -> list[str]:
     corner = f"{chart.row_name} ↓"
     numbered = [f"{places[label]} {label}" for label in chart.rows]
     least = _SMALLEST_LABEL + len(str(len(places)))
+    longest = max(cell_len(visible(label)) for label in (*chart.rows, corner))
     for header, labels, room in (
-        (chart.columns, chart.rows, max(cell_len(visible(label)) for label in (*chart.rows, corner))),
+        (chart.columns, chart.rows, min(longest, width // 3)),
         ([places[label] for label in chart.columns], numbered, least),
     ):
         if room + sum(max(digits, cell_len(visible(name))) + len(_GAP) for name in header) <= width:
             named = chart.columns == header or set(chart.columns) <= set(chart.rows)
             legend = [] if named else [f"{places[label]} {label}" for label in chart.columns if label not in chart.rows]
             lines = table_lines(Table.of([corner, *header], [labels, *numbers]), width)
-            return lines + [shorten(line, width) for line in legend]
+            return lines + [line for entry in legend for line in wrap_label(entry, width)]
     return []
 
 

@@ -410,7 +410,7 @@ def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:
     assert drawn.filled(0.0) == pytest.approx(summary.matrix)
     assert list(mesh.get_clim()) == pytest.approx([0, 1])
     assert [label.get_text() for label in bar.get_yticklabels()] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("released", "about")
+    assert axes.get_title(loc="left").startswith("↓ about\n→ released\n")
     assert to_hex(tuple(mesh.get_cmap().get_bad().tolist())) == OWN
     bars = [patch.get_width() for patch in totals.patches[6:]]  # type: ignore[attr-defined]
     assert bars == pytest.approx([total.total.epsilon for total in summary.totals])
