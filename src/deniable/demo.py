@@ -82,14 +82,15 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     for run in runs:
         summaries.append(_estimate(run, answers, schema))
         files += [run.survey, run.reports, run.total, run.picture]
-    lead = (learned(summaries), protected(summaries), NEGATIVE)
-    introduction = (
+    found, safe = learned(summaries), protected(summaries)
+    method = (
         f"{table.num_rows:,} readers of Redbook answered its questionnaire. Here every one of them is a contributor "
         f"with {len(schema.names)} answers, randomised on her own. Because this is a demonstration, the true "
         f"frequencies are shown as well. {cost}",
         BINNING,
+        safe,
     )
-    save_html(estimate_page(*summaries, title=TITLE, introduction=introduction, lead=lead), page)
+    save_html(estimate_page(*summaries, title=TITLE, lead=[found], method=method), page)
     files.append(page)
     print_line(console, TITLE, style="bold")
     print_line(console, f"{table.num_rows:,} women, {len(schema.names)} questions, one randomised report from each")
@@ -100,7 +101,7 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     for summary in summaries:
         print_line(console, f"epsilon = {summary.guarantee.epsilon:g}: {summary.coverage_text}")
     console.print()
-    for line in (*lead[:2], cost):
+    for line in (found, safe, cost):
         print_line(console, line)
     console.print()
     print_line(console, f"The same at epsilon = {epsilons[0]}, on the command line:", style="bold")
@@ -122,12 +123,6 @@ def _result(summaries: Sequence[Summary]) -> Table:
         columns.append([f"{100 * at:.0f}% ({100 * low:.0f}% to {100 * high:.0f}%)" for at, low, high in ends])
     header = ["answer", "truth", *(f"epsilon = {summary.guarantee.epsilon:g}" for summary in summaries)]
     return Table.of(header, columns)
-
-
-NEGATIVE = (
-    "An estimate may lie below 0% or above 100%: noise is taken off on average, not from each number. Cutting it at 0% "
-    "would make it biased; the interval says what can be true."
-)
 
 
 def learned(summaries: Sequence[Summary]) -> str:

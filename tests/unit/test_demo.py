@@ -117,10 +117,12 @@ def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoR
     assert "(the truth, which no collector sees: 67.8%)" in flat
     assert "the odds about her move by at most 2.72 times at epsilon 1, 54.6 times at epsilon 4" in flat
     assert text.rstrip().splitlines()[-1] == f"Open {folder / 'report.html'}"
-    # The page opens with the same sentences, and ends with the guarantees.
+    # The page has its title, what was learned, the first chart, and then everything else.
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
-    assert page.index("What was learned: ") < page.index("What protects one woman") < page.index("may lie below 0%")
-    assert page.index("may lie below 0%") < page.index("What contributors were promised")
+    order = ("What was learned: ", '<table class="charted">', "What protects one woman", "may lie below 0%")
+    places = [page.index(text) for text in (*order, "What contributors were promised")]
+    assert places == sorted(places)
+    assert page[: places[1]].count("<p") == 1
     # Every table of both runs names its epsilon.
     for epsilon in (1, 4):
         assert len(re.findall(rf"epsilon = {epsilon}: [\d,]+ reports", page)) == 6

@@ -45,8 +45,8 @@ _CUT = (
 def estimate_page(
     *summaries: Summary,
     title: str = "",
-    introduction: Sequence[str] = (),
     lead: Sequence[str] = (),
+    method: Sequence[str] = (),
     budgets: bool = False,
     folded: Collection[str] = (),
 ) -> Page:
@@ -58,8 +58,8 @@ def estimate_page(
         At least one.
     title : str
         Heading; by default the summary's own, quoted.
-    introduction, lead : sequence of str
-        Paragraphs below the heading, and before everything else; as of `Page`.
+    lead, method : sequence of str
+        Paragraphs below the heading, and after the charts; as of `Page`.
     budgets : bool
         Name the epsilon at every table, as is done where there are several.
     folded : collection of str
@@ -111,8 +111,8 @@ def estimate_page(
             ),
         ),
         notes=tuple(text for text in dict.fromkeys(notes) if text),
-        introduction=tuple(introduction),
         lead=tuple(lead),
+        method=tuple(method),
         brief="; ".join(f"{one.guarantee.budget_text}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
         footer="Made by deniable."
         + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),

@@ -325,6 +325,8 @@ class Page:
         Paragraphs below the heading.
     lead : tuple of str
         What was learned, before everything else, on pages that scroll: never words of whoever made the survey.
+    method : tuple of str
+        How the numbers were made: paragraphs after the charts.
     brief : str
         The most important facts in one line, for a picture's head.
     footer : str
@@ -339,6 +341,7 @@ class Page:
     notes: tuple[str, ...] = ()
     introduction: tuple[str, ...] = ()
     lead: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
     brief: str = ""
     footer: str = "Made by deniable."
     private: bool = False

@@ -92,7 +92,7 @@ def print_page(
         print_line(console, section.heading, style="bold")
         for part in section.parts:
             RENDERERS[type(part)](console, part, room)
-    notes = page.all_notes(most)
+    notes = [*page.method, *page.all_notes(most)]
     if notes:
         console.print()
     for line in notes:

@@ -15,9 +15,9 @@ from deniable.survey.schema import Schema
 TITLE = "Extramarital affairs survey (Fair 1978)"
 
 BINNING = (
-    "affairs is the survey's measure of time spent in extramarital affairs, a number >= 0, binned by a rule that is "
-    "public and fixed beforehand: none (below 0.01), under 1, 1 to under 4, 4 or more. age is the midpoint of the "
-    "questionnaire's own classes, binned into them. The other answers are categories of the questionnaire."
+    "“affairs” is the survey's measure of time spent in extramarital affairs, a number from 0 on. Its four classes are "
+    "public and were fixed in advance: none (below 0.01), under 1, 1 to under 4, 4 or more. “age” is the midpoint of "
+    "the questionnaire's own classes. The other answers are categories of the questionnaire."
 )
 
 _TITLES = {

@@ -483,7 +483,7 @@ def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) 
 
 
 def test_labels_cannot_inject_markup() -> None:
-    page = render_html(estimate_page(hostile(), introduction=["<script>x</script>"]))
+    page = render_html(estimate_page(hostile(), method=["<script>x</script>"]))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "\x1b" not in page
