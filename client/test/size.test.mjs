@@ -9,13 +9,16 @@ const root = new URL("..", import.meta.url).pathname;
 const built = existsSync(`${root}node_modules/esbuild`);
 const bundled = async (entry) => {
   const { build } = await import("esbuild");
-  // The second file is part of no bundle.
-  const apart = { name: "apart", setup: (one) => one.onResolve({ filter: /further\/index\.js$/ }, ({ path }) => ({ path, external: true })) };
+  // The second file and the translations are part of no bundle.
+  const filter = /further\/index\.js$|languages\/[a-z]+\.json$/;
+  const apart = { name: "apart", setup: (one) => one.onResolve({ filter }, ({ path }) => ({ path, external: true })) };
   const options = { plugins: [apart], absWorkingDir: root, bundle: true, charset: "utf8", format: "esm", minify: true, target: "es2020", metafile: true, write: false };
   const { outputFiles, metafile } = await build({ ...options, entryPoints: [entry] });
   const [{ inputs }] = Object.values(metafile.outputs);
   return { text: outputFiles[0].text, parts: Object.fromEntries(Object.entries(inputs).map(([name, one]) => [name, one.bytesInOutput])) };
 };
+
+const size = ({ text }) => Buffer.byteLength(text);
 
 test("the client without its page has at most 16 KB in gzip", { skip: !built }, async () => {
   const { text } = await bundled("package/index.ts");
@@ -24,16 +27,12 @@ test("the client without its page has at most 16 KB in gzip", { skip: !built }, 
   assert.ok(!text.includes("Nothing has left this device"));
 });
 
-test("what the page adds in code and style is at most 44 KB, its sentences apart", { skip: !built }, async () => {
-  const library = (await bundled("src/library.ts")).parts;
-  const sentences = /languages\/|text\.ts$/;
-  // Keeping a report and sending it are the client's.
-  const client = ["src/store.ts", "src/send.ts"];
-  const { parts } = await bundled("src/index.ts");
-  const names = Object.keys(parts).filter((name) => !sentences.test(name) && !client.includes(name));
-  const code = names.reduce((sum, name) => sum + parts[name] - (library[name] ?? 0), 0);
-  const style = readFileSync(`${root}../src/deniable/service/static/survey.css`).length;
-  assert.ok(style <= 30 * 1024);
-  assert.ok(code + style <= 44 * 1024, `${code} + ${style}`);
-  if (process.env.SIZES) console.log({ code, style });
+test("what the page adds to the client, uncompressed, is at most 32.5 KB of script and 12 KB of style", { skip: !built }, async () => {
+  // SCREENS.md asks for 14 and 30 KB. docs/client.md says what the difference is made of.
+  const [page, client] = await Promise.all([bundled("src/index.ts"), bundled("package/index.ts")]);
+  const [script, style] = [size(page) - size(client), readFileSync(`${root}../src/deniable/service/static/survey.css`).length];
+  if (process.env.SIZES) console.log({ script, style, parts: page.parts });
+  assert.ok(script <= 32.5 * 1024, `${script}`);
+  assert.ok(style <= 12 * 1024, `${style}`);
+  assert.ok(script + style <= 44 * 1024, `${script} + ${style}`);
 });
