@@ -301,10 +301,10 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
     influence = GRR(k=2, epsilon=1.0).influence()
     assert influence is not None
     sentences = [
-        f"{needed[0]} at epsilon 0.5, {needed[1]} at 1, {needed[2]} at 2. For six such questions and epsilon 1: "
-        f"{six:,}.",
-        f"at epsilon 1 would be known to {central:.2f} points, and here they are known to {local:.1f}.",
-        f"each such person counts for {influence.up:.1f} people",
+        f"You need {needed[0]} people at epsilon 0.5, {needed[1]} at epsilon 1, and {needed[2]} at epsilon 2.",
+        f"For six such questions at epsilon 1, you need {six:,} people.",
+        f"that party would know the share to {central:.2f} points. With `deniable`, you know it to {local:.1f} points.",
+        f"each person who lies counts for {influence.up:.1f} people",
     ]
     for sentence in sentences:
         assert sentence in prose(FAQ)
