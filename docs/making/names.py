@@ -80,7 +80,7 @@ def pages() -> dict[str, str]:
     lines = [
         "# Python",
         "",
-        "Every public name, by what it is for.",
+        "This page lists the public modules of the Python package. Each link leads to the names that a module offers.",
     ]
     made = {}
     for page, namespaces in PAGES.items():

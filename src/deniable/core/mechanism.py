@@ -1,4 +1,4 @@
-"""Mechanism: what every mechanism is, written once. What makes it *this* mechanism stands in one final class.
+"""The root base class of all mechanisms: their common code. Each mechanism is one final class with the rest.
 
 Every member is data with a default, is abstract, or has a body that no class overrides (a test holds that). Nothing
 about a mechanism is found by looking whether it has a member. Actors and methods: contributors randomise, the collector

@@ -1,4 +1,4 @@
-"""Classical designs for paper and interviews: devices, birthdays, compliance, weights."""
+"""Classical designs for paper and interviews: randomising devices, birthdays, compliance and weights."""
 
 import lazy_loader
 

@@ -1,1 +1,1 @@
-"""Engines that people run already: aggregates are sums, so any of them can add up."""
+"""Randomise and add up reports in Spark, and add up reports in DuckDB."""

@@ -1,4 +1,4 @@
-"""Files in and out: answers, reports, and the streaming jobs over them."""
+"""Read and write files of answers and reports, and run streaming jobs over them."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Models of randomised answers: regressions whose coefficients are those of the true answers."""
+"""Regression models for randomised answers: the coefficients are about the true answers."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Planning: which mechanism, how many contributors, what error."""
+"""Plan a survey: which mechanism to use, how many contributors it needs, and how large the error will be."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Post-processing: from a raw estimate to one that is consistent, and says what was done."""
+"""Post-processing: turn a raw estimate into a consistent estimate that lists the steps taken."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Many attributes: records int[n, d] in, one estimate per attribute out."""
+"""Mechanisms for several attributes: they take records int[n, d] and give one estimate per attribute."""
 
 import lazy_loader
 

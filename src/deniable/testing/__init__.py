@@ -1,7 +1,7 @@
-"""The laws that every mechanism keeps, for authors of mechanisms: `check_mechanism` holds one to all of them.
+"""Contract tests (laws) for authors of mechanisms: `check_mechanism` runs all of them on one mechanism.
 
-Laws are exact where a channel can be enumerated; tests by sampling have fixed seeds and bounds from theory, so that a
-correct mechanism fails one with probability 10^-6, and what fails once fails always. Nothing here needs a test runner.
+A law is exact where the channel can be enumerated. Tests by sampling have fixed seeds and bounds from theory. A correct
+mechanism fails such a test with probability 10^-6, and every run gives the same result. No test runner is needed.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Dealt coins: a dealer who sees no data deals correlated randomness, one secret share to each contributor."""
+"""Mechanisms with a dealer, who sees no data and deals one secret share of random draws to each contributor."""
 
 import lazy_loader
 
