@@ -18,7 +18,7 @@ from pydantic import Field
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
@@ -39,7 +39,7 @@ from deniable.service.metrics import machine_gauges
 from deniable.service.middleware import SecurityMiddleware
 from deniable.service.phrases import ENGLISH
 from deniable.service.precision import PrecisionCurve, precision_curve
-from deniable.service.problems import Problem
+from deniable.service.problems import AnotherPageError, Problem
 from deniable.service.public import Access, bundles, handlers
 from deniable.service.publishing import public_path, results_pages
 from deniable.service.readiness import cannot_work
@@ -136,7 +136,7 @@ def admin_app(
             Route("/metrics", desk.metrics),
             Route("/assets/{name}", _asset),
         ],
-        exception_handlers={**handlers(), StoreError: desk.store_error},
+        exception_handlers={**handlers(), StoreError: desk.store_error, AnotherPageError: _another_page},
     )
     app.router.redirect_slashes = False
     access = Access(trusted=trusted)
@@ -206,8 +206,6 @@ class _AdminEndpoints:
 
     async def home(self, request: Request) -> Response:
         who = await self._people.person(request)
-        if who is None:
-            return RedirectResponse("/login", 303)
         surveys = sorted(
             (held for held in self._collector.all_held() if who.may(held.row.slug)),
             key=lambda held: (held.row.slug, held.row.position),
@@ -232,8 +230,6 @@ class _AdminEndpoints:
 
     async def dashboard(self, request: Request) -> Response:
         who = await self._people.person(request)
-        if who is None:
-            return RedirectResponse("/login", 303)
         held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
             return html(render_template("unknown.html"), 404)
@@ -389,17 +385,20 @@ class _AdminEndpoints:
         asked: dict[str, Any] = {"command": given.command, "slug": held.row.slug}
         asked |= {"invited": given.invited} if given.command == "invite" else {}
         asked |= {"names": given.names} if given.command == "revoke" else {}
-        try:
-            result = await run_in_threadpool(perform, self._collector.surveys, asked, who.name)
-        except StoreError:
-            raise
-        except DeniableError as error:
-            raise Problem("malformed", str(error)) from None
+        result = await self._performed(asked, who)
         if given.command == "status" and not who.reads:
             result = {key: result[key] for key in _RATE_KEYS if key in result}
         return JSONResponse(result, headers={"Cache-Control": "no-store"})
 
     # ---------------------------------------------------------------- acts
+
+    async def _performed(self, asked: dict[str, Any], who: Analyst) -> dict[str, Any]:
+        try:
+            return await run_in_threadpool(perform, self._collector.surveys, asked, who.name)
+        except StoreError:
+            raise
+        except DeniableError as error:
+            raise Problem("malformed", str(error)) from None
 
     async def act(self, request: Request) -> Response:
         check_origin(request)
@@ -418,15 +417,15 @@ class _AdminEndpoints:
             asked["anyway"] = given.anyway.strip()
         if act == "delete" and given.name != held.row.slug:
             raise Problem("malformed", "name must be the survey's name, typed again")
-        try:
-            result = await run_in_threadpool(perform, self._collector.surveys, asked, who.name)
-        except StoreError:
-            raise
-        except DeniableError as error:
-            raise Problem("malformed", str(error)) from None
+        result = await self._performed(asked, who)
         await run_in_threadpool(self._collector.refresh)
         result.pop("pages", None)
         return JSONResponse(result, headers={"Cache-Control": "no-store"})
+
+
+async def _another_page(_: Request, error: Exception) -> Response:
+    assert isinstance(error, AnotherPageError)
+    return error.response
 
 
 def _position(request: Request) -> int | None:

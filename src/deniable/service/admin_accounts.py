@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from deniable.core.documents import Document
 from deniable.errors import InvalidParameterError
@@ -19,7 +19,7 @@ from deniable.service.auth import SESSION, Analyst, Logins
 from deniable.service.collector import Collector
 from deniable.service.guessing import Guesses, TooSoonError
 from deniable.service.limits import Network, client_address
-from deniable.service.problems import Problem
+from deniable.service.problems import AnotherPageError, Problem, to
 from deniable.service.receiving import read_body
 from deniable.service.rendering import render_template
 from deniable.service.stores.accounts import AUDIT_DAYS, Entry
@@ -91,15 +91,12 @@ class AccountEndpoints:
             raise Problem("not-allowed", f"a {who.role} reads no results")
         return who
 
-    async def page_reader(self, request: Request) -> Analyst | None:
-        """Return the account that a page of results is shown to, None if it must log in first."""
+    async def person(self, request: Request, *, invites: bool = True) -> Analyst:
+        """Return the person that a page is shown to, or lead to the log-in; readers alone unless `invites`."""
         who = await self.who(request)
-        return who if who is not None and who.reads else None
-
-    async def person(self, request: Request) -> Analyst | None:
-        """Return the person that a page is shown to, None if they must log in first."""
-        who = await self.who(request)
-        return who if who is not None and (who.reads or who.invites) else None
+        if who is None or not (who.reads or (invites and who.invites)):
+            raise AnotherPageError(to("/login"))
+        return who
 
     async def note(self, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False) -> None:
         """Write into the audit what somebody did; raise StoreError if that is not possible."""
@@ -187,8 +184,6 @@ class AccountEndpoints:
     async def account_page(self, request: Request) -> Response:
         """Answer with the page about the own account: its sessions, its tokens, its password."""
         who = await self.person(request)
-        if who is None:
-            return RedirectResponse("/login", 303)
         store = self._collector.store
         sessions = await run_in_threadpool(store.sessions, who.name)
         tokens = [token for token in await run_in_threadpool(store.tokens) if token.account == who.name]
@@ -219,9 +214,7 @@ class AccountEndpoints:
 
     async def audit_page(self, request: Request) -> Response:
         """Answer with the page that shows who did what."""
-        who = await self.page_reader(request)
-        if who is None:
-            return RedirectResponse("/login", 303)
+        who = await self.person(request, invites=False)
         entries = (await self._audit(request, who))[::-1]
         asked = {key: request.query_params.get(key, "") for key in ("survey", "name", "day")}
         pages = max(1, -(-len(entries) // ENTRIES))

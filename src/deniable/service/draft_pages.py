@@ -14,7 +14,7 @@ import secrets
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from deniable.errors import AmbiguousNumbersError, DeniableError, InvalidParameterError, StoreError
@@ -46,7 +46,7 @@ from deniable.service.drafts import (
     with_form,
     with_schema,
 )
-from deniable.service.problems import Problem
+from deniable.service.problems import AnotherPageError, Problem, to
 from deniable.service.readiness import LEAST_WORDS, cannot_work
 from deniable.service.receiving import read_body
 from deniable.service.rendering import policy, render_template
@@ -120,6 +120,10 @@ async def read_form(request: Request) -> Form:
     return Form(dict(pairs))
 
 
+Shows = Callable[[Request, str, Draft, str], Awaitable[Response]]
+"""Shows a page of a draft: the request, the draft's name, the draft, and what is wrong with what was typed."""
+
+
 class DraftEndpoints:
     """Pages of drafts, for owners.
 
@@ -185,29 +189,31 @@ class DraftEndpoints:
             raise Problem("not-found", "there is no draft of this name")
         return slug, Draft.model_validate_json(text)
 
-    async def _shown(self, request: Request) -> tuple[str, Draft] | Response:
-        """Return the draft that a page is about, or the page that somebody gets instead."""
+    async def _shown(self, request: Request) -> tuple[str, Draft]:
+        """Return the draft that a page is about, or lead to the page that somebody gets instead."""
         try:
             return await self._held(request)
         except Problem as problem:
             if problem.name == "login":
-                return RedirectResponse("/login", 303)
+                raise AnotherPageError(to("/login")) from None
             if problem.name != "not-found":
                 raise
             slug = request.path_params["slug"]
             who = await self._people.known(request)
             # Opened meanwhile: its dashboard takes the draft's place.
-            if who.may(slug) and self._collector.of_slug(slug) is not None:
-                return RedirectResponse(f"/surveys/{slug}", 303)
-            return _html(render_template("unknown.html"), 404)
+            opened = who.may(slug) and self._collector.of_slug(slug) is not None
+            instead = to(f"/surveys/{slug}") if opened else _html(render_template("unknown.html"), 404)
+            raise AnotherPageError(instead) from None
 
-    async def _change(self, request: Request, change: Callable[[Draft], Draft]) -> str:
+    async def _change(self, request: Request, change: Callable[[Draft], Draft], again: Shows | None = None) -> str:
         """Change the draft that a request names, and write that down; return its name.
+
+        If what was typed is too long, or of another shape, `again` shows the form with what is wrong.
 
         Raises
         ------
         InvalidParameterError
-            If what was typed is too long, or of another shape.
+            The same, without `again`.
         """
         slug: str = request.path_params["slug"]
         who = await self._owner(request, slug)
@@ -225,20 +231,20 @@ class DraftEndpoints:
         await self._people.note(who.name, "edit-draft", slug, together=True)
         try:
             await run_in_threadpool(self._collector.store.change_draft, slug, changed)
-        except ValidationError as error:
-            raise InvalidParameterError(_what_is_wrong(error)) from None
+        except (ValidationError, InvalidParameterError) as error:
+            if again is None:
+                raise InvalidParameterError(_what_is_wrong(error)) from None
+            page = await again(request, *await self._held(request), _what_is_wrong(error))
+            raise AnotherPageError(page) from None
         return slug
 
     # ---------------------------------------------------------------- new
 
     async def new_page(self, request: Request) -> Response:
         """Answer with the form that begins a draft."""
-        try:
-            await self._owner(request)
-        except Problem as problem:
-            if problem.name != "login":
-                raise
-            return RedirectResponse("/login", 303)
+        if await self._people.who(request) is None:
+            return to("/login")
+        await self._owner(request)
         return self._new_page({"made": secrets.token_hex(8), "language": "en"})
 
     def _new_page(self, typed: Mapping[str, str], fault: str = "") -> Response:
@@ -266,22 +272,15 @@ class DraftEndpoints:
             check_slug(slug)
             await self._people.note(who.name, "new-draft", slug, together=True)
             await run_in_threadpool(self._collector.store.change_draft, slug, begun)
-        except ValidationError as error:
+        except (ValidationError, DeniableError) as error:
             return self._new_page(form.values, _what_is_wrong(error))
-        except StoreError as error:
-            if error.__cause__ is not None:
-                raise
-            return self._new_page(form.values, str(error))
-        except DeniableError as error:
-            return self._new_page(form.values, str(error))
-        return _to(f"/drafts/{slug}")
+        return to(f"/drafts/{slug}")
 
     # ---------------------------------------------------------------- questions
 
     async def questions(self, request: Request) -> Response:
         """Answer with the list of questions."""
-        held = await self._shown(request)
-        return held if isinstance(held, Response) else await self._questions(request, *held)
+        return await self._questions(request, *await self._shown(request))
 
     async def _questions(
         self, request: Request, slug: str, draft: Draft, fault: str = "", asks: AmbiguousNumbersError | None = None
@@ -317,27 +316,17 @@ class DraftEndpoints:
             )
             return draft.replaced(question)
 
-        try:
-            slug = await self._change(request, added)
-        except InvalidParameterError as error:
-            held = await self._held(request)
-            return await self._questions(request, *held, fault=str(error))
-        return _to(f"/drafts/{slug}/questions/{key}")
+        slug = await self._change(request, added, self._questions)
+        return to(f"/drafts/{slug}/questions/{key}")
 
     async def question(self, request: Request) -> Response:
         """Answer with the form of one question."""
-        held = await self._shown(request)
-        if isinstance(held, Response):
-            return held
-        slug, draft = held
+        return await self._question(request, *await self._shown(request))
+
+    async def _question(self, request: Request, slug: str, draft: Draft, fault: str = "") -> Response:
         question = draft.question(request.path_params["key"])
         if question is None:
-            return _to(f"/drafts/{slug}")
-        return await self._question(request, slug, draft, question)
-
-    async def _question(
-        self, request: Request, slug: str, draft: Draft, question: DraftQuestion, fault: str = ""
-    ) -> Response:
+            return to(f"/drafts/{slug}")
         built = await run_in_threadpool(build, draft.to_json())
         wrong = fault or next((one.text for one in built.faults if one.key == question.key), "")
         kind = KINDS[question.kind]
@@ -361,18 +350,11 @@ class DraftEndpoints:
             known = draft.question(key)
             return draft if known is None else draft.replaced(_typed(known, form))
 
-        try:
-            slug = await self._change(request, saved)
-        except InvalidParameterError as error:
-            slug, draft = await self._held(request)
-            question = draft.question(key)
-            if question is None:
-                return _to(f"/drafts/{slug}")
-            return await self._question(request, slug, draft, question, str(error))
+        await self._change(request, saved, self._question)
         slug, draft = await self._held(request)
         built = await run_in_threadpool(build, draft.to_json())
         right = key in built.attributes and form.line("then") != "kind"
-        return _to(f"/drafts/{slug}?said=saved" if right else f"/drafts/{slug}/questions/{key}?said=kept")
+        return to(f"/drafts/{slug}?said=saved" if right else f"/drafts/{slug}/questions/{key}?said=kept")
 
     async def move(self, request: Request) -> Response:
         """Put a question at a place."""
@@ -381,13 +363,13 @@ class DraftEndpoints:
         if not place.isdecimal() or len(place) > 6:
             raise Problem("malformed", "to must be a place, counted from 0")
         slug = await self._change(request, lambda draft: draft.moved(request.path_params["key"], int(place)))
-        return _to(f"/drafts/{slug}#{request.path_params['key']}")
+        return to(f"/drafts/{slug}#{request.path_params['key']}")
 
     async def remove(self, request: Request) -> Response:
         """Remove a question with its translations."""
         await read_form(request)
         slug = await self._change(request, lambda draft: draft.removed(request.path_params["key"]))
-        return _to(f"/drafts/{slug}?said=removed")
+        return to(f"/drafts/{slug}?said=removed")
 
     async def take_file(self, request: Request) -> Response:
         """Add the questions of a table of answers, or of a form made with XLSForm."""
@@ -400,16 +382,14 @@ class DraftEndpoints:
         except AmbiguousNumbersError as error:
             return await self._questions(request, slug, draft, asks=error)
         except (DeniableError, ValidationError) as error:
-            said = _what_is_wrong(error) if isinstance(error, ValidationError) else str(error)
-            return await self._questions(request, slug, draft, fault=said)
-        return _to(f"/drafts/{slug}?said=imported")
+            return await self._questions(request, slug, draft, _what_is_wrong(error))
+        return to(f"/drafts/{slug}?said=imported")
 
     # ---------------------------------------------------------------- texts
 
     async def texts(self, request: Request) -> Response:
         """Answer with all texts, side by side."""
-        held = await self._shown(request)
-        return held if isinstance(held, Response) else await self._texts(request, *held)
+        return await self._texts(request, *await self._shown(request))
 
     async def _texts(self, request: Request, slug: str, draft: Draft, fault: str = "") -> Response:
         built = await run_in_threadpool(build, draft.to_json())
@@ -446,11 +426,8 @@ class DraftEndpoints:
                 languages[tag] = said.model_copy(update=update | {"questions": questions, "labels": labels})
             return draft.changed(languages=languages, contact=form.line("contact", draft.contact))
 
-        try:
-            await self._change(request, saved)
-        except InvalidParameterError as error:
-            return await self._texts(request, slug, known, str(error))
-        return _to(f"/drafts/{slug}/texts?said=saved")
+        await self._change(request, saved, self._texts)
+        return to(f"/drafts/{slug}/texts?said=saved")
 
     async def save_languages(self, request: Request) -> Response:
         """Add a language, or remove one with its texts."""
@@ -463,21 +440,14 @@ class DraftEndpoints:
                 languages.setdefault(add, DraftWords())
             return draft.changed(languages=languages)
 
-        try:
-            slug = await self._change(request, saved)
-        except InvalidParameterError as error:
-            held = await self._held(request)
-            return await self._texts(request, *held, fault=str(error))
-        return _to(f"/drafts/{slug}/texts?said=languages")
+        slug = await self._change(request, saved, self._texts)
+        return to(f"/drafts/{slug}/texts?said=languages")
 
     # ---------------------------------------------------------------- preview
 
     async def preview(self, request: Request) -> Response:
         """Answer with what is still missing, and the door to the preview."""
-        held = await self._shown(request)
-        if isinstance(held, Response):
-            return held
-        slug, draft = held
+        slug, draft = await self._shown(request)
         built = await run_in_threadpool(build, draft.to_json())
         return self._page("draft_preview.html", request, slug, draft, built, "preview")
 
@@ -494,10 +464,10 @@ class DraftEndpoints:
             survey = await self._survey(request)
         except Problem as problem:
             if problem.name == "login":
-                return RedirectResponse("/login", 303)
+                return to("/login")
             if problem.name != "not-found":
                 raise
-            return _to(f"/drafts/{request.path_params['slug']}/preview")
+            return to(f"/drafts/{request.path_params['slug']}/preview")
         shown = {
             "slug": request.path_params["slug"],
             "id": survey.collection.id,
@@ -530,8 +500,7 @@ class DraftEndpoints:
 
     async def plan(self, request: Request) -> Response:
         """Answer with the terms, the plan, and the button that opens the survey."""
-        held = await self._shown(request)
-        return held if isinstance(held, Response) else await self._plan(request, *held)
+        return await self._plan(request, *await self._shown(request))
 
     async def _plan(self, request: Request, slug: str, draft: Draft, fault: str = "", anyway: str = "") -> Response:
         text = draft.to_json()
@@ -570,21 +539,14 @@ class DraftEndpoints:
                 consent_first=form.ticked("consent_first"),
             )
 
-        try:
-            slug = await self._change(request, saved)
-        except InvalidParameterError as error:
-            held = await self._held(request)
-            return await self._plan(request, *held, fault=str(error))
-        return _to(f"/drafts/{slug}/plan?said=saved")
+        slug = await self._change(request, saved, self._plan)
+        return to(f"/drafts/{slug}/plan?said=saved")
 
     async def open(self, request: Request) -> Response:
         """Open the survey, and let its dashboard take the draft's place; a draft that is open already is there."""
         form = await read_form(request)
         who = await self._owner(request, request.path_params["slug"])
-        held = await self._shown(request)
-        if isinstance(held, Response):
-            return held
-        slug, draft = held
+        slug, draft = await self._shown(request)
         built = await run_in_threadpool(build, draft.to_json())
         if built.survey is None or built.faults:
             missing = "; ".join(fault.text.rstrip(".") for fault in built.faults)
@@ -599,14 +561,10 @@ class DraftEndpoints:
             return await self._plan(request, slug, draft, stays, anyway)
         try:
             await run_in_threadpool(self._open, who.name, slug, survey, built, anyway)
-        except StoreError as error:
-            if error.__cause__ is not None:
-                raise
-            return await self._plan(request, slug, draft, str(error), anyway)
         except DeniableError as error:
-            return await self._plan(request, slug, draft, str(error), anyway)
+            return await self._plan(request, slug, draft, _what_is_wrong(error), anyway)
         await run_in_threadpool(self._collector.refresh)
-        return _to(f"/surveys/{slug}")
+        return to(f"/surveys/{slug}")
 
     def _open(self, who: str, slug: str, survey: Survey, built: Built, anyway: str) -> None:
         surveys = self._collector.surveys
@@ -622,10 +580,8 @@ class DraftEndpoints:
 
     async def delete_page(self, request: Request) -> Response:
         """Answer with the form that deletes a draft."""
-        held = await self._shown(request)
-        if isinstance(held, Response):
-            return held
-        return _html(render_template("draft_delete.html", slug=held[0], fault=""))
+        slug, _ = await self._shown(request)
+        return _html(render_template("draft_delete.html", slug=slug, fault=""))
 
     async def delete(self, request: Request) -> Response:
         """Delete a draft whose name was typed; do nothing if it is gone already."""
@@ -637,7 +593,7 @@ class DraftEndpoints:
         if await run_in_threadpool(self._collector.store.draft, slug) is not None:
             await self._people.note(who.name, "delete-draft", slug)
             await run_in_threadpool(self._collector.store.change_draft, slug, lambda _: None)
-        return _to("/")
+        return to("/")
 
     # ---------------------------------------------------------------- pages
 
@@ -816,8 +772,15 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", plain))[:64].strip("-") or "survey"
 
 
-def _what_is_wrong(error: ValidationError) -> str:
-    """Return the first fault that pydantic found, with its place and nothing else of what was typed."""
+def _what_is_wrong(error: ValidationError | DeniableError) -> str:
+    """Return what to tell the person who typed: of pydantic's faults the first with its place, and nothing typed.
+
+    The database's own error is raised again: nobody typed it.
+    """
+    if isinstance(error, StoreError) and error.__cause__ is not None:
+        raise error
+    if isinstance(error, DeniableError):
+        return str(error)
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the form"
     return f"{place}: {first['msg']}"
@@ -829,7 +792,3 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _json(text: str) -> Response:
     return Response(text, headers={"Cache-Control": "no-store"}, media_type="application/json")
-
-
-def _to(address: str) -> Response:
-    return RedirectResponse(address, 303, headers={"Cache-Control": "no-store"})

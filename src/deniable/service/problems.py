@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 PREFIX = "urn:deniable:problem:"
 MEDIA_TYPE = "application/problem+json"
@@ -89,3 +89,16 @@ class Problem(Exception):  # noqa: N818
     def response(self) -> Response:
         """Return the problem as a response."""
         return Response(self.body(), self.status, self.headers(), MEDIA_TYPE)
+
+
+class AnotherPageError(Exception):
+    """Raised where a person gets another page than the one asked for: the log-in, or a form with what is wrong."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def to(address: str) -> Response:
+    """Lead a browser to another address."""
+    return RedirectResponse(address, 303, headers={"Cache-Control": "no-store"})
