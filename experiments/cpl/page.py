@@ -21,14 +21,15 @@ def _pairs(results: Results) -> list[str]:
     def gender(source: str, kind: str) -> list[str]:
         return [results.number("fig4a", kind, ".3f", released=source, mechanism=name) for name in FIVE]
 
-    def by(kind: str) -> str:
+    def by(kind: str) -> tuple[str, str]:
         grr, oue = (
             results.number("fig4a", kind, ".3f", released="occupation", mechanism=name) for name in ("GRR", "OUE")
         )
-        return f"{grr} with GRR and {oue} with OUE" if kind == "attack" else f"{grr} and {oue}"
+        return grr, oue
 
     quotes = [
-        f"by the attack {by('attack')}, by the reports {by('channel')}",
+        f"With GRR it is {by('attack')[0]} by the attack and {by('channel')[0]} by the reports. With OUE it is "
+        f"{by('attack')[1]} by the attack and {by('channel')[1]} by the reports",
         f"| occupation, guess (attack) | {' | '.join(gender('occupation', 'attack'))} |",
         f"| occupation, report (channel) | {' | '.join(gender('occupation', 'channel'))} |",
     ]
@@ -59,13 +60,13 @@ def _pairs(results: Results) -> list[str]:
     quotes += [
         f"saturates at {limits[0]} (No_Beard), {limits[1]} (Wearing_Necklace) and {limits[2]} (Smiling)",
         f"the additive figure lies above the exact total, {above[0]} at epsilon 1 and {above[1]} at {setting(10)}",
-        f"cholesterol <- cardio {cpl['Cardio, cholesterol <- cardio']}, cardio <- cholesterol "
-        f"{cpl['Cardio, cardio <- cholesterol']}. CelebA: Bald <- Male {cpl['CelebA, Bald <- Male']}, Male <- Bald "
-        f"{cpl['CelebA, Male <- Bald']}; over CelebA's {traced(results.value('fig4d', 'pairs', data='CelebA') / 2, '.0f')} "
+        f"cholesterol <- cardio is {cpl['Cardio, cholesterol <- cardio']} and cardio <- cholesterol is "
+        f"{cpl['Cardio, cardio <- cholesterol']}. On CelebA, Bald <- Male is {cpl['CelebA, Bald <- Male']} and Male <- Bald "
+        f"is {cpl['CelebA, Male <- Bald']}. Over CelebA's {traced(results.value('fig4d', 'pairs', data='CelebA') / 2, '.0f')} "
         f"pairs the larger direction has {ratio['CelebA']} times the smaller (median; Adult {ratio['Adult']}, Cardio "
         f"{ratio['Cardio']})",
-        f"Of {number_of(force, 'figures', '.0f')} figures (pairs, Algorithm 2, eight attacks, benchmark 1, totals) the largest "
-        f"difference is {number_of(force, 'all others', '.0e')}, but for SHE, whose noise is on a grid in the library "
+        f"covers {number_of(force, 'figures', '.0f')} figures (pairs, Algorithm 2, eight attacks, benchmark 1, totals). The "
+        f"largest difference is {number_of(force, 'all others', '.0e')}, but for SHE, whose noise is on a grid in the library "
         f"({number_of(force, 'SHE', '.0e')})",
     ]
     for label, column in (("CPL below .1, GRR", "below epsilon/10"), ("the same by Algorithm 2", "the same by Algorithm 2"),
@@ -78,10 +79,10 @@ def _pairs(results: Results) -> list[str]:
 
     worst, grr = "TCPL, Algorithm 2", "TCPL, GRR"
     quotes += [
-        f"at epsilon 1: CelebA {total('CelebA', worst)} nats of at most {total('CelebA', 'pairs')}, Adult "
+        f"at epsilon 1, CelebA has {total('CelebA', worst)} nats of at most {total('CelebA', 'pairs')}, Adult has "
         f"{total('Adult', worst)} of {total('Adult', 'pairs')}",
-        f"Cardio {total('Cardio', worst)} of {total('Cardio', 'pairs')} "
-        f"by Algorithm 2 (`code`); by GRR's reports {total('CelebA', grr)}, {total('Adult', grr)} and {total('Cardio', grr)}",
+        f"Cardio has {total('Cardio', worst)} of {total('Cardio', 'pairs')}. By GRR's reports they have "
+        f"{total('CelebA', grr)}, {total('Adult', grr)} and {total('Cardio', grr)}",
     ]
     metric = {data: results.number("fig5-extremes", "correlation with Pearson", ".2f", data=data) for data in DATA}
     tenth = results.rows("fig5-bins", metric="nmi", **{"from": 0.1})[0]
@@ -89,11 +90,11 @@ def _pairs(results: Results) -> list[str]:
         int(row["pairs"]) for low in (0.4, 0.5) for row in results.rows("fig5-bins", metric="nmi", **{"from": low})
     )
     quotes += [
-        f"In CelebA it correlates with |Pearson| by {metric['CelebA']}, in Cardio by {metric['Cardio']}",
+        f"Its correlation with CPL is {metric['CelebA']} in CelebA, {metric['Cardio']} in Cardio",
         f"Pairs with normalised mutual information between {setting(0.1)} and {setting(0.2)} have CPLs from "
         f"{number_of(tenth, 'least', '.2f')} to {number_of(tenth, 'most', '.2f')}",
-        f"in Adult {results.text('fig5-extremes', 'its pair', data='Adult')} has "
-        f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')} and the full "
+        f"In Adult, {results.text('fig5-extremes', 'its pair', data='Adult')} has normalised mutual information "
+        f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')} and a CPL of "
         f"{results.number('fig5-extremes', 'largest at NMI below .005', '.2f', data='Adult')}",
         f"our data have {traced(near, 'd')} pairs between {setting(0.4)} and {setting(0.6)}",
     ]
@@ -142,12 +143,12 @@ def _benchmarks(results: Results) -> list[str]:
               for data in DATA for name in ("OLH", "SS")}  # fmt: skip
     dearer = {data: traced(errors[data, "OLH"] / errors[data, "SS"], ".1f") for data in DATA}
     quotes += [
-        f"at epsilon 1, OLH's guesses have {adult('OLH', guess, 1)} of Algorithm 2's total CPL, SS's {adult('SS', guess, 1)}, "
-        f"at frequency errors of {adult('OLH', error, 1, '.1e')} and {adult('SS', error, 1, '.1e')}; at epsilon 3, "
-        f"{adult('OLH', guess, 3)} against {adult('SS', guess, 3)}",
+        f"At epsilon 1, OLH's guesses have {adult('OLH', guess, 1)} of Algorithm 2's total CPL, and SS's have "
+        f"{adult('SS', guess, 1)}. Their frequency errors are {adult('OLH', error, 1, '.1e')} and "
+        f"{adult('SS', error, 1, '.1e')}. At epsilon 3 they have {adult('OLH', guess, 3)} and {adult('SS', guess, 3)}",
         f"OLH's frequency error is {dearer['Adult']} times SS's on Adult, {dearer['Cardio']} on Cardio and {dearer['CelebA']} on "
         "CelebA at epsilon 1",
-        f"By channels OLH has {adult('OLH', report, 1)} and SS {adult('SS', report, 1)} of Algorithm 2's total at epsilon 1, "
+        f"By the reports, OLH has {adult('OLH', report, 1)} and SS {adult('SS', report, 1)} of Algorithm 2's total at epsilon 1, "
         f"{adult('OLH', report, 3)} and {adult('SS', report, 3)} at epsilon 3. RAPPOR, OUE and SHE have "
         f"{adult('RAPPOR', report, 1)}, GRR {adult('GRR', report, 1)} and {adult('GRR', report, 3)}. Only EXP leaks clearly "
         f"less ({adult('EXP', report, 1)} and {adult('EXP', report, 3)})",
@@ -237,7 +238,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
               for name in ("NMI", "PCC")}  # fmt: skip
     quotes.append(
         f"Its normalised mutual information is {metric['NMI'][0]} (the paper: {metric['NMI'][1]}) and its correlation "
-        f"{metric['PCC'][0]} ({metric['PCC'][1]}); releasing X_j with GRR at epsilon 1 nevertheless reveals "
+        f"{metric['PCC'][0]} ({metric['PCC'][1]}). Nevertheless, releasing X_j with GRR at epsilon 1 reveals "
         f"{results.number('table3', 'exact', '.3f', epsilon=1, direction='i <- j')} about X_i"
     )
     for budget in (0.5, 1, 2):
@@ -310,7 +311,7 @@ PAGE = Page(
         "Figure 8 over 100 random choices of 21 of 38 shared attributes": "settings",
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
         "(first and last 21, every second attribute; three caps)": "settings",
-        "with 21 or 19 attributes": "settings",
+        "With 21 or 19 attributes": "settings",
         "(21 of 38 attributes, GRR)": "settings",
         "caps (200 choices": "a setting",
         "With 12 random attributes": "a setting",
@@ -331,7 +332,7 @@ PAGE = Page(
         "differ by more than .01": "`TOLERANCE` of attacks.py",
         "(one resident of Holand-Netherlands)": "the data set",
         "which excludes an attribute with 42 values (native-country), and simulated errors of 3e-4": "the data set; Table II",
-        "paper's spread of .6 near .5": "the paper, section III-D",
+        "a spread of .6 near .5": "the paper, section III-D",
         "from a cap of 5 on": "the row of budgets before it",
         "CelebA's own for the first 21": "a setting",
         "common budgets of 21 attributes": "a setting",

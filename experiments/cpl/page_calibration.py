@@ -53,11 +53,11 @@ def adult(results: Results) -> list[str]:
             quotes.append(_line(label, (traced(float(cell["nmse"]) / UNIT, ".3g") for cell in cells)))
     return [
         *quotes,
-        f"with its rare categories merged, Adult has {number_of(merged, 'below epsilon/10', '.0%')}, "
+        f"With its rare categories merged, Adult has {number_of(merged, 'below epsilon/10', '.0%')}, "
         f"{number_of(merged, 'the same by Algorithm 2', '.0%')} and {number_of(merged, 'below epsilon/2', '.0%')}",
-        f"{number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands, "
-        f"{number_of(merged, 'correlation with Pearson', '.2f')} with rare categories merged",
-        f"Adult {number_of(both[0], 'TCPL, Algorithm 2', '.0f')} of {setting(210)} "
+        f"{number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands "
+        f"({number_of(merged, 'correlation with Pearson', '.2f')} with rare categories merged",
+        f"Adult has {number_of(both[0], 'TCPL, Algorithm 2', '.0f')} of {setting(210)} "
         f"({number_of(merged, 'TCPL, Algorithm 2', '.0f')} merged)",
         f"matches in {near[0]} of {setting(16)} as it stands and in {near[1]} with rare categories merged",
         f"is {number_of(merged, 'GRR-ANL undershoot', '.4f')} with rare categories merged",
