@@ -249,8 +249,9 @@ def _mechanics(r: Results) -> list[str]:
         f"is {exact('kurtosis', '.0f')} at n = 121, where independent assignments have "
         f"{exact('kurtosis', '.1f', 'independent')}, so that such standard errors cannot be relied on.",
         f"At n = 100 and epsilon 4 the estimate is off by more than four standard errors in {beyond(100, '.1%', '.2%')} "
-        f"of the draws, at n = 1,000 in {beyond(1000, '.2%', '.2%')}, the farthest by {tail(1000, 4, 'largest', '.0f')}; "
-        f"independent assignments in {tail(100, 4, 'beyond 4', '.2%', 'independent')} and "
+        f"of the draws. At n = 1,000 it is so in {beyond(1000, '.2%', '.2%')}, the farthest by "
+        f"{tail(1000, 4, 'largest', '.0f')}. With independent assignments it is so in "
+        f"{tail(100, 4, 'beyond 4', '.2%', 'independent')} and "
         f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')}. In the listed field the probability is "
         f"{exact('beyond 4', '.2%')} at n = 121, exactly, and {exact('beyond 4', '.3%', 'independent')} for independent "
         "assignments. So Theorem 3.5, and every other interval here, needs functions that are drawn independently.",
@@ -376,16 +377,16 @@ def _errata(r: Results) -> list[str]:
     return [
         *(row(one["where"], one["printed"], holds(one), one["reply"]) for one in table),
         f"{traced(len(table), 'd')} statements need a correction or a constant",
-        f"over a grid of m = 2 to 12, all primes below 12m, nine epsilons from .05 to 5 and three frequencies, the "
+        f"Over a grid of m = 2 to 12, all primes below 12m, nine epsilons from .05 to 5 and three frequencies, the "
         f"theorem fails in {fails('Theorem 3.9', 'all P > m')} settings, by up to a factor of "
-        f"{scan('Theorem 3.9', 'all P > m', 'largest excess over promise', '.2f')} in the excess, and with P >= 5m in "
+        f"{scan('Theorem 3.9', 'all P > m', 'largest excess over promise', '.2f')} in the excess. With P >= 5m it fails in "
         f"{fails('Theorem 3.9', 'P >= 5m')}, by up to "
         f"{scan('Theorem 3.9', 'P >= 5m', 'largest excess over promise', '.3f')}. The corollary fails in "
         f"{fails('Corollary 3.5', 'P >= 5m')} with P >= 5m, by up to "
         f"{scan('Corollary 3.5', 'P >= 5m', 'largest excess over promise', '.2f')}. As corrected they fail in "
         f"{scan('Theorem 3.9', 'all P > m', 'fails as corrected')} and "
-        f"{scan('Corollary 3.5', 'all P > m', 'fails as corrected')} settings; sqrt(2/tau), which stood here before, fails in "
-        f"{fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')}; the largest excess with P >= 7m, which the "
+        f"{scan('Corollary 3.5', 'all P > m', 'fails as corrected')} settings. An earlier edition of this page had "
+        f"sqrt(2/tau), which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')}. The largest excess with P >= 7m, which the "
         f"library takes, is {scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
         f"1% of the data has {reading('clicks')} clicks; with line ends {reading('clicks and line ends')}; with click "
         f"ends {reading('clicks and click ends')}; with both {reading('clicks and both')}, and click ends are then "
@@ -462,9 +463,9 @@ def _rappor(r: Results) -> list[str]:
         f"At 64 cells the error is {traced(min(above), '.1f')} to {traced(max(above), '.1f')} standard errors above the "
         f"limit; at 1,024 it is undecided ({traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')}). The "
         f"largest |z| against eq. (10) in 40 comparisons, at f = 0 and .3, is {traced(largest, '.1f')}, where chance "
-        "allows 3.7. So the paper's limits hold. To come within 1% of the limit at f = 0, eq. (6) needs, for epsilon 1 to "
-        f"5, {needed('aRP')} cells with aRP and {needed('sRP')} with sRP, each a bit of the report; (45) as printed "
-        f"says {needed('aRP', 'printed (45)', '.3g')}. In the limit aRP has the l2 loss of OCMS+RR, and sRP "
+        "allows 3.7. So the paper's limits hold.",
+        f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. Each cell is a "
+        f"bit of the report. For aRP, (45) as printed says {needed('aRP', 'printed (45)', '.3g')}. In the limit aRP has the l2 loss of OCMS+RR, and sRP "
         f"{each(traced(one, '.2f') for one in ratios)} times it.",
     ]
 
@@ -521,7 +522,7 @@ STATED = {
     "n = 10^6 to 10^9": _SETTING,
     "for n = 10^7": _SETTING,
     "freshly drawn functions it is 0 within": "nobody holds the target",
-    "Over the 101^2 functions": _SETTING,
+    "We took the 101^2 functions": _SETTING,
     "d = 2^20": _SETTING,
     "1,000, n = 10,000, 400 runs": _SETTING,
     "(E+1)(E+2^b-1)/(E-1)^2, E = e^epsilon": _DERIVED,
@@ -575,7 +576,7 @@ STATED = {
     "at 1,024 it is undecided": _SETTING,
     "in 40 comparisons, at f = 0 and .3": _SETTING,
     "where chance allows 3.7": "statistics.critical_z(40)",
-    "within 1% of the limit at f = 0, eq. (6) needs, for epsilon 1 to 5": _SETTING,
+    "within 1% of the limit at f = 0": _SETTING,
     'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last': _PAPER,
     "The commonest page has 7.6% of the clicks": "the prefix of Kosarak",
     "no value with frequency above 0.4": _PAPER,
@@ -583,12 +584,12 @@ STATED = {
     "With 2,048 the l2 loss": _SETTING,
     "100 runs each; in theory 1,024 have": _SETTING,
     "the dictionary of its Zipf data is 1,000,000, where the text has 100,000": "the author's code",
-    "P >= 5m in": _SETTING,
+    "P >= 5m it fails in": _SETTING,
     "P >= 5m, by up to": _SETTING,
     "with P >= 5m": _SETTING,
     "P >= 7m, which": _SETTING,
     "m = 2 to 12, all primes below 12m, nine epsilons from .05 to 5": _SETTING,
-    "sqrt(2/tau), which stood here before": _DERIVED,
+    "An earlier edition of this page had sqrt(2/tau)": _DERIVED,
     "1% of the data has": _PAPER,
     "it is (E+2^b-1)/(E+1) times HE's exactly": _DERIVED,
 }
