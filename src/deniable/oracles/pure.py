@@ -139,11 +139,13 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return listed_reports(lambda scores: scores @ channel.T, (supported - q) @ weights / (p - q))
 
     def _listed_noise(self, weights: Floats, f: Floats) -> float:
-        p, q = map(float, self.support_probabilities)
         try:
-            channel, supported = self._listed
+            return self._listed_variance(weights, f)
         except TooLargeError:
             return math.nan
+
+    def _listed_variance(self, weights: Floats, f: Floats) -> float:
+        (p, q), (channel, supported) = map(float, self.support_probabilities), self._listed
         scores = supported @ weights / (p - q)
         return float(f @ (channel @ (scores * scores) - (channel @ scores) ** 2))
 
@@ -187,7 +189,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
     def _linear_variance(self, weights: Floats, f: Floats) -> float:
         law = self.support_law
         if law is None or not law.exchangeable:
-            return float(weights @ self.covariance(f, 1) @ weights)
+            return self._listed_variance(weights, f)
         (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances
         return exchangeable(p, q, own, other)(weights, f)
 
@@ -200,8 +202,8 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return float(own - p * q), float(other - q * q)
 
     def _listed_covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
-        channel = self.channel()
-        supported = self.supports(self.outputs(), codes).astype(np.float64)
+        channel, listed = self._listed
+        supported = listed[:, codes]
         result: Floats = np.zeros((len(codes), len(codes)))
         for share, row in zip(f, channel, strict=True):
             centre = row @ supported

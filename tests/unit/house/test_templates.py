@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_type_hints
@@ -154,7 +155,12 @@ class Message(NamedTuple):
     said: str
 
 
-def _messages() -> Iterator[Message]:
+@functools.cache
+def _messages() -> tuple[Message, ...]:
+    return tuple(_said_by_raise_statements())
+
+
+def _said_by_raise_statements() -> Iterator[Message]:
     for path in sorted(prose.SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
@@ -164,11 +170,8 @@ def _messages() -> Iterator[Message]:
                     yield Message(place, ast.unparse(node.exc.func), said)
 
 
-MESSAGES = list(_messages())
-
-
 def _breaking(rule: str) -> list[str]:
-    return [f"{one.place}: {one.said}" for one in MESSAGES if re.search(rule, one.said)]
+    return [f"{one.place}: {one.said}" for one in _messages() if re.search(rule, one.said)]
 
 
 NAMES = "|".join(
@@ -217,7 +220,7 @@ def test_a_rule_comes_with_what_was_found_or_what_to_do() -> None:
     """After "must": `got`, a colon or semicolon and the next step, or a clause that says what is there."""
     without = [
         one
-        for one in MESSAGES
+        for one in _messages()
         if re.search(r"^\S+ must ", one.said) and not re.search(r"got |[:;,] |\{\}", one.said.split(" must ", 1)[1])
     ]
     listed = "\n".join(f"{one.place}: {one.said}" for one in without)
@@ -236,7 +239,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_one_function_words_each_of_three_mistakes(name: str) -> None:
     spelled = [
-        one.place for one in MESSAGES if one.error == "InvalidParameterError" if re.search(ELSEWHERE[name], one.said)
+        one.place for one in _messages() if one.error == "InvalidParameterError" if re.search(ELSEWHERE[name], one.said)
     ]
     assert spelled == [], f"raise {name.replace(' ', '_')}(...) instead"
 
@@ -248,5 +251,5 @@ def test_the_three_functions_say_name_rule_value_and_remedy() -> None:
 
 
 def test_messages_are_found() -> None:
-    assert len(MESSAGES) > 500
-    assert sum(one.error == "InvalidParameterError" for one in MESSAGES) > 150
+    assert len(_messages()) > 500
+    assert sum(one.error == "InvalidParameterError" for one in _messages()) > 150
