@@ -180,7 +180,7 @@ def contradicted(r: Results, rows: tuple[Row, ...]) -> str:
     """Return for every column in how many rows the results say "no"."""
     counts = [sum(bool(re.search(r"\bno\b", cell(r, row, *column))) for row in rows) for column in COLUMNS]
     shown = [traced(count, "d") for count in counts]
-    return f"{traced(len(rows), 'd')} rows, {', '.join(shown[:-1])} and {shown[-1]} say no"
+    return f"{traced(len(rows), 'd')} rows. Column by column, {', '.join(shown[:-1])} and {shown[-1]} of them say no"
 
 
 def claim_rows(r: Results) -> list[str]:
@@ -197,11 +197,12 @@ def claim_rows(r: Results) -> list[str]:
     everywhere = traced(sum(counted(r, ROWS[0], EQUAL, POPETS)), "d")
     return [
         *rows,
-        f"As described, in {yes} of {everywhere} cells of the figures, not in {no}, and {undecided} are undecided",
-        f"On equal marginals in all {everywhere} of the figures",
+        f"As described, it has the smallest error in {yes} of {everywhere} cells of the figures, "
+        f"not in {no}, and {undecided} are undecided",
+        f"On equal marginals it has the smallest error in all {everywhere} cells of the figures",
         f"holds nowhere: it is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
-        f"In the first table, of {contradicted(r, ROWS)}",
-        f"In the second, of {contradicted(r, PREPRINT_ROWS)}",
+        f"The first table has {contradicted(r, ROWS)}",
+        f"The second table has {contradicted(r, PREPRINT_ROWS)}",
         f"which fails at d = 2 in {traced(failed, 'd')} of {traced(every, 'd')} cells",
     ]
 
