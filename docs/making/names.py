@@ -29,7 +29,7 @@ PAGES = {
     "answers": ("deniable.answers",),
     "postprocess": ("deniable.postprocess",),
     "models": ("deniable.models",),
-    "leakage": ("deniable.leakage",),
+    "leakage": ("deniable.leakage", "deniable.research.leakage"),
     "planning": ("deniable.planning",),
     "files": ("deniable.files", "deniable.files.wire"),
     "engines": ("deniable.engines", "deniable.engines.spark", "deniable.engines.duckdb"),

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from deniable import GRR, SimulationRandomness
-from deniable.leakage import joint_from_records, select_attributes
+from deniable.leakage import joint_from_records
+from deniable.research.leakage import select_attributes
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

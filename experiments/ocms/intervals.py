@@ -10,7 +10,7 @@ from scipy import stats
 
 from deniable import CountMeanSketch
 from deniable.errors import InvalidParameterError
-from deniable.oracles.sketch.sketch_bounds import bernstein_half_width, chernoff_half_width, normal_half_width
+from deniable.research.families.sketch_bounds import bernstein_half_width, chernoff_half_width, normal_half_width
 from experiments.harness import Cell, Run
 from experiments.ocms.methods import sketch
 from experiments.ocms.paper import PAPER

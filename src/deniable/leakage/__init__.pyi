@@ -14,7 +14,6 @@ from .calibration.calibration import (
     calibrate_worst as calibrate_worst,
 )
 from .calibration.checked import CheckedBudgets as CheckedBudgets
-from .calibration.selection import Selection as Selection, select_attributes as select_attributes
 from .checking import check_budgets as check_budgets
 from .prior.correlation import (
     Leakage as Leakage,
@@ -65,4 +64,3 @@ from .totals.deltas import (
 )
 from .totals.total import TotalLeakage as TotalLeakage, exact_totals as exact_totals, total_leakage as total_leakage
 from .totals.tree_totals import TreeLeakage as TreeLeakage, tree_leakage as tree_leakage
-from .totals.wrong_prior import cpl_within as cpl_within, totals_within as totals_within

@@ -3,5 +3,6 @@ from . import (
     baselines as baselines,
     dealt as dealt,
     families as families,
+    leakage as leakage,
     records as records,
 )

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage import exact_totals, select_attributes
-from deniable.leakage.calibration import selection
+from deniable.leakage import exact_totals
 from deniable.leakage.prior.distributions import Floats
+from deniable.research.leakage import select_attributes, selection
 from tests.unit.leakage.leakage_laws import random_joint
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.sketch_bounds import bernstein_half_width, chernoff_half_width, normal_half_width
+from deniable.research.families.sketch_bounds import bernstein_half_width, chernoff_half_width, normal_half_width
 
 BOUNDS = (normal_half_width, bernstein_half_width, chernoff_half_width)
 
