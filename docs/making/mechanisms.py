@@ -34,15 +34,42 @@ DECODING = {
     "compares": "one comparison for every report and every value",
     "transform": "one transform, all values",
 }
+"""Cost of decoding, in the cell of a table."""
+
+DECODES = {
+    "counts": "The collector keeps counters, and each estimate follows from them directly",
+    "compares": "The collector compares every report with every value whose frequency it estimates",
+    "transform": "The collector keeps counters, and one transform turns them into the estimates of all answers",
+}
+"""Cost of decoding, in a sentence."""
+
+ONE_QUESTION = (
+    "The possible answers are numbered from 0 to k-1, so k is their number. The number of an answer is its *code*. "
+    "The number of contributors is n."
+)
+SEVERAL_QUESTIONS = (
+    "A *record* holds one contributor's answers to d questions, which are also called attributes. Attribute j has "
+    "k_j possible answers, numbered from 0. The number of an answer is its *code*. The number of contributors is n."
+)
+DEALER = (
+    "A *dealer* hands out one secret *share* to every contributor before the answers are collected. A *colluder* is a "
+    "contributor who reveals its share to the collector."
+)
 
 GROUPS = {
-    "one attribute": "One question with a list of answers.",
-    "dictionaries": "One question whose answer is a word of a long list.",
-    "open text": "One question whose answers nobody can list.",
-    "records": "Several questions at once.",
-    "two phases": "Several questions in two phases: the second phase uses what the first one showed.",
-    "dealt": "Mechanisms with a dealer, who hands out secret shares and must not collude with the collector.",
-    "baselines": "Here to be compared with. The page of each says which mechanism to take instead.",
+    "one attribute": "These mechanisms ask one question that has a list of possible answers.",
+    "dictionaries": "These mechanisms ask one question whose answer is a word of a long list.",
+    "open text": "This mechanism asks one question whose possible answers nobody can list.",
+    "records": "These mechanisms ask several questions at once.",
+    "two phases": (
+        "These mechanisms ask several questions in two phases. The second phase uses what the first phase showed."
+    ),
+    "dealt": (
+        "These mechanisms need a dealer. The dealer hands out secret shares and must not collude with the collector."
+    ),
+    "baselines": (
+        "These mechanisms are here for comparison. The page of each one names the mechanism to use instead, and why."
+    ),
 }
 
 WAVE_POINTS = (5, 11, 101)
@@ -58,8 +85,8 @@ class Errors(NamedTuple):
 
 
 HALF_WIDTH = (
-    "Half-width of a 95% interval in percentage points, for an answer that almost nobody gives, at epsilon 1. "
-    "k is the number of possible answers, and n is the number of contributors."
+    "The table shows the half-width of a 95% interval in percentage points. It is computed at epsilon 1, for an answer "
+    "that almost nobody gives. Here k is the number of possible answers, and n is the number of contributors."
 )
 
 
@@ -114,7 +141,7 @@ def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
         rows.append(
             ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
         )
-    said = f"{HALF_WIDTH} Parameters are the best for epsilon 1 against five colluders."
+    said = f"{HALF_WIDTH} The parameters are the best ones for epsilon 1 against five colluders."
     return Errors(said, ("k",), rows, contributors)
 
 
@@ -135,8 +162,9 @@ def _means() -> Errors:
         wave, scores, flat = cls(k=k, epsilon=EPSILON), np.linspace(0, 1, k), np.full(k, 1 / k)
         rows.append(((f"{k:,}",), [half_width(wave.linear_variance(scores, flat, n)) for n in CONTRIBUTORS]))
     said = (
-        "Half-width of a 95% interval for the mean, in percent of the scale's range, if all answers are equally "
-        "frequent, at epsilon 1. k is the number of points of the scale, n the number of contributors."
+        "The table shows the half-width of a 95% interval for the mean, in percent of the scale's range. It is "
+        "computed at epsilon 1, for answers that are all equally frequent. Here k is the number of points of the "
+        "scale, and n is the number of contributors."
     )
     return Errors(said, ("k",), rows)
 
@@ -148,8 +176,9 @@ def _tables() -> Errors:
         sampled = cls((k,) * ATTRIBUTES, EPSILON)
         rows.append(((f"{k:,}",), [100 * crosstab_error(sampled, n, (0, 1)).cell for n in CONTRIBUTORS]))
     said = (
-        "Half-width of a 95% interval for one cell of a table of two questions, in percentage points, at epsilon 1, "
-        "for four questions with k answers each. n is the number of contributors."
+        "The table shows the half-width of a 95% interval for one cell of a table of two questions, in percentage "
+        "points. It is computed at epsilon 1, for four questions with k possible answers each. Here n is the number of "
+        "contributors."
     )
     return Errors(said, ("k",), rows)
 
@@ -165,22 +194,24 @@ def _classical() -> Errors:
         found = [half_width(design.variance(0.1, n)) for n in CONTRIBUTORS]
         rows.append(((said, f"{float(max(design.odds)):.3g}"), found))
     said = (
-        "Half-width of a 95% interval in percentage points, if 10% carry the trait. The odds are those by which a "
-        "report changes what others believe. n is the number of contributors."
+        "The table shows the half-width of a 95% interval in percentage points, if 10% of people carry the trait. A "
+        "report multiplies the odds that a contributor carries the trait by at most the factor in the column *odds at "
+        "most*. Here n is the number of contributors."
     )
     return Errors(said, ("design", "odds at most"), rows)
 
 
 SINGLE = (2, 16, 1_000)
 FOUR = (2, 4, 16)
-FOUR_SAID = HALF_WIDTH.replace("k is the number of", "There are four questions, k is the number of").replace(
-    "possible answers,", "possible answers to each,"
+FOUR_SAID = HALF_WIDTH.replace(
+    "Here k is the number of possible answers,", "There are four questions with k possible answers each,"
 )
 BIASED_SAID = (
-    "Root of the mean squared error in percentage points, bias included, at epsilon 1, with marginals that are all "
-    "flat. There are four questions, k is the number of possible answers to each, and n is the number of contributors."
+    "The table shows the root of the mean squared error in percentage points, with the bias included. It is computed "
+    "at epsilon 1, for answers that are all equally frequent. There are four questions with k possible answers each, "
+    "and n is the number of contributors."
 )
-NOISE_SAID = f"{HALF_WIDTH} The bias comes on top, and more contributors do not lower it."
+NOISE_SAID = f"{HALF_WIDTH} The bias is not included. It adds to the error, and more contributors do not lower it."
 
 SPECIAL: dict[str, Callable[[], Errors]] = {
     "SquareWave": _means,
@@ -233,7 +264,7 @@ def _points(value: float) -> str:
 def _error_lines(name: str, card: Card) -> list[str]:
     found = errors(name)
     if found is None:
-        return [f"There is no table of errors here: {card.instead}."]
+        return [f"There is no table of errors here. {sentences(card.instead)}"]
     biased = found.said is BIASED_SAID
     head = [*found.head, *(f"n = {n:,}" for n in found.contributors)]
     lines = [found.said, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -241,7 +272,7 @@ def _error_lines(name: str, card: Card) -> list[str]:
         shown = [f"{value:.1f}" if biased else _points(value) for value in values]
         lines.append(f"| {' | '.join([*begin, *shown])} |")
     if not card.planned and card.instead and card.group not in ("dealt", "baselines"):
-        lines += ["", f"In a plan: {card.instead}."]
+        lines += ["", f"A plan for frequencies does not list `{name}`. {sentences(card.instead)}"]
     return lines
 
 
@@ -264,12 +295,24 @@ def _sections(docstring: str) -> dict[str, str]:
     return {"": begin.strip(), **dict(zip(rest[::2], (part.strip("\n") for part in rest[1::2]), strict=True))}
 
 
+def sentences(text: str) -> str:
+    """Return the clauses of a card, which semicolons separate, as sentences."""
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in text.split("; "))
+
+
 def _parameters(text: str) -> Iterator[str]:
     for said in re.split(r"\n(?=\S)", text):
         first, _, rest = said.partition("\n")
         names, _, kind = first.partition(" : ")
         spelled = ", ".join(f"`{one}`" for one in names.split(", "))
-        yield f"* {spelled} ({kind}): {' '.join(inspect.cleandoc(rest).split())}"
+        begin, *items = re.split(r"(?m)^\* ", inspect.cleandoc(rest))
+        yield f"* {spelled} ({kind}): {' '.join(begin.split())}"
+        yield from (f"    * {' '.join(item.split())}" for item in items)
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = (f"`{name}`" for name in names)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _title(page: str) -> str:
@@ -285,30 +328,42 @@ def _namespace(cls: type) -> str:
     return parts[1] if parts[1] in known else {"dealt": "dealt"}.get(parts[2], "")
 
 
+def _symbols(cls: Any, card: Card) -> list[str]:
+    """Return what the words and symbols of a page mean, in sentences."""
+    given = inspect.signature(cls).parameters
+    said = [SEVERAL_QUESTIONS] if "sizes" in given else [ONE_QUESTION] if {"k", "sketch"} & given.keys() else []
+    said += [DEALER] if card.group == "dealt" else []
+    return [" ".join(said), ""] if said else []
+
+
 def page(name: str, card: Card) -> str:
     """Return the page of a mechanism in Markdown."""
     cls = mechanism_class(name)
-    module = inspect.getdoc(importlib.import_module(cls.__module__)) or ""
+    head, _, module = (inspect.getdoc(importlib.import_module(cls.__module__)) or "").partition("\n\n")
     parts = _sections(inspect.getdoc(cls) or "")
-    also = [*card.aliases, *(one.name for one in card.variants)]
+    names = [f"`{name}` is also called {_listed(card.aliases)}."] if card.aliases else []
+    variants = [f"A plan lists its variants {_listed([one.name for one in card.variants])}."] if card.variants else []
     lines = [
         f"# {name}",
         "",
-        f"Decide here whether `{name}` fits your question, look its error up, and run it.",
+        f"This page helps you decide whether `{name}` fits your question. It also shows its error and how to run it.",
+        "The [glossary](../glossary.md) explains terms such as *epsilon*, *oracle* and *attribute*.",
         "",
         "## What it does",
         "",
+        *_symbols(cls, card),
         parts[""],
         "",
         "## When to take it",
         "",
-        f"* **When:** {card.when}.",
-        f"* **One report is:** {card.wire}.",
-        f"* **Decoding:** {DECODING[card.decoding]}.",
-        *([f"* **Know this:** {card.note}."] if card.note else []),
-        *([f"* **Other names:** {', '.join(f'`{one}`' for one in also)}."] if also else []),
+        f"Use `{name}` {sentences(card.when).replace(card.when[0].upper(), card.when[0], 1)}",
         "",
-        f"[{_title(card.page)}](../{card.page}) compares `{name}` with other mechanisms.",
+        f"* **Report:** One report is {card.wire}.",
+        f"* **Decoding:** {DECODES[card.decoding]}.",
+        *([f"* **Note:** {sentences(card.note)}"] if card.note and card.note not in card.when else []),
+        *([f"* **Names:** {' '.join([*names, *variants])}"] if names or variants else []),
+        "",
+        f"The page [{_title(card.page)}](../{card.page}) compares `{name}` with other mechanisms.",
         "",
         "## Error",
         "",
@@ -326,12 +381,12 @@ def page(name: str, card: Card) -> str:
         "",
         "## Source",
         "",
-        module,
+        module or head,
         "",
         f"The class is `{cls.__name__}` in `src/{cls.__module__.replace('.', '/')}.py`.",
     ]
     if _namespace(cls):
-        lines[-1] += f" [Its members](../api/{_namespace(cls)}.md)."
+        lines[-1] += f" The page [{_title(f'api/{_namespace(cls)}.md')}](../api/{_namespace(cls)}.md) lists its names."
     return "\n".join(lines) + "\n"
 
 
@@ -340,16 +395,18 @@ def pages(without: Sequence[str] = ()) -> dict[str, str]:
     lines = [
         "# Mechanisms, one page each",
         "",
-        "Find a mechanism here by what you ask. Its page says what it does, when to take it and how large its error",
-        "is, and has code to copy. If you do not know which one you need, [let the library choose](choosing.md): the",
-        "default is right for most surveys.",
+        "Find a mechanism here by what you ask. The page of each mechanism says what it does, when to use it and how",
+        "large its error is. It also has code to copy. If you do not know which mechanism you need, read",
+        "[how the library chooses one](choosing.md). The default mechanism is right for most surveys.",
     ]
     made = {}
     for group in get_args(Group):
         lines += ["", f"## {group.capitalize()}", "", GROUPS[group], ""]
         for name, card in cards():
             if card.group == group:
-                lines.append(f"* {link(name)}: {card.when}")
+                lines.append(
+                    f"* Use {link(name)} {sentences(card.when).replace(card.when[0].upper(), card.when[0], 1)}"
+                )
                 if name not in without:
                     made[f"mechanisms/{slug(name)}.md"] = page(name, card)
     return {"mechanisms.md": "\n".join(lines) + "\n", **made}

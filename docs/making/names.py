@@ -57,7 +57,7 @@ def shelves() -> str:
     """Return the tables of all mechanisms in Markdown, one for each group."""
     lines = []
     for group in get_args(Group):
-        lines += ["", f"### {group.capitalize()}", "", "| name | class | take it for | one report | decoding |"]
+        lines += ["", f"### {group.capitalize()}", "", "| name | class | use it | one report | decoding |"]
         lines.append("|---|---|---|---|---|")
         for name, card in cards():
             if card.group == group:

@@ -129,9 +129,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     name = "Design"
     card = Card(
         group="one attribute",
-        when="paper, telephone and interviews: dice, cards, coins or birthdays randomise the answer",
+        when="on paper, by telephone or in interviews; dice, cards, coins or birthdays randomise the answer",
         planned=False,
-        instead="people needed and variances of a design: Design.people_needed",
+        instead="call `Design.people_needed` to find how many people a design needs",
         wire="one code",
         page="designs.md",
     )

@@ -1,7 +1,7 @@
-"""Generalised randomised response (GRR): tell the truth, or one of the other k-1 values.
+"""Generalised randomised response (GRR): report the true answer, or one of the other k-1 answers.
 
-Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016); also called direct encoding
-or k-RR. The best oracle for small domains (k < 3 e^epsilon + 2).
+GRR is described by Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016). It is also
+called direct encoding or k-RR. It is the best oracle for small domains (k < 3 e^epsilon + 2).
 """
 
 from __future__ import annotations
@@ -157,14 +157,17 @@ class RandomizedResponse(OneCode):
 @final
 @dataclass(frozen=True)
 class GRR(RandomizedResponse):
-    """Generalised randomised response over {0, ..., k-1}.
+    """Generalised randomised response reports the true code or one of the k-1 other codes.
+
+    The true code is reported with probability e^epsilon/(e^epsilon + k - 1). All other codes are equally likely.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32 and k <= 2^32 sqrt(epsilon): beyond, 64-bit thresholds cannot tell p from q.
+        Number of possible answers k, from 2 to 2^32 and at most 2^32 sqrt(epsilon). Beyond this limit, 64-bit
+        thresholds cannot give the true code a higher probability than the other codes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
 
     Raises
     ------
@@ -186,7 +189,8 @@ class GRR(RandomizedResponse):
     name = "GRR"
     card = Card(
         group="one attribute",
-        when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",
+        when="for a question with few possible answers (k < 3 e^epsilon + 2); its error and its reports are the "
+        "smallest there",
         aliases=("k-RR", "direct encoding"),
         recommended=True,
         direct=True,

@@ -1,14 +1,23 @@
-"""Memoised oracles: a permanent response for every answer, drawn once and kept, and a fresh report of it each wave.
+"""Memoised oracles: a device stores one permanent response for every answer and derives each report from it.
 
-Two budgets: `epsilon_forever` for any number of reports of one unchanged answer, `epsilon_once` for one report. The
-first stage is the oracle at `epsilon_forever`. The second is chosen such that one report is the oracle at
-`epsilon_once`: with p1, q1 of the first stage, and P of the oracle at `epsilon_once`, p2 = (P - q1)/(p1 - q1). For more
-than two values this is not what was published as L-GRR and LOLOHA (Arcolezi et al. 2022, 2023): their second stage
-spends less than `epsilon_once`, and has more noise than it needs.
+There are two budgets. `epsilon_forever` covers any number of reports of one unchanged answer. `epsilon_once` covers one
+report.
 
-Which words decide which report: the permanent responses take the words of as many first reports of the oracle, in the
-order of the values (hashes: first the hash function, then the cells); a report then takes the words of a second stage:
-one word, or the bits of one unary report. A second stage that changes nothing takes none.
+Randomisation has two stages. The first stage draws the permanent responses with the oracle (GRR, OUE or local hashing)
+at `epsilon_forever`. The second stage randomises the permanent response again for every report. It is chosen such that
+one report has the distribution of the oracle at `epsilon_once`.
+
+For GRR, a permanent response is the true code with probability p1, and any other code with probability q1. The oracle
+at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a stored code with
+probability p2 = (P - q1)/(p1 - q1). The same holds for local hashing, whose codes are cells.
+
+For more than two values this differs from the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023). Their second
+stage spends less than `epsilon_once`, so it has more noise than it needs.
+
+All clients use random words in the same order. The permanent responses take the words of as many first reports of the
+oracle, in the order of the values. For local hashing, the words of the hash function come first, and those of the cells
+follow. A report then takes the words of the second stage: one word, or the bits of one unary report. A second stage
+that changes nothing takes no words.
 """
 
 from __future__ import annotations
@@ -543,19 +552,20 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
 @final
 @dataclass(frozen=True)
 class MemoisedGRR(MemoisedCode):
-    """Memoised randomised response over {0, ..., k-1}.
+    """Memoised randomised response keeps one randomised code and derives every report from it.
 
-    A device randomises an answer once and keeps the result. It randomises the kept result again for each report. This
-    is L-GRR with another second stage, which `epsilon_once` sets.
+    A device randomises an answer once and stores the result. It randomises the stored result again for each report. The
+    first step is that of the published mechanism L-GRR. For k > 2 the second step differs from L-GRR, because one
+    report spends all of `epsilon_once`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^20.
+        Number of possible answers k, from 2 to 2^20.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, at most `epsilon_forever`.
+        Budget in nats of one report, at most `epsilon_forever`.
 
     Raises
     ------
@@ -574,9 +584,10 @@ class MemoisedGRR(MemoisedCode):
     name = "MemoisedGRR"
     card = Card(
         group="one attribute",
-        when="the same people are asked again and their answer practically never changes; few values",
+        when="if few answers are possible, and the same people are asked again but practically never change their "
+        "answers",
         planned=False,
-        instead="MemoisedGRR is for a question asked repeatedly, and plans compare mechanisms for one survey",
+        instead="MemoisedGRR is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
         wire="one code",
         page="programmes.md",
     )
@@ -667,16 +678,19 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
 @final
 @dataclass(frozen=True)
 class MemoisedOUE(MemoisedBits):
-    """Memoised optimised unary encoding over {0, ..., k-1}, one bit per value: what is known as L-OSUE.
+    """Memoised optimised unary encoding keeps k randomised bits and derives every report from them.
+
+    A device randomises the k bits of an answer once and stores the result. It randomises the stored bits again for each
+    report. The literature calls this mechanism L-OSUE.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 1,024 for contributors, who keep k responses of k bits.
+        Number of possible answers k, from 2 to 1,024 for contributors, who store k responses of k bits.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, at most `epsilon_forever`.
+        Budget in nats of one report, at most `epsilon_forever`.
 
     Raises
     ------
@@ -695,9 +709,10 @@ class MemoisedOUE(MemoisedBits):
     name = "MemoisedOUE"
     card = Card(
         group="one attribute",
-        when="the same people are asked again and their answer practically never changes; up to 1,024 values",
+        when="for up to 1,024 possible answers, if the same people are asked again but practically never change their "
+        "answers",
         planned=False,
-        instead="MemoisedOUE is for a question asked repeatedly, and plans compare mechanisms for one survey",
+        instead="MemoisedOUE is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
         wire="k bits",
         page="programmes.md",
     )
@@ -795,18 +810,22 @@ class MemoisedCells(Sketch, Memoised[Any]):
 @final
 @dataclass(frozen=True)
 class MemoisedHash(MemoisedCells):
-    """Memoised local hashing over {0, ..., k-1}: a hash function that each contributor draws once, and its g cells.
+    """Memoised local hashing keeps one hash function and one randomised cell, and derives every report from them.
+
+    The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once and
+    stores the result. It randomises the stored cell again for each report.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, at most `epsilon_forever`.
+        Budget in nats of one report, at most `epsilon_forever`.
     g : int, optional
-        Number of cells, 2 <= g <= 2^20; by default the best for rare values, round(e^epsilon_once + 1). It is stored.
+        Number of cells g, from 2 to 2^20. The default is round(e^epsilon_once + 1), which is best for rare values. The
+        object stores the number in `g`.
 
     Raises
     ------
@@ -825,10 +844,11 @@ class MemoisedHash(MemoisedCells):
     name = "MemoisedHash"
     card = Card(
         group="dictionaries",
-        when="the same people are asked again and their answer practically never changes; any number of values",
+        when="for any number of possible answers, if the same people are asked again but practically never change "
+        "their answers",
         planned=False,
-        instead="MemoisedHash is for a question asked repeatedly, and plans compare mechanisms for one survey",
-        wire="hash function and cell",
+        instead="MemoisedHash is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
+        wire="a hash function and a cell",
         page="programmes.md",
     )
 

@@ -1,8 +1,11 @@
-"""RAPPOR: a permanent response that the client memoises, and a fresh report of it for every collection.
+"""RAPPOR: the device stores a randomised response and derives a fresh report from it for every collection.
 
-Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response* (2014), with the
-one-hot encoding in place of a Bloom filter (one hash function, no collisions). Two budgets are stated: the collector
-who sees one report, and the collector who sees unlimited reports and so learns the permanent response.
+RAPPOR is from Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response*
+(2014). The paper encodes an answer with a Bloom filter. Here every possible answer has a bit of its own, so there is
+one hash function and no collision.
+
+Two budgets are stated. One holds against a collector who sees one report. The other holds against a collector who sees
+any number of reports and so learns the stored response.
 """
 
 from __future__ import annotations
@@ -41,20 +44,25 @@ from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, like
 @final
 @dataclass(frozen=True)
 class RAPPOR(UnaryEncoding):
-    """RAPPOR over {0, ..., k-1}, one bit per value.
+    """RAPPOR stores k randomised bits on the device and derives every report from them.
 
-    * Permanent stage: every bit of the one-hot encoding is flipped with probability f/2. The client stores the result
-      and uses it for every report of the same answer.
-    * Instantaneous stage: a report's bit is 1 with probability q where the permanent bit is 1, with p where it is 0.
+    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. Randomisation has two
+    stages:
+
+    * In the permanent stage, every bit is flipped with probability f/2. The device stores the result and uses it for
+      every report of the same answer.
+    * In the instantaneous stage, the device draws a new report from the stored bits. A bit of the report is 1 with
+      probability q if the stored bit is 1, and with probability p if the stored bit is 0.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. A report takes k bits.
+        Number of possible answers k, from 2 to 2^32. A report takes k bits.
     f : float, Fraction, Decimal or str
-        Noise of the permanent stage, in (0, 1); a float is read as the decimal that Python prints for it.
+        Noise of the permanent stage, greater than 0 and less than 1. A float is read as the decimal that Python prints
+        for it.
     p, q : float, Fraction, Decimal or str
-        Probabilities of the instantaneous stage, 0 < p < q < 1.
+        Probabilities that a reported bit is 1, if the stored bit is 0 (p) and if it is 1 (q), with 0 < p < q < 1.
 
     Raises
     ------
@@ -89,7 +97,8 @@ class RAPPOR(UnaryEncoding):
     constructor = "from_epsilon"
     card = Card(
         group="one attribute",
-        when="the same people are asked again and again: a stored response bounds what repetition reveals",
+        when="if the same people are asked again and again; each device stores a response, which bounds what many "
+        "reports reveal",
         wire="k bits",
         note="epsilon covers any number of reports of one memoised answer",
     )

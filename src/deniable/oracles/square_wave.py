@@ -1,8 +1,9 @@
 """Square wave: reports of ordered answers are near the truth more often than far from it.
 
-Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local differential privacy* (2020),
-section 5. Departures from the print: the wave is discrete, from k codes to k + 2b reports, its thresholds are integers
-over 2^64 rounded towards privacy, and the window is by default the one that serves means best.
+The mechanism is from Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local
+differential privacy* (2020), section 5. This implementation differs from the paper in three ways. The wave is discrete:
+it maps k codes to k + 2b reports. Its thresholds are integers over 2^64, rounded towards privacy. The default window is
+the one that is best for means.
 """
 
 from __future__ import annotations
@@ -44,29 +45,37 @@ WINDOWS = ("mean", "paper")
 @final
 @dataclass(frozen=True)
 class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedReports):
-    """Square wave over the ordered codes {0, ..., k-1}: a report is one of k + 2b codes, 2b + 1 of them near the truth.
+    """The square wave reports one of k + 2b codes, most often one near the true code on an ordered scale.
 
-    For means, distribution functions and quantiles of ordered answers; for the cells of a histogram other oracles are
-    better. Report y is *near* code x if x <= y <= x + 2b. Each of the k-1 far reports has probability Q/2^64,
-    Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down, and the near ones share the rest equally.
+    Use it for means, distribution functions and quantiles of ordered answers. For the cells of a histogram other
+    oracles are better.
 
-    Words of one report, the same on every client: one uniform 64-bit word u. With T = (k-1) Q:
+    The window b sets how far a report may be from the truth and still count as near. Report y is *near* code x if x <=
+    y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far report has probability
+    Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down. The near reports share the
+    remaining probability equally.
 
-    * u < T: far. With j = floor(u/Q), the report is j if j < x, else j + 2b + 1.
-    * u >= T: near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j if j <= 2b.
-    * j = 2b + 1, the remainder, less than (2b + 1)/2^64 of all words: j is drawn again, uniform in 0..2b by rejection.
-      With d = floor(2^64/(2b + 1)), take a fresh word v at a time until floor(v/d) <= 2b: that is j.
+    Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
+    three cases:
+
+    * If u < T, the report is far. With j = floor(u/Q), the report is j if j < x, and j + 2b + 1 otherwise.
+    * If u >= T, the report is near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j
+      if j <= 2b.
+    * The remainder j = 2b + 1 occurs for less than (2b + 1)/2^64 of all words. Then j is drawn again, uniformly from 0
+      to 2b, by rejection: with d = floor(2^64/(2b + 1)), fresh words v are taken until floor(v/d) <= 2b, and that value
+      is j.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 4096.
+        Number of points k of the scale, from 2 to 4096.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     window : {"mean", "paper"} or int, optional
-        b, in 0..k; the field holds the integer. "mean": the one of least variance of an estimated mean, averaged over
-        answers, the smallest of equals. "paper": that of Li et al., which is smaller, and 0 (randomised response) on
-        short scales.
+        Window b, an integer from 0 to k. With "mean", b has the least variance of an estimated mean, averaged over
+        answers. If several windows have the same variance, the smallest is taken. With "paper", b is the window of Li
+        et al., which is smaller and is 0 (randomised response) on short scales. The object stores the integer in
+        `window`.
 
     Raises
     ------
@@ -100,11 +109,11 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     name = "SquareWave"
     card = Card(
         group="one attribute",
-        when="ordered answers of which the mean, the distribution function or quantiles are asked",
+        when="for ordered answers, to estimate the mean, the distribution function or quantiles",
         aliases=("SW", "square wave"),
         planned=False,
-        instead="SquareWave is not for single frequencies; plan with a schema that asks for means",
-        wire="one code of k + 2b",
+        instead="SquareWave is for means, not for single frequencies; plan with a schema that asks for means",
+        wire="one of k + 2b codes",
         page="ordered.md",
     )
 

@@ -1,8 +1,9 @@
-"""Subset selection: report a set of values that favours the true one.
+"""Subset selection: report a set of values that is likely to contain the true one.
 
-Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao, *Mutual information optimally local private discrete distribution
-estimation* (2016), and Ye, Barg, *Optimal schemes for discrete distribution estimation under locally differential
-privacy* (2018). Optimal in the medium privacy regime; never worse than GRR, which is the subset of size one.
+The mechanism is from Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao, *Mutual information optimally local private discrete
+distribution estimation* (2016), and from Ye, Barg, *Optimal schemes for discrete distribution estimation under locally
+differential privacy* (2018). It is optimal in the medium privacy regime. It is never worse than GRR, because GRR is
+subset selection with sets of size one.
 """
 
 from __future__ import annotations
@@ -55,20 +56,22 @@ _SUMMED = 1 << 20
 @final
 @dataclass(frozen=True)
 class SubsetSelection(CountingOracle[Codes], ChecksRows):
-    """Subset selection over {0, ..., k-1}: a report is a set of omega values.
+    """Subset selection reports a set of omega codes that is likely to contain the true one.
 
-    The set contains the true value x with probability p = omega e^epsilon/(omega e^epsilon + k - omega); the rest of it
-    is uniform among the sets of other values.
+    The set contains the true value with probability p = omega e^epsilon/(omega e^epsilon + k - omega). All other
+    members of the set are drawn uniformly from the other values. A report takes log2 C(k, omega) bits, where C(k,
+    omega) is the number of sets of omega among k values.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     omega : int, optional
-        Size of the reported sets, 1 <= omega <= k-1. The default has the least variance at frequency 0, and is next to
-        k/(e^epsilon + 1); the object stores it in `omega`. With omega = 1 this is GRR.
+        Size of the reported sets, from 1 to k-1. The default has the least variance at frequency 0. It is one of the
+        two integers next to k/(e^epsilon + 1). The object stores the size in `omega`. With omega = 1 the mechanism is
+        GRR.
 
     Raises
     ------
@@ -97,10 +100,11 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     name = "SubsetSelection"
     card = Card(
         group="one attribute",
-        when="larger domains, short reports: never worse than GRR, log2 C(k, omega) bits",
+        when="for a question with many possible answers, if reports must be short; its error is never larger than "
+        "that of GRR",
         aliases=("omega-SS", "SS"),
         recommended=True,
-        wire="omega codes, increasing",
+        wire="omega codes in increasing order",
     )
 
     def __post_init__(self) -> None:

@@ -1,8 +1,9 @@
-"""Unary encodings: send k noisy bits of which one is the contributor's own.
+"""Unary encodings: report k noisy bits, one for each possible answer.
 
-SUE is the basic one-time RAPPOR of Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving
-ordinal response* (2014); OUE is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency
-estimation* (2017). Their error does not depend on k; their reports take k bits.
+Before randomisation, the bit of the contributor's answer is 1 and all other bits are 0. SUE is the basic one-time
+RAPPOR of Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response* (2014). OUE
+is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017). The error of
+both does not depend on k. A report of either takes k bits.
 """
 
 from __future__ import annotations
@@ -65,16 +66,17 @@ class OneStage(UnaryEncoding):
 @final
 @dataclass(frozen=True)
 class SUE(OneStage):
-    """Symmetric unary encoding (basic one-time RAPPOR) over {0, ..., k-1}.
+    """Symmetric unary encoding (basic one-time RAPPOR) reports k bits, each kept with the same probability.
 
-    Every bit of the one-hot encoding is kept with probability p = s/(s + 1), s = e^(epsilon/2), and flipped otherwise.
+    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. It keeps every bit
+    with probability p = s/(s + 1), where s = e^(epsilon/2), and flips it otherwise.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. A report takes k bits.
+        Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
 
     Raises
     ------
@@ -97,7 +99,7 @@ class SUE(OneStage):
     name = "SUE"
     card = Card(
         group="baselines",
-        when="for comparison only, because OUE has less error",
+        when="only for comparison, because OUE has a smaller error",
         aliases=("basic one-time RAPPOR",),
         wire="k bits",
     )
@@ -118,16 +120,20 @@ class SUE(OneStage):
 @final
 @dataclass(frozen=True)
 class OUE(OneStage):
-    """Optimised unary encoding over {0, ..., k-1}: p = 1/2, q = 1/(e^epsilon + 1).
+    """Optimised unary encoding reports k bits with the least variance for rare answers.
 
-    Of all unary encodings it has the least variance at f -> 0: 4 e^epsilon/(n (e^epsilon - 1)^2).
+    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. In the report, the
+    bit of the true answer is 1 with probability p = 1/2. Every other bit is 1 with probability q = 1/(e^epsilon + 1).
+
+    Among all unary encodings, OUE has the least variance for rare answers. As the frequency of an answer goes to 0, its
+    variance goes to 4 e^epsilon/(n (e^epsilon - 1)^2) for n reports.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. A report takes k bits.
+        Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
 
     Raises
     ------
@@ -150,7 +156,8 @@ class OUE(OneStage):
     name = "OUE"
     card = Card(
         group="one attribute",
-        when="larger domains where reports of k bits are acceptable: error independent of k",
+        when="for a question with many possible answers, if reports of k bits are acceptable; its error does not "
+        "depend on k",
         recommended=True,
         wire="k bits",
     )

@@ -259,15 +259,15 @@ class RSFD(FakeData):
     name = "RS+FD"
     card = Card(
         group="records",
-        when="several attributes, where the collector must not be told which one was sampled",
+        when="for several attributes, if the collector must not be told which one was sampled",
         aliases=("RSFD",),
-        wire="a code, or k bits, of every attribute",
-        note="the sampled attribute is hidden among fakes",
+        wire="a code, or one bit per possible answer, for every attribute",
+        note="fake reports hide which attribute was sampled",
         variants=(
             Variant(
                 "RS+FD[GRR]",
                 (("oracle", "GRR"),),
-                "the sampled attribute is hidden among fakes; RS+RFD with uniform priors is the same mechanism",
+                "fake reports hide which attribute was sampled; RS+RFD with uniform priors is the same mechanism",
             ),
             Variant("RS+FD[OUE]", (("oracle", "OUE"),)),
         ),
@@ -338,12 +338,12 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     name = "RS+RFD"
     card = Card(
         group="two phases",
-        when="as for RS+FD, if priors are known or learned from a first phase",
+        when="instead of RS+FD, if priors of the answers are known or were learned in a first phase",
         aliases=("RSRFD", "TwoPhaseRSRFD"),
         planned=False,
         instead="the error of RS+RFD has no formula until phase one has been collected; for an idea of its size see "
         "RS+FD[GRR], which is RS+RFD with uniform priors",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

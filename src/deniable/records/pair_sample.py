@@ -170,11 +170,11 @@ class PairSample(
     stated = ("oracles", "omegas")
     card = Card(
         group="records",
-        when="tables of every pair of attributes, which show how two answers are related",
+        when="for a table of every pair of attributes; each table shows how two answers are related",
         planned=False,
         instead="PairSample is for tables of pairs, and single frequencies are its by-product; for single frequencies "
         "compare SMP[ADP]",
-        wire="the drawn pair or attribute, and the bytes of its oracle's report",
+        wire="the drawn pair or attribute and the bytes of the report of its oracle",
         page="crosstabs.md",
         note="the collector sees which two attributes were drawn; every pair has a table",
     )

@@ -161,9 +161,9 @@ class SMP(SampledRecords):
     name = "SMP"
     card = Card(
         group="records",
-        when="several attributes of like sizes, where the collector may see which one was sampled",
+        when="for several attributes of similar sizes, if the collector may see which one was sampled",
         recommended=True,
-        wire="the sampled attribute, and a code or k bits",
+        wire="the sampled attribute, and a code or one bit per possible answer",
         note="the collector sees which attribute was sampled",
         variants=(
             Variant("SMP[GRR]", (("oracle", "GRR"),), recommended=True),
@@ -245,11 +245,11 @@ class AdaptiveSMP(SampledRecords):
     stated = ("oracles",)
     card = Card(
         group="records",
-        when="several attributes of any sizes, where the collector may see which one was sampled",
+        when="for several attributes of any sizes, if the collector may see which one was sampled",
         recommended=True,
-        wire="the sampled attribute, and the bytes of its oracle's report",
-        note="the collector sees which attribute was sampled; each attribute through the oracle of least error for its "
-        "size",
+        wire="the sampled attribute and the bytes of the report of its oracle",
+        note="the collector sees which attribute was sampled; each attribute has the oracle with the "
+        "least error for its size",
     )
 
     def _check_parameters(self) -> None:

@@ -115,9 +115,9 @@ class SPL(SplitRecords, SimulatedByMarginal):
     name = "SPL"
     card = Card(
         group="records",
-        when="few attributes and a budget that is large for each: every attribute is reported",
+        when="for few attributes, if the budget is large enough for each of them; every attribute is reported",
         recommended=True,
-        wire="a code, or k bits, of every attribute",
+        wire="a code, or one bit per possible answer, for every attribute",
         variants=(
             Variant("SPL[GRR]", (("oracle", "GRR"),), recommended=True),
             Variant("SPL[OUE]", (("oracle", "OUE"),), recommended=True),
@@ -169,11 +169,11 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="tables of pairs of attributes, or a first phase from which the second phase learns "
+        when="for tables of pairs of attributes, or as a first phase from which the second phase learns "
         "how attributes depend on each other",
         planned=False,
         instead="SPL pairs has the same errors for frequencies as SPL[GRR]; see SPL[GRR]",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

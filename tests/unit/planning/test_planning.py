@@ -199,7 +199,7 @@ def test_rows_carry_the_mechanism_and_its_parameters() -> None:
     assert rows["GRR"].parameters == {"k": 6, "epsilon": "1"}
     assert rows["OLH"].parameters == {"k": 6, "epsilon": "1", "m": 4, "family": "prime"}
     assert rows["OUE"].bits_per_report == 6
-    assert rows["Exponential"].note == "equals GRR at epsilon/2"
+    assert rows["Exponential"].note == "it equals GRR at epsilon/2"
     assert "RS+RFD with uniform priors" in rows_of(plan([6, 6], 1.0, 10))["RS+FD[GRR]"].note
 
 

@@ -288,9 +288,10 @@ class CountMeanSketch(Sketch):
     name = "CMS"
     card = Card(
         group="dictionaries",
-        when="a thousand values and more: the error of OUE, a report of a few bytes",
+        when="for a question with a thousand or more possible answers; its error is that of OUE, and a report takes a "
+        "few bytes",
         aliases=("CountMeanSketch", "count-mean sketch"),
-        wire="hash function and cell",
+        wire="a hash function and a cell",
         page="theory/sketches.md",
         variants=(
             Variant("BLH", (("m", 2),), "the collector compares every report with every value", decoding="compares"),

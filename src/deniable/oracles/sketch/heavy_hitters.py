@@ -1,4 +1,4 @@
-"""Heavy hitters: the frequent strings of a dictionary that nobody has written down.
+"""Heavy hitters: the to find frequent strings if nobody has a list of the possible strings written down.
 
 Prefix extension (Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*, 2017; Wang, Li, Jha,
 *Locally differentially private heavy hitter identification*, 2019) over folded prefixes: every contributor reports one
@@ -105,11 +105,11 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     name = "HeavyHitters"
     card = Card(
         group="open text",
-        when="frequent strings of a dictionary that nobody has",
+        when="to find frequent strings if nobody has a list of the possible strings",
         planned=False,
-        instead="HeavyHitters is for open text, and a survey that asks for open text uses it",
+        instead="HeavyHitters is for open text, and every survey that asks for open text uses it",
         decoding="transform",
-        wire="prefix length and one integer",
+        wire="the length of a prefix and one integer",
         page="theory/sketches.md",
     )
 

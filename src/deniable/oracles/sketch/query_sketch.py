@@ -65,12 +65,12 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     name = "CMS-queries"
     card = Card(
         group="dictionaries",
-        when="chosen values of a dictionary that nobody can list",
+        when="to estimate the frequencies of chosen values in a dictionary that is too large to list",
         planned=False,
         listed=False,
-        instead="use CMS[prime] or CMS[binary], whose contributors send the same reports",
+        instead="a plan lists CMS[prime] and CMS[binary] instead, whose contributors send the same reports",
         decoding="compares",
-        wire="hash function and cell",
+        wire="a hash function and a cell",
         page="theory/sketches.md",
     )
 

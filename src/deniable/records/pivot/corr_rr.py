@@ -92,10 +92,10 @@ class CorrRR(OnePivot):
     name = "Corr-RR"
     card = Card(
         group="two phases",
-        when="several attributes whose answers depend on each other, if reports must be full records and "
+        when="for several attributes whose answers depend on each other, if reports must be full records and "
         "contributors come in two phases",
         alternative=True,
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

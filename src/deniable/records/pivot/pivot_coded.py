@@ -88,9 +88,11 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     name = "PivotCoded"
     card = Card(
         group="records",
-        when="several attributes, where clients must send a code of every attribute but only one is sampled",
-        wire="a code of every attribute",
-        note="a report tells about one sampled attribute, in the format of a full record; the collector sees which one",
+        when="for several attributes, if clients must send a code for every attribute but only one attribute is "
+        "sampled",
+        wire="a code for every attribute",
+        note="a report has the format of a full record but tells only about one sampled attribute; the collector sees "
+        "which one",
     )
 
     def _check_parameters(self) -> None:

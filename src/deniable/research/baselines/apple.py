@@ -108,11 +108,11 @@ class AppleCMS(FixedSketch[IndexedBits]):
     published = "Apple CMS"
     card = Card(
         group="baselines",
-        when="for comparison only, because it is biased: its hash functions are the same for everybody",
+        when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
         instead="it is only for comparison; use CMS[spread]",
         decoding="compares",
-        wire="hash function and m bits",
+        wire="a hash function and m bits",
         page="theory/sketches.md",
     )
 

@@ -80,11 +80,11 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     published = "Apple HCMS"
     card = Card(
         group="baselines",
-        when="for comparison only, because it is biased: its hash functions are the same for everybody",
+        when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
         instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
-        wire="hash function, row and bit in one integer",
+        wire="one integer that holds a hash function, a row and a bit",
         page="theory/sketches.md",
     )
 

@@ -53,9 +53,9 @@ class Exponential(RandomizedResponse):
     name = "Exponential"
     card = Card(
         group="baselines",
-        when="never, because it equals GRR at epsilon/2",
+        when="only to compare with the literature; it equals GRR at epsilon/2",
         wire="one code",
-        note="equals GRR at epsilon/2",
+        note="it equals GRR at epsilon/2",
     )
 
     @cached_property

@@ -64,12 +64,13 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     name = "HE"
     card = Card(
         group="baselines",
-        when="for comparison only; a sketch of two cells, whose variance stays above 1/n however large epsilon is",
+        when="only for comparison; it is a sketch of two cells, so its variance stays above 1/n however large epsilon "
+        "is",
         aliases=("Hadamard encoding",),
         planned=False,
         instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
-        wire="row and bit in one integer",
+        wire="one integer that holds a row and a bit",
         page="theory/sketches.md",
     )
 

@@ -100,8 +100,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     name = "SHE"
     card = Card(
         group="one attribute",
-        when="reports of noisy numbers that can be added up are wanted, rather than counts",
-        wire="k grid values",
+        when="if a report must be a list of noisy numbers that can be added up",
+        wire="k integers",
     )
 
     def __post_init__(self) -> None:

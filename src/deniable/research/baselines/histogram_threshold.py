@@ -102,7 +102,7 @@ class THE(OneStage):
     name = "THE"
     card = Card(
         group="baselines",
-        when="for comparison only, because OUE has less error at the same declared epsilon",
+        when="only for comparison, because OUE has a smaller error at the same declared epsilon",
         wire="k bits",
         note="its tight epsilon is below the declared one",
     )

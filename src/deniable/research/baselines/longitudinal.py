@@ -22,7 +22,7 @@ from deniable.core.thresholds import SCALE, exact, exp_bounds, spent, threshold_
 from deniable.errors import out_of_range
 from deniable.oracles.memoised import Memoised, MemoisedBits, MemoisedCells, MemoisedCode
 
-INSTEAD = "it is for a question asked repeatedly, and plans compare mechanisms for one survey"
+INSTEAD = "the mechanism is for a question that is asked repeatedly, and plans compare mechanisms for one survey"
 
 
 def _check_below(mechanism: Memoised[Any]) -> None:
@@ -65,7 +65,7 @@ class LGRR(MemoisedCode):
     name = "L-GRR"
     card = Card(
         group="baselines",
-        when="for comparison only, because MemoisedGRR has less error at the same two budgets",
+        when="only for comparison, because MemoisedGRR has a smaller error at the same two budgets",
         planned=False,
         instead=INSTEAD,
         wire="one code",
@@ -113,7 +113,7 @@ class LOUE(MemoisedBits):
     name = "L-OUE"
     card = Card(
         group="baselines",
-        when="for comparison only, because MemoisedOUE has less error at the same two budgets",
+        when="only for comparison, because MemoisedOUE has a smaller error at the same two budgets",
         planned=False,
         instead=INSTEAD,
         wire="k bits",
@@ -174,10 +174,10 @@ class LOLOHA(MemoisedCells):
     name = "LOLOHA"
     card = Card(
         group="baselines",
-        when="for comparison only, because MemoisedHash has less error at the same two budgets",
+        when="only for comparison, because MemoisedHash has a smaller error at the same two budgets",
         planned=False,
         instead=INSTEAD,
-        wire="hash function and cell",
+        wire="a hash function and a cell",
         page="programmes.md",
         note="one report attains less than its declared epsilon for more than two cells",
     )

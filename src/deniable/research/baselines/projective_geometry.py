@@ -132,12 +132,13 @@ class PGR(PureOracle[Codes]):
     name = "PGR"
     card = Card(
         group="baselines",
-        when="for comparison only: error and size are those of a Spread sketch, and decoding is slower",
+        when="only for comparison; its error and the size of its reports are those of a Spread sketch, and decoding "
+        "is slower",
         aliases=("projective geometry response",),
         planned=False,
         instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
-        wire="one point",
+        wire="one point of a projective space",
         page="theory/sketches.md",
     )
 

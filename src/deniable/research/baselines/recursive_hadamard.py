@@ -89,12 +89,12 @@ class RecursiveHadamard(PublicRows):
     name = "RHR"
     card = Card(
         group="baselines",
-        when="for comparison only; it loses more than Hadamard encoding where frequent values share their low bits",
+        when="only for comparison; its error exceeds that of Hadamard encoding if frequent values share their low bits",
         aliases=("recursive Hadamard response",),
         planned=False,
         instead="it is only for comparison; use CMS[spread]",
         decoding="transform",
-        wire="row and cell in one integer",
+        wire="one integer that holds a row and a cell",
         page="theory/sketches.md",
     )
 

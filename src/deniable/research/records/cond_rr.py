@@ -93,11 +93,11 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR; attributes other than the pivot follow learned conditional distributions",
+        when="to compare with Corr-RR; it draws all attributes but one from learned conditional distributions",
         planned=False,
         instead="the error of Cond-RR has no formula until phase one has been collected; for an idea of its size see "
         "Corr-RR and SMP[GRR]; Cond-RR has not been seen to beat SMP[GRR]",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

@@ -80,12 +80,12 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="for comparison with Corr-RR; it maps domains of different sizes as the papers do, and cannot "
-        "tell the values of a group apart",
+        when="to compare with Corr-RR; it maps all attributes onto the smallest domain, as the papers do, so it cannot "
+        "tell apart the values of one group",
         aliases=("AlignedCorrRR",),
         planned=False,
         instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

@@ -151,12 +151,13 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     name = "Corr-RR groups"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR; groups of attributes that depend on each other split the budget",
+        when="to compare with Corr-RR; attributes that depend on each other form groups, and the groups split the "
+        "budget",
         aliases=("GroupedCorrRR",),
         planned=False,
         instead="the error of Corr-RR groups has no formula until phase one has been collected; for an idea of its "
         "size see Corr-RR, which is one group, and SPL[GRR], which is d groups",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

@@ -92,12 +92,12 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     name = "Corr-RR two pivots"
     card = Card(
         group="two phases",
-        when="for comparison with Corr-RR; reports show how the attributes of a pair depend on each other",
+        when="to compare with Corr-RR; its reports show how two attributes depend on each other",
         aliases=("TwoPivotRR",),
         planned=False,
         instead="the error of Corr-RR two pivots has no formula until phase one has been collected; for an idea of its "
         "size see Corr-RR and SPL[GRR]",
-        wire="a code of every attribute",
+        wire="a code for every attribute",
     )
 
     def _check_parameters(self) -> None:

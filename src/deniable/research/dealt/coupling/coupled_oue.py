@@ -89,12 +89,12 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="many values, most of them rare, where QuotaUnary's shares of a byte per value are too large",
+        when="if most of many possible answers are rare, and QuotaUnary's secret shares of k bytes are too large",
         planned=False,
         instead=NO_ROW,
         wire="k bits",
         page="theory/coupling.md",
-        note="no bound at all once the dealer colludes",
+        note="there is no bound at all if the dealer colludes",
     )
 
     def __post_init__(self) -> None:

@@ -89,7 +89,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="the published joint randomised response, to be compared with QuotaRR",
+        when="to compare the published joint randomised response with QuotaRR",
         planned=False,
         instead=ROW_APART,
         wire="one bit",

@@ -82,7 +82,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="fidelity to the paper alone: it gains nothing for rare values",
+        when="only to reproduce the paper; it gains nothing for rare values",
         aliases=("JRR-LH",),
         planned=False,
         instead=NO_ROW,

@@ -192,7 +192,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="the published k-ary joint randomised response, to be compared with QuotaRR",
+        when="to compare the published k-ary joint randomised response with QuotaRR",
         planned=False,
         instead=ROW_APART,
         wire="one code",

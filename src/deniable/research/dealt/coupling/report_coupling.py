@@ -84,12 +84,12 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="no quotas are wanted: less error than JRR, without its smaller bounds",
+        when="if you do not want quotas; its error is smaller than that of JRR, but it lacks JRR's smaller bounds",
         planned=False,
         instead=NO_ROW,
         wire="one bit",
         page="theory/coupling.md",
-        note="no bound at all once the dealer colludes",
+        note="there is no bound at all if the dealer colludes",
     )
 
     def __post_init__(self) -> None:

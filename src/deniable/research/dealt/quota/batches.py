@@ -145,13 +145,13 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="a dealer is trusted not to collude, and nobody knows how many contributors will come",
+        when="if a dealer is trusted not to collude, and nobody knows how many contributors will come",
         aliases=("quota batches",),
         planned=False,
         instead=ROW_APART,
-        wire="a batch and a code",
+        wire="the number of a batch and a code",
         page="theory/quota_rr.md",
-        note="epsilon holds against all but the dealer; the smaller the batch, the larger the error",
+        note="epsilon holds against everyone except the dealer; smaller batches have larger errors",
     )
 
     def __post_init__(self) -> None:

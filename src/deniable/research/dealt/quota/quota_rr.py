@@ -107,13 +107,14 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="a dealer is trusted not to collude: a few percent of the variance for rare answers, at a pure epsilon",
+        when="if a dealer is trusted not to collude; rare answers have a few percent of the variance of randomised "
+        "response",
         aliases=("quota randomised response",),
         planned=False,
         instead=ROW_APART,
         wire="one code",
         page="theory/quota_rr.md",
-        note="epsilon holds against all but the dealer",
+        note="epsilon holds against everyone except the dealer",
     )
 
     def __post_init__(self) -> None:

@@ -111,13 +111,13 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     stated = ("minima",)
     card = Card(
         group="dealt",
-        when="a dealer is trusted not to collude, and a record has several attributes",
+        when="if a dealer is trusted not to collude, and a record has several attributes",
         aliases=("quota records",),
         planned=False,
         instead=ROW_APART,
         wire="an attribute and its code",
         page="theory/quota_rr.md",
-        note="epsilon holds against all but the dealer",
+        note="epsilon holds against everyone except the dealer",
     )
 
     def __post_init__(self) -> None:

@@ -112,13 +112,14 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     stated = ("said", "denied")
     card = Card(
         group="dealt",
-        when="a dealer is trusted not to collude, and most of many values are rare",
+        when="if a dealer is trusted not to collude, and most of many possible answers are rare",
         aliases=("quota unary encoding",),
         planned=False,
         instead=ROW_APART,
         wire="k bits",
         page="theory/quota_rr.md",
-        note="epsilon holds against all but the dealer, and nothing if the dealer colludes; a share takes k bytes",
+        note="epsilon holds against everyone except the dealer; there is no bound if the dealer colludes; a share "
+        "takes k bytes",
     )
 
     def __post_init__(self) -> None:
