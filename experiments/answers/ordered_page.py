@@ -31,7 +31,6 @@ STATED: dict[str, str] = {
     "| mechanism | epsilon .5 | 1 | 2 | 4 |": "settings of `mean-noise`",
     "interval of 95%": "the level of `coverage`",
     "If an interval covers 95%": "the level of `coverage`",
-    "Coverage of 95% intervals": "the level of `coverage`",
     "the coverage of 95% intervals": "the level of `pair-coverage`",
     "others (2019)": "references",
     "Škoric (2020).": "references",

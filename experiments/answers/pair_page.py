@@ -63,7 +63,7 @@ STATED = {
     "We tested 1,000 collections each.": "the default of --runs",
     "independent answers at .05": "the level",
     'decoder "weighted shrinkage, beta 0"': "a name",
-    "no p-value; 1,000 collections each": "the default of --runs",
+    "Each mark has 1,000 collections": "the default of --runs",
 }
 """Texts with numbers that are no results."""
 

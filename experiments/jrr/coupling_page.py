@@ -67,7 +67,7 @@ def _others(results: Results) -> list[str]:
     return [
         *quotes,
         f"m = 5. With them, the second row gives {traced(shares, '.5f')}",
-        f"the row at delta is close to epsilon ({traced(unknown, '.3f')} for {setting(0.5)})",
+        f"an epsilon close to the stated one ({traced(unknown, '.3f')} for {setting(0.5)})",
         f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
     ]
 

@@ -141,9 +141,9 @@ def _losses(r: Results) -> list[str]:
         f"1%.",
         f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks, each one contributor, "
         f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages, judged on the "
-        f"{r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest. l2 over theory is "
-        f"{over_theory(r, 'kosarak')} for all nine mechanisms, largest |z| {largest_z(r, 'kosarak')}.",
-        f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5, HE {each(he)}.",
+        f"{r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest. The l2 loss over theory is "
+        f"{over_theory(r, 'kosarak')} for all nine mechanisms, and the largest |z| is {largest_z(r, 'kosarak')}.",
+        f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5. HE has {each(he)}.",
         f"Calculated, RHR's is {calculated(1)} times HE's at epsilon 1 and {each(map(calculated, EPSILONS[1:-1]))} and "
         f"{calculated(5)} of it from 2 to 5. The measurements are {traced(abs(apart(1)), '.1f')} and "
         f"{traced(apart(2), '.2f')} standard errors apart at epsilon 1 and 2, which is undecided, and "
@@ -228,11 +228,11 @@ def _mechanics(r: Results) -> list[str]:
 
     floor = r.number("bias-floor", "bias", ".4f", method="Apple CMS", n=10**9)
     return [
-        f"Squared bias over eq. (18), 400 lists of hash functions each, for three distributions and three sizes: "
-        f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')}, all within {traced(max(off), '.1f')} "
-        f"standard errors. "
+        f"We used 400 lists of hash functions each, for three distributions and three sizes. The squared bias is "
+        f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')} times that of eq. (18), all within "
+        f"{traced(max(off), '.1f')} standard errors. "
         f"For one list of 16 functions of 64 cells the error over 1,000 values stays at {floor} from n = 10^6 to 10^9, "
-        "exactly the calculated bias; the unbiased sketch is at "
+        "exactly the calculated bias. The unbiased sketch is at "
         f"{r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
         f"the estimate of the target is {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')} although "
         f"nobody holds "
@@ -388,8 +388,8 @@ def _errata(r: Results) -> list[str]:
         f"{scan('Corollary 3.5', 'all P > m', 'fails as corrected')} settings. An earlier edition of this page had "
         f"sqrt(2/tau), which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')}. The largest excess with P >= 7m, which the "
         f"library takes, is {scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
-        f"1% of the data has {reading('clicks')} clicks; with line ends {reading('clicks and line ends')}; with click "
-        f"ends {reading('clicks and click ends')}; with both {reading('clicks and both')}, and click ends are then "
+        f"1% of the data has {reading('clicks')} clicks. With line ends it has {reading('clicks and line ends')} symbols, with "
+        f"click ends {reading('clicks and click ends')}, and with both {reading('clicks and both')}. Click ends are then "
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
         f"Their largest difference is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
         f"{fact('farthest entry of Q P from the identity, printed', '.3f')} from the identity at most: both are "
@@ -484,7 +484,7 @@ def _code(r: Results) -> list[str]:
         f"each; in theory 1,024 have {traced(max(hashes), '.2%')} more at most.",
         f"b = ceil(epsilon log2 e) is {coded('b coded', '.0f')} for epsilon 1 to 5, as here.",
         f"the l2 loss over d would be {coded('l2/d printed', '.3g')} instead of {coded('l2/d coded', '.3g')}, and the "
-        f"largest MSE {coded('worst MSE printed', '.3g')} instead of {coded('worst MSE coded', '.3g')}",
+        f"largest MSE would be {coded('worst MSE printed', '.3g')} instead of {coded('worst MSE coded', '.3g')}",
     ]
 
 
@@ -497,7 +497,7 @@ STATED = {
     'value whose "frequency is above 0.4"': _PAPER,
     "from 0.5 to 6 in steps of 0.01": _SETTING,
     "at collision probability 1/m": _DERIVED,
-    "epsilon 0.5 to 6; nothing": _SETTING,
+    "epsilon 0.5 to 6. The": _SETTING,
     "Above 2^32 values": "the limit of CountMeanSketch's prime family",
     "over GF(2^l)": _DERIVED,
     "(10 runs; processor time of the fastest, one core of a shared 2.6 GHz machine)": _SETTING,
