@@ -34,6 +34,10 @@ Three mistakes have one wording each, made by a function: `unknown_name`, `out_o
 
 from __future__ import annotations
 
+import itertools
+import numbers
+import os
+from collections import abc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,15 +61,55 @@ def visible(label: str) -> str:
     )
 
 
+_SHOWN = 10
+
+
 def quoted(value: object) -> str:
-    """Return text in quotation marks, and anything else as Python writes it, for a sentence that people read.
+    """Return a value as a sentence shows it: text in quotation marks, a list by its items, and no Python notation.
+
+    Long lists show their first ten items and how many more there are. Objects such as mechanisms are shown by `repr`.
 
     Examples
     --------
     >>> print(quoted("don't know"), quoted(0.5))
     “don't know” 0.5
+    >>> print(quoted(["yes", "no"]))
+    “yes”, “no”
+    >>> print(quoted(None), quoted(True), quoted(range(100)))
+    none true 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more
     """
-    return f"“{visible(value)}”" if isinstance(value, str) else repr(value)
+    match value:
+        case str():
+            return f"“{visible(value)}”"
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case numbers.Number():
+            return str(value)
+        case abc.Mapping():
+            return _items(
+                [f"{quoted(key)}: {_item(value[key])}" for key in itertools.islice(value, _SHOWN)], len(value)
+            )
+        case list() | tuple() | abc.Set() | range():
+            return _items([_item(one) for one in itertools.islice(value, _SHOWN)], len(value))
+        case os.PathLike():
+            return quoted(os.fspath(value))
+        case object(isoformat=_):
+            return str(value)
+        case object(dtype=_, ndim=0, item=item):
+            return quoted(item())
+        case object(dtype=_, ndim=1, tolist=_):
+            return _items([_item(one) for one in value[:_SHOWN].tolist()], len(value))
+    return repr(value)
+
+
+def _item(value: object) -> str:
+    return f"({quoted(value)})" if isinstance(value, (list, tuple, abc.Set)) else quoted(value)
+
+
+def _items(shown: list[str], size: int) -> str:
+    return (", ".join(shown) or "an empty list") + (f" and {size - _SHOWN:,} more" if size > _SHOWN else "")
 
 
 class DeniableError(Exception):
@@ -227,9 +271,9 @@ def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "")
     Examples
     --------
     >>> unknown_name("rule", "best", ["mean", "median"])
-    InvalidParameterError("rule must be one of mean, median, got rule='best'")
+    InvalidParameterError('rule must be one of mean, median, got rule=“best”')
     """
-    message = f"{name} must be one of {', '.join(known)}, got {name}={value!r}{_after(hint)}"
+    message = f"{name} must be one of {', '.join(known)}, got {name}={quoted(value)}{_after(hint)}"
     return InvalidParameterError(message, parameters=(name,))
 
 
@@ -241,7 +285,8 @@ def out_of_range(name: str, rule: str, value: object, hint: str = "") -> Invalid
     >>> out_of_range("epsilon", "> 0", -1.0)
     InvalidParameterError('epsilon must be > 0, got epsilon=-1.0')
     """
-    return InvalidParameterError(f"{name} must be {rule}, got {name}={value}{_after(hint)}", parameters=(name,))
+    got = value if isinstance(value, str) else quoted(value)
+    return InvalidParameterError(f"{name} must be {rule}, got {name}={got}{_after(hint)}", parameters=(name,))
 
 
 def not_available(what: str, mechanism: str, hint: str) -> InvalidParameterError:

@@ -141,11 +141,11 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
     assert data["attributes"][0]["categories"][1]["lower"] == expected
     assert data["interval"]["planned"] == 9000
     for wrong, message in (
-        (["--anytime", "--planned", "9"], "is known for the population only"),
-        (["--anytime", "--target", "population"], "planned must say how many contributors"),
+        (["--anytime", "--planned", "9"], "is possible for the population only"),
+        (["--anytime", "--target", "population"], "planned must be given with"),
         (["--malicious", "1"], "malicious must be a fraction"),
         (["--mean", "vote"], "scores must give a number"),
-        (["--mean", "nothing"], "questions must be about an attribute, one of"),
+        (["--mean", "nothing"], "questions must name one of the attributes"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
         (["--total", "vote=Black"], "“Black”"),
         (["--quantiles", "stars=half"], "quantiles must be numbers"),
@@ -165,7 +165,7 @@ def test_attributes_without_such_an_interval_say_so_and_others_have_theirs(run: 
     aggregate.save(Path("s.aggregate"))
     result = run("estimate", "s.json", "s.aggregate", "--malicious", "0.01", "--mean", "age")
     assert result.exit_code == 0, result.stderr
-    assert "age: no interval is known that allows for malicious contributors" in " ".join(result.stdout.split())
+    assert "age: no interval can allow for malicious contributors" in " ".join(result.stdout.split())
 
 
 def _square(schema: Schema) -> AdaptiveSMP:
@@ -197,7 +197,10 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     for wrong, message in (
         (files, "compare needs --independent"),
         ([*files[:2], *files[:2], "--independent"], "both were made from collection"),
-        ([*files, "--independent", "--attribute", "nothing"], "attributes must be asked with the same categories"),
+        (
+            [*files, "--independent", "--attribute", "nothing"],
+            "attributes must name one that both collections ask with the same categories",
+        ),
     ):
         refused = run("compare", *wrong)
         assert refused.exit_code == 2
@@ -257,7 +260,7 @@ def test_compare_waves_of_the_same_people(run: Run) -> None:
     for wrong, message in (
         ([*files, "--same-people", "--independent"], "without --independent"),
         (["spring.json", "spring.parquet", "spring.json", "autumn.parquet", "--same-people"], "autumn.parquet"),
-        (files, "compare their report files with --same-people"),
+        (files, "compare report files with --same-people"),
     ):
         refused = run("compare", *wrong)
         assert refused.exit_code == 2

@@ -42,11 +42,11 @@ def refused(run: Run, *arguments: str, says: str) -> str:
     [
         ("0", "epsilon must be"),
         ("-1", "epsilon must be"),
-        ("nan", "epsilon must be a finite number, got epsilon='nan'"),
-        ("inf", "epsilon must be a finite number, got epsilon='inf'"),
+        ("nan", "epsilon must be a finite number, got epsilon=“nan”"),
+        ("inf", "epsilon must be a finite number, got epsilon=“inf”"),
         ("1e400", "epsilon must be"),
         ("33", "epsilon must be"),
-        ("one", "epsilon must be a finite number, got epsilon='one'"),
+        ("one", "epsilon must be a finite number, got epsilon=“one”"),
     ],
 )
 @pytest.mark.parametrize("mechanism", [(), ("--mechanism", "SPL")])
@@ -63,15 +63,15 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--mechanism", "Laplace"), "mechanism must be one of AppleCMS, AppleHCMS, BLH, CMS, "),
         (("--mechanism", "CMS-queries"), "mechanism must be one of"),
         (("--mechanism", "CMS[quadratic]"), "CMS works with one attribute"),
-        (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle='SUE'"),
-        (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter 'm'; it has oracle"),
+        (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle=“SUE”"),
+        (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter “m”; it has oracle"),
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set=“m”"),
         (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got “oracle” twice"),
         (("--mechanism", "RSRFD"), "RS+RFD needs priors: add --set priors=..."),
         (("--oracle", "OUE"), "mechanism must be named to set oracle"),
         (
             ("--full-record", "--mechanism", "SMP"),
-            "--full-record already chooses the mechanism: leave it out",
+            "--full-record chooses the mechanism, got",
         ),
         (("--hide-sampled-attribute", "--contributors", "3"), "contributors must be >= 20, got contributors=3"),
         (
@@ -91,8 +91,8 @@ def test_bad_mechanisms(run: Run, options: tuple[str, ...], says: str) -> None:
         ("", "is not JSON"),
         ("{}", "is not a deniable schema"),
         (json.dumps({"format": "deniable schema", "format_version": 99, "attributes": []}), "format_version=99"),
-        (schema_text("smoker").replace('"no"', '"yes"'), "labels of attribute 'smoker' must be distinct"),
-        (schema_text("smoker").replace(', "no"', ""), "labels of attribute 'smoker' must be >= 2"),
+        (schema_text("smoker").replace('"no"', '"yes"'), "labels of attribute “smoker” must be distinct"),
+        (schema_text("smoker").replace(', "no"', ""), "attribute “smoker” must have at least two labels"),
     ],
 )
 def test_bad_schemas(run: Run, text: str, says: str) -> None:
@@ -115,17 +115,17 @@ def test_unknown_category_in_row_17(survey: Run) -> None:
     Path("answers.csv").write_text("\n".join(lines) + "\n")
     line = refused(survey, *RANDOMIZE, says="row 17")
     assert "maybe" not in line
-    assert "'smoker'" in line
+    assert "“smoker”" in line
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("smoker\nyes\n", "must have the column 'colour'"),
+        ("smoker\nyes\n", "must have the column “colour”"),
         ("smoker,colour\nyes,red\nno\n", "row 2"),
         ("smoker,colour\nyes,red\nno,red,blue\n", "row 2"),
-        ("smoker,colour\nyes,red\n,red\n", "missing answer of attribute 'smoker' in row 2"),
-        ("smoker,smoker,colour\nyes,yes,red\n", "columns 1 and 2 of one name"),
+        ("smoker,colour\nyes,red\n,red\n", "missing answer of attribute “smoker” in row 2"),
+        ("smoker,smoker,colour\nyes,yes,red\n", "columns 1 and 2 have the same name"),
         ("", "answers.csv"),
     ],
 )
@@ -369,7 +369,7 @@ def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> N
     assert again.exit_code == 2
     assert again.stderr.endswith("To randomise them again, pass --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
-    assert "must have the category “never”, it has yes, no" in total.stderr
+    assert "must have the category “never”, but it has yes, no" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
     assert "pass scores, or declare them in the schema" in mean.stderr
     assert "mean(" not in mean.stderr
@@ -381,5 +381,5 @@ def test_warnings_name_options_as_they_are_typed(run: Run) -> None:
     for command in ("schema cities.csv -o drafted.json", "leakage cities.csv --epsilon 1"):
         result = run(*command.split())
         said = " ".join((result.stdout + result.stderr).split())
-        assert "column 'city' is left out: it has 70 distinct answers, --max-categories=50" in said, command
+        assert "column “city” is left out: it has 70 distinct answers, --max-categories=50" in said, command
         assert "max_categories" not in said

@@ -127,10 +127,10 @@ def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> No
     ("words", "says"),
     [
         (["--table", "people.csv"], "give --answer COLUMN"),
-        (["--table", "people.csv", "--answer", "w"], "must be one of same, different, got another report in row 2"),
+        (["--table", "people.csv", "--answer", "w"], "must be one of same, different, got something else in row 2"),
         (["--table", "people.csv", "--answer", "said", "--weights", "village"], "must hold numbers"),
-        (["--answer", "said", "--same", "1", "--n", "2"], "must not be given together"),
-        (["--table", "people.csv", "--answer", "said", "--n", "2"], "must not be given together"),
+        (["--answer", "said", "--same", "1", "--n", "2"], "cannot be used together"),
+        (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together"),
     ],
 )
 def test_tables_that_cannot_be_read(

@@ -134,10 +134,10 @@ def test_missing_and_other_answers_have_a_place_if_they_are_given_one(dictionary
     Path("odd.csv").write_text('url,n\npage 1,1\nunheard of,2\n"",3\n')
     again = ("randomize", "survey.json", "odd.csv", "-o", "odd.parquet")
     place = "words.txt; correct the answer, or add the word to that file and make the collection again"
-    refused(dictionary, f"unknown word of attribute 'url' in row 2: it is not in {place}", *again)
+    refused(dictionary, f"unknown word of attribute “url” in row 2: it is not in {place}", *again)
     Path("odd.csv").write_text('url,n\npage 1,1\n"",3\n')
     place = "deniable collection --missing WORD gives it a place"
-    refused(dictionary, f"missing answer of attribute 'url' in row 2; {place}", *again)
+    refused(dictionary, f"missing answer of attribute “url” in row 2; {place}", *again)
     Path("odd.csv").write_text('url,n\npage 1,1\nunheard of,2\n"",3\n')
     made = dictionary(
         *COLLECTION, "--dictionary", "words.txt", "--missing", "none", "--other", "else", "-o", "wide.json"
@@ -150,9 +150,9 @@ def test_missing_and_other_answers_have_a_place_if_they_are_given_one(dictionary
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\nb\na\n", "words.txt must hold every word once, got 'a' in lines 1 and 3"),
-        (b"a\n\nb\n", "got an empty line 2"),
-        (b"a\n", "words must be at least 2"),
+        (b"a\nb\na\n", "words.txt must hold every word once, got “a” in lines 1 and 3"),
+        (b"a\n\nb\n", "got none in line 2"),
+        (b"a\n", "words must have at least 2 entries"),
         (b"\xff\xfea\n", "words.txt is not UTF-8 text"),
     ],
 )
@@ -171,7 +171,7 @@ def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> 
     with Path("words.txt").open("a") as file:
         file.write("one more\n")
     for arguments in commands:
-        refused(counted, "words.txt was changed, or is another dictionary", *arguments)
+        refused(counted, "words.txt was changed, or is not the dictionary", *arguments)
     Path("words.txt").unlink()
     for arguments in commands:
         refused(counted, "there is no file words.txt: survey.json needs this dictionary", *arguments)
@@ -179,20 +179,20 @@ def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> 
 
 def test_a_collection_is_published_with_its_dictionary(dictionary: Run) -> None:
     Path("elsewhere").mkdir()
-    message = "the dictionary words.txt must lie beside it"
+    message = "its dictionary words.txt must be in the same folder"
     refused(dictionary, message, *COLLECTION, "--dictionary", "words.txt", "-o", "elsewhere/survey.json")
 
 
 def test_bad_questions_about_a_dictionary(counted: Run) -> None:
     estimate = ("estimate", "survey.json", "all.aggregate")
-    refused(counted, "must have the category 'page 9999'", *estimate, "--queries", "page 1,page 9999")
+    refused(counted, "must have the category “page 9999”", *estimate, "--queries", "page 1,page 9999")
     refused(counted, "got “page 1” twice", *estimate, "--queries", "page 1,page 1")
     refused(counted, "got an empty one", *estimate, "--queries", "page 1,")
     refused(counted, "top and queries cannot be used together", *estimate, "--queries", "page 1", "--top", "3")
     assert counted(*estimate, "--top", "0").exit_code == 2
     made = counted(*COLLECTION, "--dictionary", "words.txt", "--mechanism", "CMS[partition]", "-o", "other.json")
     assert made.exit_code == 0
-    refused(counted, "the aggregate is of collection", "estimate", "other.json", "all.aggregate")
+    refused(counted, "the aggregate belongs to collection", "estimate", "other.json", "all.aggregate")
 
 
 def test_what_is_asked_comes_from_one_place(dictionary: Run) -> None:
@@ -200,20 +200,20 @@ def test_what_is_asked_comes_from_one_place(dictionary: Run) -> None:
     one = "exactly one of --schema, --dictionary and --heavy-hitters must be given"
     refused(dictionary, one, *COLLECTION, *end)
     refused(dictionary, one, *COLLECTION, "--dictionary", "words.txt", "--heavy-hitters", *end)
-    refused(dictionary, "attribute must be named", "collection", "--epsilon", "1", "--dictionary", "words.txt", *end)
-    refused(dictionary, "leave out --attribute", *COLLECTION, "--schema", "schema.json", *end)
-    refused(dictionary, "must have no categories, edges or other", *COLLECTION, "--heavy-hitters", "--other", "x", *end)
+    refused(dictionary, "attribute must name", "collection", "--epsilon", "1", "--dictionary", "words.txt", *end)
+    refused(dictionary, "attribute must be left out with --schema", *COLLECTION, "--schema", "schema.json", *end)
+    refused(dictionary, "leave out categories, edges and other", *COLLECTION, "--heavy-hitters", "--other", "x", *end)
     refused(
         dictionary, "must be one of HeavyHitters for open", *COLLECTION, "--heavy-hitters", "--mechanism", "GRR", *end
     )
     listed = ("--dictionary", "words.txt", "--mechanism", "HeavyHitters")
-    refused(dictionary, "got mechanism='HeavyHitters'", *COLLECTION, *listed, *end)
+    refused(dictionary, "got mechanism=“HeavyHitters”", *COLLECTION, *listed, *end)
 
 
 def test_queries_need_a_collection_of_one_attribute(collected: Run) -> None:
     refused(
         collected,
-        "queries need a collection of one attribute",
+        "queries need a collection with one attribute",
         "estimate",
         "survey.json",
         "all.aggregate",
@@ -298,19 +298,19 @@ def test_a_high_threshold_finds_nothing(hunt: Run) -> None:
 def test_missing_strings_need_a_policy(run: Run) -> None:
     Path("few.csv").write_text('url,n\nlamp,1\n"",2\n')
     assert run(*COLLECTION, "--heavy-hitters", "-o", "strict.json").exit_code == 0
-    refused(run, "missing answer of attribute 'url' in row 2", "randomize", "strict.json", "few.csv", "-o", "r.parquet")
+    refused(run, "missing answer of attribute “url” in row 2", "randomize", "strict.json", "few.csv", "-o", "r.parquet")
     assert run(*COLLECTION, "--heavy-hitters", "--missing", "(none)", "-o", "lax.json").exit_code == 0
     assert run("randomize", "lax.json", "few.csv", "-o", "r.parquet").exit_code == 0
 
 
 def test_verbs_for_the_other_kind_of_collection_say_so(hunt: Run) -> None:
-    refused(hunt, "read it with deniable heavy-hitters", "estimate", "hunt.json", "all.aggregate")
+    refused(hunt, "read it with `deniable heavy-hitters`", "estimate", "hunt.json", "all.aggregate")
     refused(hunt, "open text", "leakage", "hunt.csv", "--collection", "hunt.json")
     refused(hunt, "open text", "audit", "hunt.json")
     made = hunt("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json")
     assert made.exit_code == 0
-    refused(hunt, "read it with deniable estimate --top 50", "heavy-hitters", "survey.json", "all.aggregate")
+    refused(hunt, "read it with `deniable estimate --top 50`", "heavy-hitters", "survey.json", "all.aggregate")
     made = hunt(*COLLECTION, "--heavy-hitters", "-o", "other.json")
     assert made.exit_code == 0
-    refused(hunt, "the aggregate is of collection", "heavy-hitters", "other.json", "all.aggregate")
+    refused(hunt, "the aggregate belongs to collection", "heavy-hitters", "other.json", "all.aggregate")
     refused(hunt, "threshold must be > 0", "heavy-hitters", "hunt.json", "all.aggregate", "--threshold", "0")

@@ -54,4 +54,4 @@ def test_json_has_the_statement_and_no_row_of_data(run: Run, files: list[str]) -
 def test_errors_are_one_line(run: Run, files: list[str]) -> None:
     result = run("fit", "smoker ~ height", *files)
     assert result.exit_code == 2
-    assert "got 'height'" in result.stderr
+    assert "got “height”" in result.stderr

@@ -34,10 +34,10 @@ def test_inspect_says_what_is_derived_first(liar: Run) -> None:
     assert lines[0].startswith("epsilon = 32 for the whole contributor (implemented: 31.9999983")
     flat = " ".join(shown.stdout.split())
     assert "nobody's odds about you move by more than 79,000,000,000,000 times" in flat
-    assert "title, as its author wrote it: 'epsilon = 0.1 for the whole contributor'" in flat
+    assert "title, as its author wrote it: “epsilon = 0.1 for the whole contributor”" in flat
     assert flat.index("79,000,000,000,000") < flat.index("0.1")
     assert "PERFECTLY" not in shown.output
-    for answer in ("'yes'", "'no'", "'red'", "'a very long name of a colour that nobody has ever seen'"):
+    for answer in ("“yes”", "“no”", "“red”", "“a very long name of a colour that nobody has ever seen”"):
         assert answer in flat
     assert "epsilon = r x 32" in flat
     assert "one report has " in flat

@@ -61,7 +61,7 @@ def files(folder: Path) -> None:
 def test_every_kind_through_every_command(run: Run, answers: str) -> None:
     made = run("collection", "--schema", "schema.json", "--epsilon", "6", "-o", "made.json")
     assert made.exit_code == 0
-    assert "square waves for 'stars', 'income'" in " ".join(made.stdout.split())
+    assert "square waves for “stars”, “income”" in " ".join(made.stdout.split())
     assert "of devices" not in run("inspect", "made.json").stdout
     survey = Collection.load("made.json")
     mechanism: Any = survey.mechanism

@@ -72,12 +72,12 @@ def test_leakage_reads_a_file_without_a_schema_and_names_what_it_did(run: Run) -
     result = run("leakage", "linked.csv", "--epsilon", "1", "--mechanism", "GRR")
     assert result.exit_code == 0
     flat = " ".join(result.stdout.split())
-    assert "column 'place' is left out: it holds a single answer" in flat
+    assert "column “place” is left out: it holds a single answer" in flat
     assert "numbers cut into intervals of equal width: age" in flat
     assert "Released: 4 attributes, each by GRR with epsilon = 1." in flat
     kept = run("leakage", "linked.csv", "--epsilon", "1", "--attributes", "sex,smoker,place")
     assert "Released: 2 attributes" in kept.stdout
-    assert "column 'place' is left out" in " ".join(kept.stdout.split())
+    assert "column “place” is left out" in " ".join(kept.stdout.split())
 
 
 def test_leakage_about_an_attribute_that_is_not_released(run: Run) -> None:
@@ -131,7 +131,7 @@ def test_a_delta_is_refused_where_a_guarantee_needs_none(run: Run) -> None:
         refused(run, command, *options, "--delta", "2", says="delta must be in [0, 1], got delta=2")
     collection(run, "SPL")
     told = ("leakage", "linked.csv", "--collection", "survey.json", "--delta", "0.01")
-    refused(run, *told, says="delta is stated by the collection: leave out --delta")
+    refused(run, *told, says="delta must be left out with --collection")
 
 
 def test_calibrated_budgets_are_checked_against_other_answers(run: Run) -> None:
@@ -230,16 +230,16 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
     ("options", "says"),
     [
         ((), "epsilon must be given (--epsilon), or a collection (--collection)"),
-        (("--epsilon", "1", "--attributes", "sex,height"), "must have the column 'height'"),
+        (("--epsilon", "1", "--attributes", "sex,height"), "must have the column “height”"),
         (("--epsilon", "1", "--attributes", "sex,,age"), "attributes must be different names separated by commas"),
         (("--epsilon", "1", "--attributes", "sex"), "at least two attributes must vary in the records, got sex only"),
         (("--epsilon", "1", "--attributes", "sex,place"), "no column"),
         (
             ("--epsilon", "1", "--target", "height"),
-            "target must be one of sex, smoker, cough, age, got target='height'",
+            "target must be one of sex, smoker, cough, age, got target=“height”",
         ),
-        (("--epsilon", "1", "--target", "place"), "column 'place' is left out: it holds a single answer"),
-        (("--epsilon", "1", "--max-categories", "2", "--attributes", "sex,cough"), "column 'cough' is left out"),
+        (("--epsilon", "1", "--target", "place"), "column “place” is left out: it holds a single answer"),
+        (("--epsilon", "1", "--max-categories", "2", "--attributes", "sex,cough"), "column “cough” is left out"),
         (("--epsilon", "1", "--mechanism", "Laplace"), "mechanism must be one of"),
         (("--epsilon", "1", "--mechanism", "SMP"), "mechanism must be one for single attributes"),
         (("--epsilon", "1", "--set", "m=3"), "mechanism must be named to set its parameters"),
@@ -260,10 +260,10 @@ def test_leakage_of_a_collection_refuses_what_the_collection_states(run: Run) ->
     for options in (("--epsilon", "1"), ("--mechanism", "GRR"), ("--schema", "linked.json"), ("--attributes", "sex")):
         refused(
             run, "leakage", "linked.csv", "--collection", "survey.json", *options,
-            says=f"{options[0][2:]} is stated by the collection",
+            says=f"{options[0][2:]} must be left out with --collection",
         )  # fmt: skip
     collection(run, "SMP")
-    refused(run, "leakage", "answers.csv", "--collection", "survey.json", says="must have the columns 'sex', 'cough'")
+    refused(run, "leakage", "answers.csv", "--collection", "survey.json", says="must have the columns “sex”, “cough”")
 
 
 def test_too_many_categories_are_refused_with_size_and_alternatives(run: Run) -> None:
@@ -445,7 +445,7 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
         ((), "one of COLLECTION and --module must be given"),
         (("survey.json", "--module", "clients.py:own"), "one of COLLECTION and --module must be given"),
         (("survey.json", "--epsilon", "1"), "epsilon works only with --module"),
-        (("survey.json", "--attributes", "height"), "attributes must be among sex, smoker, cough, got 'height'"),
+        (("survey.json", "--attributes", "height"), "attributes must be among sex, smoker, cough, got “height”"),
         (("survey.json", "--samples", "10"), "reports per input to tell epsilon 2 from 2.6"),
         (("survey.json", "--alpha", "0"), "alpha must be"),
         (("survey.json", "--inputs", "0,x"), "inputs must be codes separated by commas, got inputs=“0,x”"),

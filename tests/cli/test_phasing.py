@@ -136,20 +136,20 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("combine one.json one.aggregate two.json", "got 3 files"),
         ("combine two.json two.aggregate one.json one.aggregate", "phase 2, collection"),
         ("combine one.json one.aggregate one.json one.aggregate", "merge its aggregates first"),
-        ("combine one.json two.aggregate two.json two.aggregate", "the aggregate is of collection"),
+        ("combine one.json two.aggregate two.json two.aggregate", "the aggregate belongs to collection"),
         ("combine one.json one.aggregate two.json two.aggregate --weights lots", "got weights=“lots”"),
         ("combine one.json one.aggregate two.json two.aggregate --weights 1,2,3", "weights must be 2 numbers"),
-        ("combine one.json one.aggregate two.json two.aggregate --postprocess magic", "got postprocess='magic'"),
-        ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate is of collection"),
+        ("combine one.json one.aggregate two.json two.aggregate --postprocess magic", "got postprocess=“magic”"),
+        ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate belongs to collection"),
         ("learn one.json one.aggregate --contributors 1 -o x.json", "contributors must be >= 2, got contributors=1"),
         ("learn one.json one.aggregate --contributors 10 --mechanism GRR -o x.json", "mechanism must be one of"),
-        ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "got 'metod'"),
+        ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "got “metod”"),
         ("learn one.json one.aggregate --contributors 10 --set as_printed=7 -o x.json", "got as_printed=7"),
         (
             "learn one.json one.aggregate --contributors 10 --mechanism Cond-RR -o x.json",
-            "pair tables need an aggregate of SPLPairs, the mechanism 'SPL pairs', got one of SPL(",
+            "pair tables need an aggregate of the mechanism SPL pairs, got one of SPL(",
         ),
-        ("learn one.json one.aggregate --contributors 10 -o two.json", "two.json exists with other content"),
+        ("learn one.json one.aggregate --contributors 10 -o two.json", "two.json exists with different content"),
         ("learn one.json one.aggregate --contributors 10 -o one.aggregate", "must not be one of the inputs"),
     ],
 )
@@ -258,8 +258,8 @@ def test_a_named_estimator_has_intervals_where_the_default_has_none(alike: Run) 
     ("line", "message"),
     [
         ("estimate b.json b.aggregate --estimator levelled", "one of debiased, unmixed for Corr-RR, got"),
-        ("estimate b.json b.aggregate --estimator privacy", "got estimator='privacy'"),
-        ("estimate a.json a.aggregate --estimator unmixed", "left out, SPL has one, got estimator='unmixed'"),
+        ("estimate b.json b.aggregate --estimator privacy", "got estimator=“privacy”"),
+        ("estimate a.json a.aggregate --estimator unmixed", "left out, SPL has one, got estimator=“unmixed”"),
         ("combine a.json a.aggregate b.json b.aggregate --estimator clipped", "one of debiased, unmixed, got"),
         (
             "estimate b.json b.aggregate --estimator unmixed --deal a.aggregate",
@@ -321,7 +321,9 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
     assert alike("aggregate", "blind.json", "blind.parquet", "-o", "blind.aggregate").exit_code == 0
     refused = alike("learn", "blind.json", "blind.aggregate", "--contributors", "500", "-o", "d.json")
     assert refused.exit_code == 2
-    assert "learn from the phases before as well, or from another one of SPL" in " ".join(refused.stderr.split())
+    assert "learn from the phases before as well, or from a phase with the mechanism SPL" in " ".join(
+        refused.stderr.split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -331,11 +333,11 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
         ("learn b.json b.aggregate a.json a.aggregate --contributors 9 -o x.json", "must have learned from a phase"),
         (
             "learn a.json a.aggregate b.json b.aggregate --mechanism RSRFD --contributors 9 -o x.json",
-            "mechanism must be Corr-RR to learn from 2 phases, got mechanism='RS+RFD'",
+            "mechanism must be Corr-RR to learn from 2 phases, got mechanism=“RS+RFD”",
         ),
         (
             "learn a.json a.aggregate b.json b.aggregate --set as_printed=true --contributors 9 -o x.json",
-            "Corr-RR from several phases learns with method, alignment, got 'as_printed'",
+            "Corr-RR from several phases can be learned with the settings method, alignment, got “as_printed”",
         ),
         ("learn a.json a.aggregate b.json b.aggregate --contributors 1 -o x.json", "contributors must be >= 2"),
     ],

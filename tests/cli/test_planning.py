@@ -114,7 +114,10 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
             ("--sizes", "4", "--epsilon", "1", "--contributors", "99", "--pilot", "99"),
             "pilot must be <= 98, got pilot=99",
         ),
-        (("--schema", "schema.json", "--contributors", "9", "--target", "0"), "target must be in percentage points"),
+        (
+            ("--schema", "schema.json", "--contributors", "9", "--target", "0"),
+            "target must be a number of percentage points",
+        ),
     ],
 )
 def test_bad_options(run: Run, options: tuple[str, ...], says: str) -> None:
@@ -266,12 +269,12 @@ def test_phases_in_the_wrong_order_and_waves_that_are_none(survey: Run) -> None:
     added = run("aggregate", "survey.json", "reports.parquet", "-o", "total")
     assert "4,000 reports in 1 batch\n" in added.stderr
     swapped = run("learn", "total", "survey.json", "--contributors", "100", "-o", "next.json")
-    assert "total is an aggregate; give survey.json total" in swapped.stderr
+    assert "total is an aggregate: give survey.json total" in swapped.stderr
     run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "wave.json")
     run("randomize", "wave.json", "answers.csv", "-o", "wave.parquet")
     run("aggregate", "wave.json", "wave.parquet", "-o", "wave.total")
     together = run("combine", "survey.json", "total", "wave.json", "wave.total")
-    assert "to compare two waves, use deniable compare" in together.stderr
+    assert "to compare two waves, use `deniable compare`" in together.stderr
     for refused in (swapped, together):
         assert refused.exit_code == 2
 
@@ -316,6 +319,6 @@ def test_waves_of_one_question(run: Run) -> None:
         assert refused.exit_code == 2
         assert message in refused.stderr
     several = run("plan", "--sizes", "2,3", "--epsilon", "4", "--contributors", "600", "--waves", "12")
-    assert "waves needs one size" in several.stderr
+    assert "waves needs one number of categories" in several.stderr
     alone = run("plan", "--sizes", "2", "--epsilon", "4", "--contributors", "600", "--answers", "1")
     assert "go with --waves" in alone.stderr

@@ -73,8 +73,8 @@ def test_the_command(run: Run) -> None:
         (("waves = 3", "answers = 1"), InvalidParameterError, "GRR keeps no permanent responses"),
         (('"mood.json"', '"none.json"'), FileFormatError, "none.json"),
         (("format_version = 1", "format_version = 2"), FileFormatError, "format_version"),
-        (('name = "smoking"', 'name = "mood"'), InvalidParameterError, "'mood' twice"),
-        (('"mood.json"\nwaves = 3', '"smoker.json"\nwaves = 3'), MismatchError, "one survey of more waves"),
+        (('name = "smoking"', 'name = "mood"'), InvalidParameterError, "“mood” twice"),
+        (('"mood.json"\nwaves = 3', '"smoker.json"\nwaves = 3'), MismatchError, "one survey with more waves"),
     ],
 )
 def test_a_plan_is_refused(change: tuple[str, str], error: type[DeniableError], message: str, run: Run) -> None:

@@ -81,11 +81,13 @@ def test_what_states_the_guarantee_cannot_be_replaced() -> None:
     for key in GUARDED.split():
         assert key in english()
         page["languages"]["en"]["interface"] = {key: "Checked in this browser: epsilon 0.1."}
-        with pytest.raises(InvalidParameterError, match=f"interface must only have .*, got '{key}': leave it out"):
+        with pytest.raises(
+            InvalidParameterError, match=f"interface may only have the keys .*, got “{key}”: leave it out"
+        ):
             read_page(json.dumps(page), "page.json", asked)
     for key, said in (("contact", "{constructor}"), ("agree", "Yes {contact}.")):
         page["languages"]["en"]["interface"] = {key: said}
-        with pytest.raises(InvalidParameterError, match="nothing fills it in"):
+        with pytest.raises(InvalidParameterError, match="which nothing fills in"):
             read_page(json.dumps(page), "page.json", asked)
     page["languages"]["en"]["interface"] = {"agree": "Yes, I do."}
     assert read_page(json.dumps(page), "page.json", asked).languages["en"].interface == {"agree": "Yes, I do."}
@@ -115,7 +117,7 @@ def test_all_sentences_ship_in_a_language(tag: str) -> None:
 
 def test_of_other_languages_no_page_is_drafted() -> None:
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
-    with pytest.raises(InvalidParameterError, match="language must be one of en, de, fr, es, ar, got language='it'"):
+    with pytest.raises(InvalidParameterError, match="language must be one of en, de, fr, es, ar, got language=“it”"):
         draft_page(asked, languages=("it",))
     assert isinstance(draft_page(asked, languages=("ar",)), SurveyPage)
 

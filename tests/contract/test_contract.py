@@ -161,10 +161,10 @@ def test_refuses_bad_answers(case: Case) -> None:
     rng = dn.SimulationRandomness(1)
     wrong = np.resize(inputs, (30, *inputs.shape[1:]))
     wrong.reshape(30, -1)[16, 0] = 3
-    with pytest.raises(InvalidInputError, match=r"0\.\.2, got another in row 17"):
+    with pytest.raises(InvalidInputError, match=r"0\.\.2, got something else in row 17"):
         mechanism.randomize(wrong, rng)
     wrong.reshape(30, -1)[16, 0] = -1
-    with pytest.raises(InvalidInputError, match=r"0\.\.2, got another in row 17"):
+    with pytest.raises(InvalidInputError, match=r"0\.\.2, got something else in row 17"):
         mechanism.randomize(wrong, rng)
     with pytest.raises(InvalidInputError, match="dtype=float64"):
         mechanism.randomize(inputs.astype(float), rng)

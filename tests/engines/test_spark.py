@@ -102,11 +102,11 @@ def test_an_attempt_that_fails_after_writing_leaves_nothing(
 
 def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
     wrong = answers(session, 400, 2).selectExpr("smoker", "case when town = '7' then 'secret' else town end as town")
-    with pytest.raises(InvalidInputError, match="partition 0: unknown category of attribute 'town' in row 8") as caught:
+    with pytest.raises(InvalidInputError, match="partition 0: unknown category of attribute “town” in row 8") as caught:
         spark.randomize(wrong, SURVEY, str(tmp_path / "reports"))
     assert "secret" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(InvalidInputError, match="the DataFrame must have the column 'town'"):
+    with pytest.raises(InvalidInputError, match="the DataFrame must have the column “town”"):
         spark.randomize(answers(session).drop("town"), SURVEY, str(tmp_path / "reports"))
     with pytest.raises(InvalidInputError, match="holds no answers"):
         spark.randomize(answers(session, 0, 1), SURVEY, str(tmp_path / "reports"))
@@ -134,7 +134,7 @@ def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, t
     halves = [spark.aggregate(stored.where(f"value % 2 = {i}"), survey) for i in range(2)]
     assert np.array_equal((halves[0] + halves[1]).counts, total.counts)
     for value, message in (
-        ("300", r"'value' must be in 0\.\.255 in every row, it is not in 30000"),
+        ("300", r"'value' must be in 0\.\.255 in every row, but it is not in 30000"),
         ("cast(null as smallint)", r"must be in 0\.\.255"),
         ("200", "rows counted among different reports"),
     ):

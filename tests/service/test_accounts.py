@@ -205,7 +205,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     # Adding twice changes nothing: it once gave the name another role and password.
     for role in ("analyst", "owner"):
         said = run("analyst", "add", "ann", "--role", role, *password("other"), fails=True)
-        assert "name must be new, but an account 'ann' exists" in said
+        assert "name must be new, but an account “ann” exists" in said
     store = open_store(database)
     logins = Logins(store, Clock())
     held = logins.log_in("ann", PASSWORD)
@@ -245,7 +245,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     assert logins.who(nightly, "token") is not None
     store.close()
     run("analyst", "revoke", "ann", "nightly", *common)
-    assert "must be one of the account 'ann', got 'nightly'" in run(
+    assert "must be a token of the account “ann”, got “nightly”" in run(
         "analyst", "revoke", "ann", "nightly", *common, fails=True
     )
     run("analyst", "role", "bob", "--role", "owner", *common)
@@ -294,17 +294,17 @@ def test_a_token_that_expires_ends_on_its_day(database: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "bob", "--survey", "smokng"), "'smokng' is not there"),
-        (("role", "ann", "--role", "owner", "--survey", "none"), "'none' is not there"),
+        (("add", "bob", "--survey", "smokng"), "“smokng” is not there"),
+        (("role", "ann", "--role", "owner", "--survey", "none"), "“none” is not there"),
         (("add", "m", "--role", "monitor", "--survey", "smoking"), "survey must be left out for a monitor"),
-        (("add", "Command Line"), "has a meaning of its own"),
-        (("add", "unknown name"), "has a meaning of its own"),
+        (("add", "Command Line"), "which the audit uses for itself"),
+        (("add", "unknown name"), "which the audit uses for itself"),
         (("add", "a\nb"), "printable characters"),
         (("add", "a:b"), "printable characters"),
         (("add", "a" * 65), "1 to 64"),
-        (("remove", "zed"), "name must be the name of an account, got 'zed'"),
+        (("remove", "zed"), "name must be the name of an account, got “zed”"),
         (("password", "zed"), "name must be the name of an account"),
-        (("password", "robot"), "'robot' is a sender, which has tokens only"),
+        (("password", "robot"), "“robot” is a sender, which has tokens only"),
         (("token", "zed", "x"), "name must be the name of an account"),
         (("token", "ann"), "TOKEN must be given"),
         (("role", "ann"), "--role must be given"),
@@ -587,7 +587,7 @@ def test_the_command_line_prints_the_audit(database: str) -> None:
     assert found("ann") == ["log-in", "log-in failed", "set-rights"]
     assert found("an") == []
     assert found("--day", "2026-05-01") == ["log-in", "log-in failed"]
-    assert "day must be a date such as 2026-05-01, got another text" in run(
+    assert "day must be a date such as 2026-05-01, got something else" in run(
         "analyst", "audit", "--day", "May", *common, fails=True
     )
 

@@ -342,7 +342,7 @@ def test_people_who_come_without_a_link_read_a_page(here: Running) -> None:
         assert words in answer.content.decode()
     answer = logged_in(here)("GET", "/surveys/none")
     assert answer.status == 404
-    assert "There is no survey of this name" in answer.content.decode()
+    assert "There is no survey with this name" in answer.content.decode()
 
 
 def test_the_link_is_whole_and_its_code_is_a_picture_of_it(here: Running) -> None:

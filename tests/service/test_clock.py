@@ -105,7 +105,7 @@ def test_a_clock_that_jumps_closes_nothing_for_ever(tmp_path: Path) -> None:
     machine.wait(10 * PATIENCE)
     assert state() == ("closing", "closing")
     assert store.waiting(ASKED.id) == 5
-    with pytest.raises(InvalidParameterError, match="must be draft or paused to become open, it is closing"):
+    with pytest.raises(InvalidParameterError, match="must be draft or paused to become open, but it is closing"):
         surveys.open("smoking")
     machine.wall.move(days=-40)
     machine.wait(PATIENCE + 20)

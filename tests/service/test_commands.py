@@ -105,7 +105,7 @@ def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
     assert " ".join(status) == keys
     result = run("survey", "pause", "smoking", "--database", database)
     assert result.exit_code == 2
-    assert result.output == "error: the survey 'smoking' must be open to become paused, it is paused\n"
+    assert result.output == "error: the survey “smoking” must be open to become paused, but it is paused\n"
     assert survey(database, "close", "smoking")["state"] == "closing"
     assert survey(database, "close", "smoking", "--now")["state"] == "closed"
     assert survey(database, "export", "smoking", "-o", folder / "x.aggregate") == {
@@ -260,13 +260,11 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     with pytest.raises(MismatchError) as caught:
         send_file(ASKED, answers, public, token=TOKEN)
     said = str(caught.value)
-    assert (
-        "nothing was drawn, and nothing was sent; for other people, put their answers into a file of another n" in said
-    )
+    assert "and nothing was sent; for other people, put their answers into a file of another n" in said
     assert f"to send what was kept, give {first.kept} in the place of the answers" in said
     # Few answers leave nothing behind that tells them from others: what is said is that the file was changed.
     assert ("was changed after its reports were drawn and kept" in said) == (n == others == 40)
-    assert ("holds other answers than those whose reports were drawn" in said) == (not n == others == 40)
+    assert ("differs from the answers whose reports were drawn" in said) == (not n == others == 40)
     assert first.kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before
     # Both ways out work: the second group's reports leave, and so do the rest of the first's.
@@ -302,7 +300,7 @@ def test_send_refuses_what_a_budget_does_not_allow(url: tuple[str, Any], folder:
     # The collection alone is too much: the collector is not even asked.
     with pytest.raises(PrivacyLimitError, match=r"epsilon must be <= max_epsilon=1\.999"):
         send_file(ASKED, answers, "http://127.0.0.1:9", max_epsilon="1.999")
-    with pytest.raises(InvalidParameterError, match="max_epsilon must be given for a file of answers only"):
+    with pytest.raises(InvalidParameterError, match="max_epsilon must be left out for reports such as"):
         send_file(ASKED, sent.kept, public, max_epsilon="3.5")
 
 
@@ -318,7 +316,7 @@ def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[st
         answers.write_text('"smoker"\n' + '"yes"\nno\n' * (n // 2))
         assert send_file(ASKED, answers, public, token=TOKEN).already == n
     else:
-        with pytest.raises(MismatchError, match="also if the answers are the same"):
+        with pytest.raises(MismatchError, match="do so even if the answers are the same"):
             send_file(ASKED, answers, public, token=TOKEN)
         assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
 
@@ -454,7 +452,7 @@ def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, 
     assert changed != page_hash(page())
     halves = f"{ASKED.id[:16]}{page_hash(page())[:16]}"
     for wrong in (link_digits(ASKED.id, changed), link_digits(other.id, page_hash(page())), halves):
-        with pytest.raises(MismatchError, match="the link was made for another collection"):
+        with pytest.raises(MismatchError, match="the link must be for collection"):
             send_file(ASKED, answers, f"{public}/s/smoking#{wrong}")
     sent = send_file(ASKED, answers, f"{public}/s/smoking#{digits}")
     # Drawn only now.
@@ -493,7 +491,7 @@ def test_settings_come_from_file_environment_and_options_and_the_last_wins(tmp_p
     for origin in ("pages.example", "https://pages.example/x", "https://"):
         with pytest.raises(InvalidParameterError, match="page_origin must be an origin"):
             read_configuration(None, {"page_origin": [origin]}, {})
-    with pytest.raises(InvalidParameterError, match="public must be HOST:PORT, got 'here'"):
+    with pytest.raises(InvalidParameterError, match="public must be HOST:PORT, got “here”"):
         address("here", "public")
 
 
@@ -599,6 +597,6 @@ def test_two_surveys_in_one_folder_have_a_page_each_and_open_refuses_what_cannot
     for anyway in ([], ["--anyway", "because"]):
         refused = runner.invoke(app, [*command, *anyway])
         assert refused.exit_code == 2
-        assert "must be able to work: this survey cannot work" in refused.stderr.replace("\n", " ")
+        assert "must be able to give results: this survey cannot work" in refused.stderr.replace("\n", " ")
     opened = runner.invoke(app, [*command, "--anyway", "only to try it"])
     assert opened.exit_code == 0, opened.output

@@ -114,7 +114,7 @@ def test_only_drafts_and_closed_surveys_are_deleted(database: str) -> None:
     ):
         if state != "open":
             act("smoking")
-        with pytest.raises(InvalidParameterError, match=f"must be a draft or closed to be deleted, it is {state}"):
+        with pytest.raises(InvalidParameterError, match=f"must be a draft or closed to be deleted, but it is {state}"):
             surveys.delete("smoking")
         if state == "open":
             surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
@@ -146,7 +146,7 @@ def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
         here.collector.refresh()
         refused = CliRunner().invoke(app, [*arguments, "--yes"])
         assert refused.exit_code != 0
-        assert "must be a draft or closed to be deleted, it is open" in refused.output.replace("\n", " ")
+        assert "must be a draft or closed to be deleted, but it is open" in refused.output.replace("\n", " ")
         surveys.close("smoking", now=True)
         wrong = CliRunner().invoke(app, arguments, input="smokers\n")
         assert wrong.exit_code != 0
@@ -193,4 +193,4 @@ def test_owners_delete_from_the_dashboard_with_the_name_typed_again(tmp_path: Pa
         assert ann("POST", path, named).json == {"slug": "smoking", "state": "deleted"}
         gone = ann("GET", "/surveys/smoking")
         assert gone.status == 404
-        assert "There is no survey of this name" in gone.content.decode()
+        assert "There is no survey with this name" in gone.content.decode()

@@ -150,12 +150,12 @@ def test_two_collectors_on_one_database_count_a_link_once(database: str) -> None
 
 def test_invitations_are_entered_while_a_survey_can_still_be_answered(surveys: Surveys) -> None:
     surveys.new("smoking", ASKED.to_json(), page(access="invited"), ".")
-    with pytest.raises(InvalidParameterError, match="must be open or paused to invite people, got state='draft'"):
+    with pytest.raises(InvalidParameterError, match="must be open or paused to invite people, got state=“draft”"):
         surveys.store.invite(ASKED.id, names(1))
     surveys.open("smoking")
     surveys.store.invite(ASKED.id, names(1))
     surveys.close("smoking", now=True)
-    with pytest.raises(InvalidParameterError, match="got state='closed'"):
+    with pytest.raises(InvalidParameterError, match="got state=“closed”"):
         surveys.store.invite(ASKED.id, names(1))
     surveys.delete("smoking")
     assert surveys.store.used(ASKED.id) == []
@@ -209,7 +209,7 @@ def test_a_file_of_links_that_was_damaged_is_refused_without_its_tokens(tmp_path
     path = tmp_path / "links.csv"
     token = to_base64url(secrets.token_bytes(16))
     for text, match in (
-        (f"number,round,tag\n1,1,{token}\n", "got none named 'token'"),
+        (f"number,round,tag\n1,1,{token}\n", "but “token” is missing"),
         (f"number,round,tag,token\n1,1,,{token}x\n", "row 2: number, round and token must be"),
         (f"number,round,tag,token\n1,one,,{token}\n", "row 2: number, round and token must be"),
     ):
@@ -286,13 +286,13 @@ def test_a_survey_for_everybody_invites_nobody(surveys: Surveys) -> None:
     open_survey(surveys)
     asked: list[tuple[str, dict[str, Any]]] = [("terms", {}), ("invite", {"invited": []}), ("remind", {})]
     for act, values in [*asked, ("revoke", {"names": []})]:
-        with pytest.raises(InvalidParameterError, match="access must be 'invited' in the page of 'smoking'"):
+        with pytest.raises(InvalidParameterError, match="access must be “invited” in the page of “smoking”"):
             perform(surveys, {"command": act, "slug": "smoking", **values})
     assert [entry.act for entry in surveys.store.noted()] == []
 
 
 def test_a_page_lets_no_second_person_use_an_invitation() -> None:
-    with pytest.raises(InvalidParameterError, match="second_person must be false where access is 'invited'"):
+    with pytest.raises(InvalidParameterError, match="second_person must be false because access is “invited”"):
         read_page(page(access="invited", second_person=True), "page.json", ASKED)
 
 
@@ -330,7 +330,7 @@ def test_rules_2_and_8_a_link_draws_once_and_asks_before_it_draws(here: Running,
     # Another device, where nothing is kept: nothing is drawn.
     elsewhere = tmp_path / "elsewhere.csv"
     elsewhere.write_text("smoker\nno\n")
-    with pytest.raises(UploadError, match="this link was used before, and counts once: nothing was drawn"):
+    with pytest.raises(UploadError, match="this link was used before, and can be used only once: nothing was drawn"):
         send_file(ASKED, elsewhere, url)
     strange = f"{address}.{to_base64url(secrets.token_bytes(16))}"
     with pytest.raises(UploadError, match=r"this link is not among theirs\. Nothing was drawn"):
@@ -350,7 +350,7 @@ def test_a_link_is_for_one_person_and_its_token_is_in_no_message(here: Running, 
     for url, kind, match in (
         (f"{here.public}/s/smoking#{digits}.{token}", UploadError, "the link is for one person"),
         (f"{here.public}/s/smoking#{digits[:-1]}.{token}", InvalidParameterError, "must end in # and 32 digits"),
-        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link was made for another collection"),
+        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link must be for collection"),
     ):
         with pytest.raises(kind, match=match) as refused:
             send_file(ASKED, two, url)
@@ -582,7 +582,7 @@ def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Runnin
     assert acts == [("eve", "invite", "40 links"), ("eve", "remind", ""), ("eve", "revoke", "1 links")]
     refused = command("survey", "close", "smoking", "--database", asked)
     assert refused.exit_code == 2
-    assert "database must be a collector's own for survey close" in refused.output
+    assert "database must be the collector's own for `survey close`" in refused.output
 
 
 def test_an_inviters_session_and_token_open_nothing_else(here: Running, asked: str) -> None:

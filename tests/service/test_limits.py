@@ -146,7 +146,7 @@ def test_named_networks_are_configured(tmp_path: Path) -> None:
     limits = found.limits.limits()
     assert limits is not None
     assert sum(limits.wait("10.1.2.3") == 0 for _ in range(800)) == 700
-    with pytest.raises(InvalidParameterError, match=r"limits\.networks must be networks as 10\.0\.0\.0/8"):
+    with pytest.raises(InvalidParameterError, match=r"limits\.networks must list networks such as 10\.0\.0\.0/8"):
         LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
@@ -500,5 +500,5 @@ def test_a_file_is_sent_in_batches_with_a_token_and_one_by_one_without(here: Run
     assert send_file(ASKED, written(7, 2), here.public).counted == 7
     with pytest.raises(UploadError, match="the token is not known"):
         send_file(ASKED, written(9, 3), here.public, token="another")
-    with pytest.raises(InvalidParameterError, match="must begin with https:// where a token is sent"):
+    with pytest.raises(InvalidParameterError, match="must begin with https:// because a token is sent"):
         Remote("http://survey.example", ASKED, token=TOKEN)

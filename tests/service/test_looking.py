@@ -322,7 +322,7 @@ def test_the_step_is_configured() -> None:
 
     assert (step({}), step({"DENIABLE_RESULTS_WHILE_OPEN": "4"})) == ("day", 4)
     assert step({"DENIABLE_RESULTS_WHILE_OPEN": "day"}) == "day"
-    with pytest.raises(InvalidParameterError, match=r"results.while_open must be a whole number, got 'week'"):
+    with pytest.raises(InvalidParameterError, match=r"results.while_open must be a whole number, got “week”"):
         step({"DENIABLE_RESULTS_WHILE_OPEN": "week"})
     with pytest.raises(FileFormatError, match=r"results.while_open"):
         step({"DENIABLE_RESULTS_WHILE_OPEN": "0"})

@@ -141,13 +141,13 @@ def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: S
 
 def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> None:
     if database.startswith("postgresql"):
-        with pytest.raises(StoreError, match="no tables yet: make them with deniable serve --migrate"):
+        with pytest.raises(StoreError, match="no tables yet: make them with `deniable serve --migrate`"):
             open_store(database)
     store = open_store(database, migrate=True)
     with store._working() as run:
         run("UPDATE meta SET value = '99' WHERE key = 'version'")
     store.close()
-    with pytest.raises(StoreError, match="newer release: its tables are version 99"):
+    with pytest.raises(StoreError, match="newer release: its tables have version 99"):
         open_store(database, migrate=True)
 
 
@@ -180,10 +180,10 @@ def test_a_database_of_the_first_tables_is_brought_forward_after_a_backup(
     _, other = old_tables(database, monkeypatch)
     with pytest.raises(
         StoreError,
-        match="tables of version 1, this release needs",
+        match="tables of version 1, but this release needs",
     ):
         open_store(database)
-    with pytest.raises(StoreError, match="run deniable survey migrate"):
+    with pytest.raises(StoreError, match="run `deniable survey migrate`"):
         open_store(database, create=True)
     if database.startswith("sqlite"):
         kept = migrate_store(database)
@@ -196,7 +196,7 @@ def test_a_database_of_the_first_tables_is_brought_forward_after_a_backup(
         before.close()
     else:
         for act in (lambda: open_store(database, migrate=True), lambda: migrate_store(database)):
-            with pytest.raises(StoreError, match="needs a name: run deniable survey migrate -o FILE"):
+            with pytest.raises(StoreError, match="needs a file name: run `deniable survey migrate -o FILE`"):
                 act()
         kept = migrate_store(database, tmp_path / "before")
         assert kept is not None
@@ -218,7 +218,7 @@ def test_a_dealers_database_is_no_collectors(database: str) -> None:
         run("UPDATE meta SET value = 'dealer' WHERE key = 'role'")
     store.close()
     for migrate in (False, True):
-        with pytest.raises(StoreError, match="must be a collector's, it is of a dealer"):
+        with pytest.raises(StoreError, match="must belong to a collector, but it belongs to a dealer"):
             open_store(database, migrate=migrate)
 
 

@@ -107,20 +107,20 @@ def test_a_language_has_a_tag_that_browsers_know(surveys: Surveys) -> None:
         if known:
             assert list(read_page(text, "page.json", ASKED).languages) == [tag]
         else:
-            with pytest.raises(InvalidParameterError, match=f"must be tags as en or pt-BR .*, got '{tag}'"):
+            with pytest.raises(InvalidParameterError, match=f"must be tags such as en or pt-BR .*, got “{tag}”"):
                 read_page(text, "page.json", ASKED)
 
 
 def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> None:
     other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
-    with pytest.raises(MismatchError, match="is the page of collection"):
+    with pytest.raises(MismatchError, match="is the page for collection"):
         surveys.new("smoking", other.to_json(), page(), ".")
     words = draft_page(ASKED).languages["en"]
     for change, said in (
         ({"labels": {"smoker": ["yes", "no"]}}, "must be 3 different texts"),
         ({"labels": {"smoker": ["yes", "no", "no"]}}, "must be 3 different texts"),
         ({"labels": {}}, "labels must be given for smoker"),
-        ({"questions": {"drinks": "?"}}, "questions must name the questions of the schema, smoker"),
+        ({"questions": {"drinks": "?"}}, "questions must list the questions of the schema in their order \\(smoker"),
     ):
         bad = draft_page(ASKED).model_copy(update={"languages": {"de": words.model_copy(update=change)}})
         with pytest.raises(MismatchError, match=said):
@@ -140,7 +140,7 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     with pytest.raises(InvalidParameterError, match="a survey on a collector is not available for QuotaRR"):
         surveys.new("dealt", dealt.to_json(), None, ".")
     text = Collection(Schema((Attribute("word", text=True),)), HeavyHitters(epsilon=4.0))
-    with pytest.raises(InvalidParameterError, match="must have categories, got open text"):
+    with pytest.raises(InvalidParameterError, match="must have categories to be asked on a collector, got open text"):
         surveys.new("text", text.to_json(), None, ".")
     words = tmp_path / "words.txt"
     words.write_text("".join(f"{'w' * 40}{i}\n" for i in range(50_000)))
@@ -159,15 +159,15 @@ def test_a_time_says_its_zone() -> None:
 def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Surveys) -> None:
     open_survey(surveys)
     assert surveys.pause("smoking")["state"] == "paused"
-    with pytest.raises(InvalidParameterError, match="must be open to become paused, it is paused"):
+    with pytest.raises(InvalidParameterError, match="must be open to become paused, but it is paused"):
         surveys.pause("smoking")
     assert surveys.open("smoking")["state"] == "open"
-    with pytest.raises(StoreError, match="the survey 'smoking' is open: what it asks is fixed"):
+    with pytest.raises(StoreError, match="the survey “smoking” is open, so its questions cannot change"):
         surveys.new("smoking", ASKED.to_json(), page(min_batch=50), ".")
-    with pytest.raises(StoreError, match="this collection already belongs to the survey 'smoking'"):
+    with pytest.raises(StoreError, match="this collection already belongs to the survey “smoking”"):
         surveys.new("again", ASKED.to_json(), page(), ".")
     assert surveys.close("smoking")["state"] == "closing"
-    with pytest.raises(InvalidParameterError, match="must be open or paused to be closed, it is closing"):
+    with pytest.raises(InvalidParameterError, match="must be open or paused to be closed, but it is closing"):
         surveys.close("smoking")
     for act in (surveys.open, surveys.pause):
         with pytest.raises(InvalidParameterError, match="it is closing"):
@@ -176,7 +176,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     for act in (surveys.open, surveys.pause):
         with pytest.raises(InvalidParameterError, match="it is closed"):
             act("smoking")
-    with pytest.raises(InvalidParameterError, match=r"must name a survey \(smoking\), got slug='other'"):
+    with pytest.raises(InvalidParameterError, match=r"must name a survey \(smoking\), got slug=“other”"):
         surveys.status("other")
 
 
@@ -405,7 +405,7 @@ def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
     surveys: Surveys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("deniable.service.surveys.MAX_COUNTERS", 2)
-    with pytest.raises(InvalidParameterError, match="retention must be 'reports' for 3 counters"):
+    with pytest.raises(InvalidParameterError, match="retention must be “reports” for 3 counters"):
         surveys.new("smoking", ASKED.to_json(), page(), ".")
     open_survey(surveys, retention="reports")
     one = body(40)
@@ -413,7 +413,7 @@ def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
 
     surveys.store.take({ASKED.id: Posted(one.ids, one.rows)})
     assert surveys.drain(surveys.row("smoking"), surveys.load(ASKED.id)) == 40
-    with pytest.raises(InvalidParameterError, match="Export the reports and add them up"):
+    with pytest.raises(InvalidParameterError, match="Export the reports with"):
         surveys.export("smoking")
     ((name, content),) = surveys.export_reports("smoking").items()
     (tmp_path / name).write_bytes(content)

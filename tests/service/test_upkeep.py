@@ -75,42 +75,42 @@ def damaged(path: Path) -> None:
 NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a dealer's": (
         changed("UPDATE meta SET value = 'dealer' WHERE key = 'role'"),
-        "must be a collector's, it is of",
+        "must belong to a collector, but it belongs to",
     ),
-    "newer": (changed("UPDATE meta SET value = '99' WHERE key = 'version'"), "of a newer release"),
-    "a stranger's": (changed("DROP TABLE receipts"), "must be a collector's, it has no table receipts"),
-    "with more in it": (changed("CREATE TABLE gossip (a)"), "it has a table gossip, which none has"),
+    "newer": (changed("UPDATE meta SET value = '99' WHERE key = 'version'"), "by a newer release"),
+    "a stranger's": (changed("DROP TABLE receipts"), "must belong to a collector, but it has no table receipts"),
+    "with more in it": (changed("CREATE TABLE gossip (a)"), "it has a table gossip, which no collector makes"),
     "with a trigger": (
         changed("CREATE TRIGGER t AFTER INSERT ON receipts BEGIN INSERT INTO audit VALUES (1, 2, 3, 4); END"),
         "it has a trigger, which no collector makes",
     ),
     "of no version": (
         changed("UPDATE meta SET value = 'x' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, it says 'x'",
+        f"version 1 to {VERSION}, but it states “x”",
     ),
     "of version -1": (
         changed("UPDATE meta SET value = '-1' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, it says '-1'",
+        f"version 1 to {VERSION}, but it states “-1”",
     ),
     "of version 0": (
         changed("UPDATE meta SET value = '0' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, it says '0'",
+        f"version 1 to {VERSION}, but it states “0”",
     ),
     "of an earlier version than it says": (
         changed("UPDATE meta SET value = '3' WHERE key = 'version'"),
-        "must have the tables of version 3, its analysts is another",
+        "must have the tables of version 3, but its table analysts differs",
     ),
-    "without a column": (changed("ALTER TABLE collections DROP COLUMN source"), "its collections is another"),
-    "without a table": (changed("DROP TABLE releases"), "its releases is another"),
+    "without a column": (changed("ALTER TABLE collections DROP COLUMN source"), "its table collections differs"),
+    "without a table": (changed("DROP TABLE releases"), "its table releases differs"),
     "without a key": (
         changed("DROP TABLE receipts", "CREATE TABLE receipts (collection BIGINT NOT NULL, nullifier BLOB NOT NULL)"),
-        "its receipts is another",
+        "its table receipts differs",
     ),
     "with a check": (
         changed("DROP TABLE inbox", "CREATE TABLE inbox (collection BIGINT NOT NULL, report BLOB NOT NULL, CHECK (0))"),
-        "its inbox is another",
+        "its table inbox differs",
     ),
-    "with an index": (changed("CREATE INDEX more ON inbox (report)"), "its more is another"),
+    "with an index": (changed("CREATE INDEX more ON inbox (report)"), "its table more differs"),
     "with a short sum": (changed("UPDATE collections SET counts = x'00'"), "whole counters in its sums"),
     "damaged": (damaged, "damaged|malformed"),
     "text": (written("no database" * 1000), "must be an SQLite database"),
@@ -151,7 +151,7 @@ def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path)
     assert again != kept
     assert again.read_bytes().startswith(b"SQLite format 3\0 and then")
     assert (waiting(path), waiting(kept)) == (5, 20)
-    with pytest.raises(StoreError, match="must be another file than the database"):
+    with pytest.raises(StoreError, match="must not be the database itself"):
         restore_store(sqlite(tmp_path), path)
 
 
@@ -243,16 +243,16 @@ def test_a_restore_ends_sessions_and_is_in_the_audit_whatever_the_version(
 @pytest.mark.long
 def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.Server, tmp_path: Path) -> None:
     changes = {
-        "UPDATE meta SET value = 'dealer' WHERE key = 'role'": "must be a collector's, it is of a dealer",
-        "UPDATE meta SET value = '99' WHERE key = 'version'": "of a newer release",
+        "UPDATE meta SET value = 'dealer' WHERE key = 'role'": "must belong to a collector, but it belongs to a dealer",
+        "UPDATE meta SET value = '99' WHERE key = 'version'": "by a newer release",
         "DROP TABLE receipts": "it has no table receipts",
         "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it has a function, which no collector makes",
         "CREATE TABLE gossip (a int)": "it has a table gossip",
-        "ALTER TABLE receipts SET UNLOGGED": "it has UNLOGGED, which none makes",
-        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which none makes",
-        "CREATE SCHEMA elsewhere": "it has CREATE SCHEMA elsewhere;, which none makes",
-        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it has REFERENCES, which none makes",
-        "UPDATE meta SET value = '-1' WHERE key = 'version'": f"tables of version 1 to {VERSION}, it says '-1'",
+        "ALTER TABLE receipts SET UNLOGGED": "it has UNLOGGED, which no collector makes",
+        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which no collector makes",
+        "CREATE SCHEMA elsewhere": "it has CREATE SCHEMA elsewhere;, which no collector makes",
+        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it has REFERENCES, which no collector makes",
+        "UPDATE meta SET value = '-1' WHERE key = 'version'": f"tables of version 1 to {VERSION}, but it states “-1”",
     }
     target = postgres_server.database()
     for i, (statement, said) in enumerate(changes.items()):

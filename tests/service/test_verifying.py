@@ -171,7 +171,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
     assert len(json.loads(listed)["batches"]) == 3
     falsified: dict[str, tuple[str, str, dict[str, Callable[[bytes], bytes]]]] = {
         "epsilon, with id and guarantee computed again": (
-            *("collection", "serves collection"),
+            *("collection", "answers with collection"),
             {API: lambda _: LOUD.to_json().encode()},
         ),
         "epsilon of the guarantee alone": (
@@ -183,23 +183,23 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {API: lambda content: content.replace(b'"epsilon": "2"', b'"epsilon": "8"')},
         ),
         "a label, with the id computed again": (
-            *("collection", "serves collection"),
+            *("collection", "answers with collection"),
             {API: lambda _: RENAMED.to_json().encode()},
         ),
-        "labels on the page": ("texts", "other texts", {f"{API}/page": relabelled}),
-        "the client": ("client", "not the file of this release", {bundle: lambda content: content + b"//"}),
+        "labels on the page": ("texts", "different texts", {f"{API}/page": relabelled}),
+        "the client": ("client", "differs from the file of this release", {bundle: lambda content: content + b"//"}),
         "the page that loads it": (
             *("page", "may load another program"),
             {"/s/smoking": lambda content: content.replace(b"</head>", b'<script src="/x.js"></script></head>')},
         ),
-        "a leaf dropped": ("batches", "30 reports and has 29 leaves", {leaves: lambda content: content[32:]}),
-        "a leaf added": ("batches", "30 reports and has 31 leaves", {leaves: lambda content: content + b"\xff" * 32}),
-        "a leaf changed": ("batches", "another root", {leaves: lambda content: bytes(32) + content[32:]}),
+        "a leaf dropped": ("batches", "30 reports, but has 29 leaves", {leaves: lambda content: content[32:]}),
+        "a leaf added": ("batches", "30 reports, but has 31 leaves", {leaves: lambda content: content + b"\xff" * 32}),
+        "a leaf changed": ("batches", "does not match its leaves", {leaves: lambda content: bytes(32) + content[32:]}),
         "leaves in order of arrival": (
             *("batches", "must be sorted"),
             {leaves: lambda content: content[-32:] + content[:-32]},
         ),
-        "a root": ("batches", "another root", {f"{API}/batches": batch(2, root="0" * 64)}),
+        "a root": ("batches", "does not match its leaves", {f"{API}/batches": batch(2, root="0" * 64)}),
         "a batch forged with its root": (
             *("receipt", "1 of 3 are in no batch"),
             {leaves: lambda _: content, f"{API}/batches": batch(2, root=root)},
@@ -209,10 +209,14 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             *("sum", "76 reports, the batches have 55"),
             {f"{API}/batches": without(3)},
         ),
-        "the number of a batch's reports": ("batches", "31 reports and has 30", {f"{API}/batches": batch(2, n=31)}),
-        "batches of another collection": ("batches", "of collection", {f"{API}/batches": changed(collection="1" * 64)}),
+        "the number of a batch's reports": ("batches", "31 reports, but has 30", {f"{API}/batches": batch(2, n=31)}),
+        "batches of another collection": (
+            "batches",
+            "belong to collection",
+            {f"{API}/batches": changed(collection="1" * 64)},
+        ),
         "the aggregate": ("sum", "committed itself to", {f"{API}/aggregate": counts_moved}),
-        "the aggregate of another collection": ("sum", "is of collection", {f"{API}/aggregate": of_another}),
+        "the aggregate of another collection": ("sum", "belongs to collection", {f"{API}/aggregate": of_another}),
         "an aggregate with a report fewer": ("sum", "75 reports, the batches have 76", {f"{API}/aggregate": fewer}),
         "an aggregate with a new commitment": (
             *("reports", "do not add up to the digest"),
@@ -237,7 +241,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {f"{API}/batches/2/reports": report_file(LOUD, 30, tmp_path)},
         ),
         "reports that are fewer": (
-            *("reports", "states 30 reports and has 29"),
+            *("reports", "states 30 reports, but has 29"),
             {f"{API}/batches/2/reports": report_file(ASKED, 29, tmp_path)},
         ),
     }
@@ -298,7 +302,7 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
     with collecting(sqlite(tmp_path)) as running:
         open_survey(running.collector.surveys)
         running.collector.refresh()
-        with pytest.raises(FileFormatError, match="no reports were sent for"):
+        with pytest.raises(FileFormatError, match="this user has sent no reports for"):
             sent_leaves(ASKED, answers)
         sent = send_file(ASKED, answers, running.public)
         assert sent.counted == 1

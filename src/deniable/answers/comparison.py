@@ -251,7 +251,7 @@ def compare(
     for name in names:
         if name not in common:
             raise InvalidParameterError(
-                f"attributes must be asked with the same categories in both collections, one of {listed(common)}, "
+                f"attributes must name one that both collections ask with the same categories ({listed(common)}, "
                 f"got {quoted(name)}"
             )
     if not names:
@@ -361,7 +361,8 @@ def trend(
     for wave in (first, second):
         if wave.mechanism != mechanism:
             raise MismatchError(
-                f"both waves must have the mechanism of the pairs, {brief(mechanism)}, got {brief(wave.mechanism)}"
+                f"both waves must have the mechanism of the counted pairs, {brief(mechanism)}, got "
+                f"{brief(wave.mechanism)}"
             )
     if first.schema.attributes[0].labels != second.schema.attributes[0].labels:
         raise MismatchError("both waves must ask the same question with the same categories; these two differ")

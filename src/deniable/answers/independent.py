@@ -73,7 +73,7 @@ def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Ans
     """
     if a.labels != b.labels:
         raise MismatchError(
-            f"estimates must have the same categories to be compared, got {list(a.labels)} and {list(b.labels)}"
+            f"estimates must have the same categories to be compared, got {quoted(a.labels)} and {quoted(b.labels)}"
         )
     return {label: difference(a.total(label), b.total(label), independent=independent) for label in a.labels}
 

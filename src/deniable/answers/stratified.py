@@ -152,7 +152,7 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
         raise InvalidParameterError(
             f"weights must name exactly the strata {sorted(estimates)}, at least one, got {sorted(weights)}"
         )
-    shares = {name: exact(weight, f"weights[{name!r}]") for name, weight in weights.items()}
+    shares = {name: exact(weight, f"weights[{name}]") for name, weight in weights.items()}
     total = sum(shares.values(), start=Fraction(0))
     if min(shares.values()) < 0 or abs(float(total) - 1) > _SLACK:
         raise InvalidParameterError(f"weights must be >= 0 and sum to 1, got a sum of {float(total):.12g}")

@@ -349,7 +349,7 @@ def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", f
     if not directory.is_dir():
         raise OutputError(f"cannot write {output}: there is no directory {directory}")
     if not os.access(directory, os.W_OK):
-        raise OutputError(f"cannot write {output}: no permission to write in {directory}")
+        raise OutputError(f"cannot write {output}: you have no permission to write in {directory}")
     if not output.exists():
         return
     if any(path.exists() and output.samefile(path) for path in inputs):

@@ -62,7 +62,8 @@ def estimate_table(
         blank = sum(value in (None, "") for value in values)
         if blank:
             raise InvalidInputError(
-                f"{table}: {column} must be filled in every row, got {blank:,} blank of {len(values):,}; remove them"
+                f"{table}: {column} must be filled in every row, but {blank:,} of {len(values):,} are blank; remove "
+                "these rows"
             )
     reports = _codes(design, columns.answer, found[columns.answer])
     weights = None if columns.weights is None else _floats(columns.weights, found[columns.weights])
@@ -84,7 +85,7 @@ def _codes(design: Design, column: str, values: Sequence[Any]) -> list[int]:
     codes = [known.get(str(value), -1) for value in values]
     if min(codes, default=0) < 0:
         raise InvalidInputError(
-            f"{column} must be one of {', '.join(names)}, got another report in row {codes.index(-1) + 1}"
+            f"{column} must be one of {', '.join(names)}, got something else in row {codes.index(-1) + 1}"
         )
     return codes
 
@@ -93,7 +94,7 @@ def _floats(name: str, values: Sequence[Any]) -> list[float]:
     try:
         return [float(value) for value in values]
     except ValueError:
-        raise InvalidInputError(f"{name} must hold numbers with a decimal point, got a text") from None
+        raise InvalidInputError(f"{name} must hold numbers with a decimal point, got text") from None
 
 
 def estimate_design(
@@ -116,7 +117,7 @@ def estimate_design(
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
             raise InvalidParameterError(
-                "anchor must be given with --design crosswise and no other counts, got others: leave them out"
+                "anchor must be given with --design crosswise and without other counts; leave the other counts out"
             )
         cells = _numbers("anchor", anchor, 4)
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
@@ -160,14 +161,14 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
         return _numbers("reports", counts, design.state_size)
     if design.design == "crosswise" and "yes" in said:
         raise InvalidParameterError(
-            "yes must be left out for crosswise, got --yes; say --same N (both statements true, or neither) or "
-            "--different N (exactly one): one is the opposite of the other"
+            "yes must be left out for crosswise, got --yes; give --same N (both statements true, or neither) or "
+            "--different N (exactly one true) instead"
         )
     allowed = {"same", "different"} if design.design == "crosswise" else {"yes"}
     if len(said) != 1 or not set(said) <= allowed or n is None or design.state_size != 2 or design.k != 2:
         two = f"--{' N or --'.join(sorted(allowed))} N with --n N, or " if design.kind.reports else ""
         raise InvalidParameterError(
-            f"counts must be given as {two}--reports with {design.state_size} numbers separated by commas"
+            f"counts must be given as {two}--reports followed by {design.state_size} numbers separated by commas"
         )
     ((answer, count),) = said.items()
     if not 0 <= count <= n:

@@ -36,7 +36,9 @@ def invite(
 ) -> dict[str, Any]:
     """Draw links or take those of a file, enter the hashes of this round's, and write them all, once."""
     if (count is None) == (links is None):
-        raise InvalidParameterError("either --count or --links must be given: how many people, or the file with theirs")
+        raise InvalidParameterError(
+            "either --count or --links must be given: how many people to invite, or the file with their links"
+        )
     for target in filter(None, (output, sheet_file)):
         check_output(target, [links] if links else [], keep="links are written once")
     asked = ask(database, {"command": "terms", "slug": slug})
@@ -68,7 +70,7 @@ def _rest(links: Path | None, position: int) -> list[Link]:
     assert links is not None
     found = [one for one in read_links(links) if one.position == position]
     if not found:
-        raise InvalidParameterError(f"links must hold links of round {position}, got none in {links}")
+        raise InvalidParameterError(f"links must be a file with links for round {position}, but {links} has none")
     return found
 
 

@@ -67,7 +67,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         if not equals or not name:
             raise InvalidParameterError(f"set must be NAME=VALUE, got set={quoted(setting)}")
         if name in result:
-            raise InvalidParameterError(f"set must name a parameter once, got {quoted(name)} twice")
+            raise InvalidParameterError(f"set must name each parameter once, got {quoted(name)} twice")
         try:
             result[name] = _tuples(loads(text))
         except json.JSONDecodeError:

@@ -78,7 +78,7 @@ def audit(
         given = next((name for name, value in foreign.items() if value is not None), None)
         if given is not None:
             raise InvalidParameterError(
-                f"{given} works only with --module: a collection states its own value (--{given})"
+                f"{given} works only with --module, because a collection states its own value: leave out --{given}"
             )
         names = None if attributes is None else parse_names(attributes)
         subjects = collection_subjects(Collection.load(collection or ""), names)
@@ -127,7 +127,7 @@ def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of:
         )
     claimed = epsilon if epsilon is not None else getattr(client, "epsilon", None)
     if claimed is None:
-        raise InvalidParameterError(f"epsilon must be given (--epsilon): {path} does not state what it claims")
+        raise InvalidParameterError(f"epsilon must be given (--epsilon): {path} does not state which epsilon it claims")
     k = k if k is not None else getattr(client, "k", None)
     if k is None:
         raise InvalidParameterError(f"k must be given (--k): {path} does not state how many answers it takes")

@@ -137,10 +137,10 @@ def _questions(
     if schema is not None:
         for option, value in (("attribute", attribute), ("missing", missing), ("other", other)):
             if value is not None:
-                raise InvalidParameterError(f"{option} is stated in the schema: leave out --{option}")
+                raise InvalidParameterError(f"{option} must be left out with --schema, because the schema states it")
         return Schema.load(schema)
     if attribute is None:
-        raise InvalidParameterError("attribute must be named, the column of the answers: add --attribute")
+        raise InvalidParameterError("attribute must name the column with the answers: add --attribute")
     if dictionary is not None:
         return Schema((Attribute.from_dictionary(attribute, dictionary, missing, other),))
     return Schema((Attribute(attribute, missing=missing, other=other, text=True),))

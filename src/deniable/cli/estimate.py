@@ -211,7 +211,7 @@ def estimate(
             return
         if table is not None or any(columns):
             raise InvalidParameterError(
-                "--table and counts must not be given together; --answer, --weights, --strata, --clusters and "
+                "--table and counts cannot be used together; --answer, --weights, --strata, --clusters and "
                 "--fraction need --table"
             )
         estimate_design(
@@ -230,11 +230,11 @@ def estimate(
         )
     if counts_file is not None and (deals or estimator is not None):
         raise InvalidParameterError(
-            "counts need one aggregate and its own estimator, got --deal or --estimator; leave these out"
+            "counts need one aggregate and its usual estimator: leave out --deal and --estimator"
         )
     collection = Collection.load(survey)
     if collection.schema.is_text:
-        raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
+        raise InvalidParameterError(f"{survey} asks for open text: read it with `deniable heavy-hitters`")
     chosen = None if queries is None else _asked(collection, queries)
     default = QuestionSet.default(collection.schema)
     plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or malicious)
@@ -303,7 +303,7 @@ def _check_given(context: typer.Context, *, allowed: bool) -> None:
         if typed and name not in _ALWAYS and (name in _OF_DESIGNS) != allowed:
             shown = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
             rule = "left out with --design" if allowed else "given with --design alone"
-            raise InvalidParameterError(f"{shown} must be {rule}, got it; see deniable estimate --help")
+            raise InvalidParameterError(f"{shown} must be {rule}; see `deniable estimate --help`")
 
 
 def parse_questions(
@@ -321,7 +321,7 @@ def parse_questions(
             shares.append((name, tuple(float(share) for share in rest.split(","))))
         except ValueError:
             raise InvalidParameterError(
-                f"quantiles must be numbers between 0 and 1, as A=.25,.5, got {quoted(rest)}"
+                f"quantiles must be numbers between 0 and 1, such as A=.25,.5, got {quoted(rest)}"
             ) from None
     return QuestionSet(tuple(means), tuple(parts), tuple(shares))
 
@@ -330,7 +330,7 @@ def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
     name, found, rest = text.partition("=")
     if not found or not name or not rest:
         raise InvalidParameterError(
-            f"{flag} must be an attribute, an equals sign and a list, as {example}, got {quoted(text)}"
+            f"{flag} must be an attribute, an equals sign and a list, such as {example}, got {quoted(text)}"
         )
     return name, rest
 
@@ -339,5 +339,5 @@ def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]
     """Return the codes of the categories that are asked for, of the only attribute."""
     attributes = collection.schema.columns
     if len(attributes) > 1:
-        raise InvalidParameterError(f"queries need a collection of one attribute, this one has {len(attributes)}")
+        raise InvalidParameterError(f"queries need a collection with one attribute, but this one has {len(attributes)}")
     return {attributes[0].name: attributes[0].codes(parse_queries(queries))}

@@ -129,7 +129,7 @@ def _predictions(found: Any, text: str, confidence: float) -> Any:
         ends = float(low), float(high)
     except ValueError:
         raise InvalidParameterError(
-            f"predict must be a column and two numbers, as age=20:80, got {quoted(text)}"
+            f"predict must be a column and two numbers, such as age=20:80, got {quoted(text)}"
         ) from None
     table = found.source.table
     if name not in table.columns:

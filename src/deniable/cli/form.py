@@ -41,12 +41,12 @@ def form(
     for name in collections:
         if Path(name).name != name or name.startswith("."):
             raise InvalidParameterError(
-                f"a garbled question is saved under its name, which must be a file name, got {quoted(name)}; "
-                "rename the question"
+                f"name of a garbled question must be usable as a file name, got {quoted(name)}; rename the question"
             )
     if not found.attributes and not collections:
         raise InvalidParameterError(
-            "form must ask a question that can be mapped; got none:\n" + "\n".join(map(str, found.unmapped))
+            "form must have at least one question that deniable can ask, got none:\n"
+            + "\n".join(map(str, found.unmapped))
         )
     made = {name: one.collection(one_sided=one_sided, title=title) for name, one in collections.items()}
     output.mkdir(parents=True, exist_ok=True)

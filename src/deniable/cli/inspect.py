@@ -10,6 +10,7 @@ import typer
 
 from deniable.cli._app import command, console
 from deniable.cli._collections import print_guarantee, warn
+from deniable.errors import quoted
 from deniable.report.page import visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
@@ -38,6 +39,6 @@ def inspect(
         print_line(screen, f"  {visible(question_text(attribute))}")
     print_line(screen, f"one report has {found.report_bits:,.10g} bits, mechanism {found.collection.mechanism.name}")
     if found.collection.title:
-        print_line(screen, f"title, as its author wrote it: {visible(repr(found.collection.title))}")
+        print_line(screen, f"title, as its author wrote it: {quoted(found.collection.title)}")
     print_line(screen, f"round {found.collection.version}, collection {found.collection.id}")
     warn(found)

@@ -124,7 +124,9 @@ def leakage(
         }
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
-            raise InvalidParameterError(f"{given[0]} is stated by the collection: leave out --{given[0]}")
+            raise InvalidParameterError(
+                f"{given[0]} must be left out with --collection, because the collection states it"
+            )
         summary = _of_collection(collection, answers, target, strongest, as_json, delimiter, decimal)
     else:
         if epsilon is None:
@@ -267,12 +269,12 @@ def calibrate(
         # The library's own way out is in the library's language.
         reason = str(error).partition(": use ")[0]
         raise TooLargeError(
-            f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
+            f"{reason}; leave out --criterion to use a bound that can be computed, or give fewer --attributes"
         ) from error
     if check is not None:
         if merge_rare is not None:
             raise InvalidParameterError(
-                "check cannot be used together with merge-rare: merge the categories in a schema (--schema)"
+                "check cannot be used together with merge-rare: merge the categories in a schema of your own (--schema)"
             )
         other = read_answers(
             check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
@@ -316,7 +318,7 @@ class _Factory:
         if mechanism.records:
             raise InvalidParameterError(
                 f"mechanism must be one for single attributes, got mechanism={quoted(self._name)}, which randomises "
-                "whole records: make a collection of it, and ask about that (deniable leakage --collection)"
+                "whole records: make a collection with it, and use `deniable leakage --collection`"
             )
         return mechanism
 
@@ -338,7 +340,7 @@ def _caps(texts: Sequence[str]) -> dict[str, str]:
         if not equals or not name:
             raise InvalidParameterError(f"cap must be NAME=VALUE, got cap={quoted(text)}")
         if name in caps:
-            raise InvalidParameterError(f"cap must name an attribute once, got {quoted(name)} twice")
+            raise InvalidParameterError(f"cap must name each attribute once, got {quoted(name)} twice")
         caps[name] = value
     return caps
 
@@ -374,11 +376,13 @@ def read_answers(
         elif names is not None:
             unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
-                raise InvalidParameterError(f"the schema must have {quoted(unknown[0])}, it has {listed(schema.asked)}")
+                raise InvalidParameterError(
+                    f"the schema must have the attribute {quoted(unknown[0])}, but it has {listed(schema.asked)}"
+                )
             schema = Schema(tuple(attribute for attribute in schema.attributes if _columns_named(attribute, names)))
         if schema.is_text:
             raise InvalidParameterError(
-                f"attribute {quoted(schema.names[0])} is open text: leakage is of listed categories"
+                f"attribute {quoted(schema.names[0])} is open text, but leakage is computed for listed categories"
             )
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
@@ -425,9 +429,11 @@ def _drafted(
         warning.replace("max_categories=", "--max-categories=") for warning in draft.warnings if "left out" in warning
     ]
     for name in (*(names or ()), *filter(None, [target])):
-        reason = next((text for text in left_out if f"column {name!r}" in text), None)
+        reason = next((text for text in left_out if f"column {quoted(name)}" in text), None)
         if reason is not None and (name == target or "single answer" not in reason):
-            raise InvalidInputError(f"{reason}; a schema of your own may keep it (deniable schema, --schema)")
+            raise InvalidInputError(
+                f"{reason}; to keep it, write a schema of your own with `deniable schema` and give it with --schema"
+            )
     cut = [attribute.name for attribute in draft.schema.attributes if attribute.edges is not None]
     notes = [*left_out]
     if cut:

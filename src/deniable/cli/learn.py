@@ -132,8 +132,8 @@ def combine(
     parts = _phases(files)
     if len({one.id for one, _ in parts}) > 1 and all(one.learned_from is None for one, _ in parts):
         raise MismatchError(
-            f"{files[2]} must have learned from {files[0]}, but it learned from no phase. combine is "
-            "for phases of one survey; to compare two waves, use deniable compare"
+            f"{files[2]} must have learned from {files[0]}, but it learned from no phase. `deniable combine` is "
+            "for phases of one survey; to compare two waves, use `deniable compare`"
         )
     phases = Phases(parts)
     estimates = phases.estimate(_weights(weights), estimator)
@@ -167,7 +167,7 @@ def _phases(files: list[Path]) -> tuple[tuple[Collection, Aggregate], ...]:
     for i in range(0, len(files), 2):
         if _is_aggregate(files[i]) and not _is_aggregate(files[i + 1]):
             raise InvalidParameterError(
-                f"each phase must be its collection, then its aggregate: {files[i]} is an aggregate; "
+                f"each phase must be given as its collection, then its aggregate, but {files[i]} is an aggregate: "
                 f"give {files[i + 1]} {files[i]}"
             )
     return tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2))

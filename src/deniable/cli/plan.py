@@ -182,7 +182,7 @@ def plan(
         domains = parse_sizes(sizes)
         if len(domains) != 1 or contributors is None:
             raise InvalidParameterError(
-                "waves needs one size and --contributors, such as --sizes 5 --contributors 9000"
+                "waves needs one number of categories and --contributors, such as --sizes 5 --contributors 9000"
             )
         repeated = plan_waves(
             domains[0], epsilon[0], waves, contributors, answers=answers, times_known=times_known, confidence=confidence
@@ -190,9 +190,9 @@ def plan(
         print_result(repeated, waves_page(repeated), as_json)
         return
     if answers is not None or times_known:
-        raise InvalidParameterError("answers and times-known go with --waves: leave them out, or add --waves")
+        raise InvalidParameterError("answers and times-known work only with --waves: leave them out, or add --waves")
     if supposed is not None:
-        raise InvalidParameterError("supposed goes with --coefficient: leave out --supposed")
+        raise InvalidParameterError("supposed works only with --coefficient: leave out --supposed")
     expected = None if marginals is None else _parse_marginals(marginals)
     result = make_plan(
         parse_sizes(sizes),

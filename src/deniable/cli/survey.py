@@ -295,7 +295,7 @@ def _new(
     path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
     drafted = _page_beside(path, request["slug"])
     if page_file is None and drafted.exists():
-        raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to have another one drafted")
+        raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to get a new draft")
     if page_file is not None and languages:
         raise InvalidParameterError(
             f"--language must be left out when PAGE is given: {page_file} already contains its languages"

@@ -23,6 +23,7 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
     TooLargeError,
+    quoted,
 )
 
 FORMAT = "deniable aggregate"
@@ -128,7 +129,7 @@ class Aggregate:
         if mechanism.state_size > MAX_EMPTY:
             raise TooLargeError(
                 f"an aggregate must have at most {MAX_EMPTY:,} counters, got {mechanism.state_size:,} for "
-                f"{brief(mechanism)}; give it fewer values or cells"
+                f"{brief(mechanism)}; use fewer values or cells"
             )
         return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
 
@@ -266,21 +267,22 @@ class Aggregate:
             raise FileFormatError(f"there is no file {name}") from error
         except CompressedError:
             raise FileFormatError(
-                f"{name} must not have compressed buffers, as no aggregate that deniable wrote has: unpacked, they can "
-                "fill the memory; ask for the file as it was written"
+                f"{name} must not have compressed buffers: deniable writes none, and unpacked they can "
+                "fill the memory; ask for the original file"
             ) from None
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{name} is not an aggregate file{hint or ', or is damaged'}") from error
         if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
             raise FileFormatError(
-                f"{name} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
+                f"{name} must be a {FORMAT} of version {FORMAT_VERSION}, got {quoted(found[0])} of version "
+                f"{quoted(found[1])}"
             )
         try:
             mechanism, batches = from_spec(header["mechanism"]), header["batches"]
             if not isinstance(batches, list) or not all(
                 isinstance(text, str) for text in (header["collection"], *batches)
             ):
-                raise ValueError("collection must be a string, and batches a list of strings: the file is damaged")
+                raise ValueError("collection must be a text, and batches a list of texts")
             return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
         except DamagedStateError as error:
             raise FileFormatError(f"{name}: {error}") from error

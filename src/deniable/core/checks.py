@@ -12,7 +12,14 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError, out_of_range
+from deniable.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    TooLargeError,
+    out_of_range,
+    quoted,
+)
 
 Codes = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -29,7 +36,7 @@ MAX_COUNTERS = 1 << 28
 def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
     """Return the value as int, or raise InvalidParameterError naming the bound."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameterError(f"{name} must be an integer, got {name}={value!r}", parameters=(name,))
+        raise InvalidParameterError(f"{name} must be an integer, got {name}={quoted(value)}", parameters=(name,))
     if value < minimum:
         raise out_of_range(name, f">= {minimum}", value)
     if maximum is not None and value > maximum:
@@ -46,7 +53,9 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the domain sizes of d >= 1 attributes."""
     listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
-        raise InvalidParameterError(f"sizes must be a non-empty sequence of domain sizes, got sizes={sizes!r}")
+        raise InvalidParameterError(
+            f"sizes must list the number of categories of at least one attribute, got sizes={quoted(sizes)}"
+        )
     if len(sizes) > MAX_ATTRIBUTES:
         raise TooLargeError(f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")
     return tuple(checked_integer(f"sizes[{j}]", size, 2, MAX_DOMAIN) for j, size in enumerate(sizes))
@@ -56,7 +65,9 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
     """Return a probability in [0, 1], or in (0, 1) if `open_interval`."""
     bounds = "(0, 1)" if open_interval else "[0, 1]"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidParameterError(f"{name} must be a number in {bounds}, got {name}={value!r}", parameters=(name,))
+        raise InvalidParameterError(
+            f"{name} must be a number in {bounds}, got {name}={quoted(value)}", parameters=(name,)
+        )
     inside = 0 < value < 1 if open_interval else 0 <= value <= 1
     if not inside:
         raise out_of_range(name, f"in {bounds}", value)
@@ -66,7 +77,7 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
 def checked_entries(given: Any, entries: int, rule: str) -> Any:
     """Return a sequence of so many entries as it is, or raise InvalidParameterError with the rule that it breaks."""
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != entries:
-        raise InvalidParameterError(f"{rule}, got {given!r}")
+        raise InvalidParameterError(f"{rule}, got {quoted(given)}")
     return given
 
 
@@ -106,7 +117,7 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
     """Return an array of integers in native byte order, or raise `error`. An empty list is an array of no integers."""
     if isinstance(values, MaskedArray):
         # numpy would drop the mask without a word and show what it hides.
-        raise error(f"{what} must not be a masked array: fill the masked values first")
+        raise error(f"{what} must not be a masked array: fill in the masked values first")
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths, or no array at all
@@ -139,7 +150,7 @@ def _codes(
             row = int(wrong.argmax())
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
             # A code that is not an answer's may still tell the answer it was meant for; a report tells nothing new.
-            got = "another" if error is InvalidInputError else f"{what}={int(columns[row, j])}"
+            got = "something else" if error is InvalidInputError else f"{what}={int(columns[row, j])}"
             raise error(f"{what} must be in 0..{k - 1}, got {got} in {where}")
     return array
 
@@ -220,7 +231,7 @@ TARGETS: tuple[Target, Target] = ("contributors", "population")
 def check_target(target: str) -> None:
     """Raise InvalidParameterError unless a target is one of the two there are."""
     if target not in TARGETS:
-        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+        raise InvalidParameterError(f'target must be "contributors" or "population", got target={quoted(target)}')
 
 
 def checked_comparisons(simultaneous: bool | int, own: int) -> int:

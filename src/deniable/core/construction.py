@@ -13,7 +13,7 @@ from typing import Any
 
 from deniable.core.names import SPECIAL_CASES, Found, cards, find, mechanism_class
 from deniable.core.thresholds import EpsilonLike
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 _DOMAIN = ("k", "sizes", "epsilon")
 
@@ -116,7 +116,7 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if "k" in known:
         return {"k": sizes[0]}
     if sizes[0] != 2:
-        raise InvalidParameterError(f"{name} is for two categories and the schema has {sizes[0]}")
+        raise InvalidParameterError(f"{name} is for two categories, but the schema has {sizes[0]}")
     return {}
 
 
@@ -130,7 +130,7 @@ def _check_known(found: Found, given: dict[str, Any], free: list[str]) -> None:
     for name in given:
         if name not in free:
             raise InvalidParameterError(
-                f"{found.name} has no parameter {name!r}; it has {', '.join(free) or 'none to set'}"
+                f"{found.name} has no parameter {quoted(name)}; it has {', '.join(free) or 'none to set'}"
             )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from deniable.errors import DeniableError, FileFormatError, InvalidParameterError
+from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, quoted
 
 FORMAT_VERSION = 1
 """Version of a JSON document, unless its content needs a later one."""
@@ -81,14 +81,14 @@ def loads(text: str | bytes) -> Any:
     try:
         data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except RecursionError as error:
-        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels") from error
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from error
     level = [data]
     for _ in range(MAX_DEPTH):
         # Level by level, so that whoever reads it may recurse.
         level = [item for value in level for item in _items(value)]
         if not level:
             return data
-    raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 def _items(value: Any) -> list[Any]:
@@ -124,19 +124,21 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
     except ValueError as error:
         raise FileFormatError(f"{source} is not a {name}: {error}") from error
     if not isinstance(data, dict) or data.get("format") != name:
-        got = f"format={data.get('format')!r}" if isinstance(data, dict) else type(data).__name__
-        raise FileFormatError(f"{source} is not a {name}: expected format={name!r}, got {got}")
+        got = f"format={quoted(data.get('format'))}" if isinstance(data, dict) else type(data).__name__
+        raise FileFormatError(f"{source} is not a {name}: expected format={quoted(name)}, got {got}")
     version = data.get("format_version")
     if type(version) is not int or not FORMAT_VERSION <= version <= latest:
         read = " and ".join(str(known) for known in range(FORMAT_VERSION, latest + 1))
         raise FileFormatError(
-            f"{source} has format_version={version!r}; this release can read format_version={read} of a {name}"
+            f"{source} has format_version={quoted(version)}; this release can read format_version={read} of a {name}"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
     try:
         return json.dumps(body, ensure_ascii=False).encode(), version
     except UnicodeEncodeError as error:
-        raise FileFormatError(f"{source} must contain valid Unicode text, got half of a surrogate pair") from error
+        raise FileFormatError(
+            f"{source} must contain valid Unicode text, but half of a surrogate pair is in it"
+        ) from error
 
 
 def check_version(version: int, needed: int, source: str) -> None:
@@ -206,7 +208,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, value in pairs:
         if key in data:
-            raise ValueError(f"the key {key!r} occurs twice in one object")
+            raise ValueError(f"the key {quoted(key)} occurs twice in one object")
         data[key] = value
     return data
 

@@ -37,7 +37,7 @@ from deniable.core.projection import nearest_distribution
 from deniable.core.questions import Questions, Terms, Weights
 from deniable.core.renderers import render
 from deniable.core.support_counts import SupportCounts, normal_quantile
-from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError
+from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError, quoted
 
 if TYPE_CHECKING:
     import pandas
@@ -288,7 +288,7 @@ class Estimate(Questions, Shown):
         wanted = [labels] if isinstance(labels, str) else list(labels)
         for label in wanted:
             if label not in codes:
-                raise UnknownCategoryError(f"the estimate has no category {label!r}")
+                raise UnknownCategoryError(f"the estimate has no category {quoted(label)}")
         return self._of(np.array([codes[label] for label in wanted], dtype=np.int64))
 
     def top(self, n: int = 10) -> Estimate:
@@ -446,7 +446,7 @@ class Estimate(Questions, Shown):
         if not self.is_raw:
             raise NoIntervalError(self._refusal)
         if not 0 <= malicious < 1:
-            raise InvalidParameterError(f"malicious must be a fraction in [0, 1), got malicious={malicious!r}")
+            raise InvalidParameterError(f"malicious must be a fraction in [0, 1), got malicious={quoted(malicious)}")
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
@@ -513,7 +513,7 @@ class Estimate(Questions, Shown):
     def _despite(self, malicious: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
             raise NoIntervalError(
-                "no interval is known that allows for malicious contributors: the influence of one report "
+                "no interval can allow for malicious contributors here: the influence of one report "
                 "on this estimate is not determined"
             )
         # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
@@ -534,18 +534,18 @@ class Estimate(Questions, Shown):
             )
         if planned is None:
             raise InvalidParameterError(
-                "planned must say how many contributors were planned before the first look, for anytime=True",
+                "planned must be given with anytime=True: how many contributors were planned before the first look",
                 parameters=("anytime=True",),
             )
         planned = checked_integer("planned", planned, 1)
         if target != "population":
             raise NoIntervalError(
-                'an interval for anytime=True is known for the population only: target="population"',
+                'anytime=True is possible for the population only: add target="population"',
                 parameters=("anytime=True",),
             )
         if self.support is None:
             raise NoIntervalError(
-                "no interval for anytime=True is known: no single count of these reports has a known distribution",
+                "anytime=True is not possible here: no single count of these reports has a known distribution",
                 parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy

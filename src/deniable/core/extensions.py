@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from deniable.errors import MissingExtraError
+from deniable.errors import MissingExtraError, quoted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -51,7 +51,8 @@ def extension(group: Group, name: str) -> Any:
     for point in _entry_points(group).select(name=name):
         return point.load()
     raise MissingExtraError(
-        f"no installed package adds {name!r} to deniable.{group}: install deniable again, or the package that has it"
+        f"no installed package adds {quoted(name)} to deniable.{group}: install deniable again, or install the package "
+        "that provides it"
     )
 
 

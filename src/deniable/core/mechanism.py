@@ -40,6 +40,7 @@ from deniable.errors import (
     NotIdentifiedError,
     TooLargeError,
     not_available,
+    quoted,
 )
 
 Reports = TypeVar("Reports")
@@ -269,7 +270,7 @@ class Mechanism(ABC, Generic[Reports]):
         if name not in self.estimators:
             choices = f"one of {', '.join(self.estimators)} for {self.name}"
             rule = choices if self.estimators else f"left out, {self.name} has one"
-            raise InvalidParameterError(f"estimator must be {rule}, got estimator={name!r}")
+            raise InvalidParameterError(f"estimator must be {rule}, got estimator={quoted(name)}")
         found: Callable[..., Any] = getattr(self, name)
         return found
 
@@ -379,7 +380,7 @@ class Mechanism(ABC, Generic[Reports]):
             raise NotIdentifiedError(f"{self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
-                f"attributes must be at most {self.related_attributes}, because a report of {self.name} relates "
+                f"attributes must be at most {self.related_attributes}, because a report of {self.name} combines "
                 f"no more, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
             )
         return self
@@ -494,5 +495,7 @@ def check_channel_size(inputs: int, outputs: int, what: str) -> None:
 def checked_mechanism(mechanism: object) -> Mechanism[Any]:
     """Return a mechanism as it is, or raise InvalidParameterError for anything else."""
     if not isinstance(mechanism, Mechanism):
-        raise InvalidParameterError(f"mechanism must be a mechanism, got mechanism={mechanism!r}")
+        raise InvalidParameterError(
+            f"mechanism must be an object such as GRR(k=3, epsilon=1.0), got mechanism={quoted(mechanism)}"
+        )
     return mechanism

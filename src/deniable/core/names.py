@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from deniable.core.card import Card
 from deniable.core.extensions import extensions
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 
 CLASSES: Mapping[str, str] = {
     "GRR": "deniable.oracles.grr:GRR",
@@ -147,7 +147,9 @@ def find(name: str) -> Found:
         return Found(own or name, make, {})
     variants = [] if own in SPECIAL_CASES else [one for one in make.card.variants if "[" in one.name]
     if not variants:
-        raise InvalidParameterError(f"mechanism must be {own}, which has no variants, got mechanism={name!r}")
+        raise InvalidParameterError(
+            f"mechanism must be {own}, because it has no variants, got mechanism={quoted(name)}"
+        )
     for variant in variants:
         if spelling(variant.name) == spelling(f"{own}[{inside}]"):
             return Found(variant.name, make, dict(variant.settings))

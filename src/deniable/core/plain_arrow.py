@@ -55,7 +55,7 @@ def read_integers(content: Any, name: str) -> Any:
             raise CompressedError
     table = pa.ipc.open_stream(stream).read_all()
     if table.schema != schema:
-        raise ValueError("the file must have one schema")
+        raise ValueError("the file must have exactly one schema")
     # A length beyond its buffer would be read from memory that is not the file's.
     table.validate()
     return table

@@ -170,7 +170,7 @@ class Questions(ABC):
         order = self._order("at_least")
         labels = [self._labels_of()[code] for code in order]
         if label not in labels:
-            raise UnknownCategoryError(f"the estimate has no ordered category {quoted(label)}")
+            raise UnknownCategoryError(f"the ordered categories of the estimate do not include {quoted(label)}")
         higher = order[labels.index(label) :]
         return self._among(self._indicator(higher), order, f"share of {quoted(label)} or more{self._about}")
 
@@ -269,7 +269,7 @@ class Questions(ABC):
         if scores is None:
             if self.scores is None:
                 raise InvalidParameterError(
-                    f"scores must give a number for every category{self._about}, and none are declared: pass "
+                    f"scores must give a number for every category{self._about}, but none are declared: pass "
                     "scores, or declare them in the schema"
                 )
             return self.scores
@@ -309,7 +309,9 @@ class Questions(ABC):
         code = self._codes_by_label().get(label)
         if code is None:
             known = listed(list(self._codes_by_label()))
-            raise UnknownCategoryError(f"estimate{self._about} must have the category {quoted(label)}, it has {known}")
+            raise UnknownCategoryError(
+                f"estimate{self._about} must have the category {quoted(label)}, but it has {known}"
+            )
         return code
 
     @abstractmethod

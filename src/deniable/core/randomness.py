@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
-from deniable.errors import InvalidParameterError, out_of_range
+from deniable.errors import InvalidParameterError, out_of_range, quoted
 
 Words = NDArray[np.uint64]
 
@@ -171,7 +171,7 @@ class SimulationRandomness:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise InvalidParameterError(f"seed must be an integer >= 0, got seed={seed!r}")
+            raise InvalidParameterError(f"seed must be an integer >= 0, got seed={quoted(seed)}")
         self.seed = int(seed)
         self.generator = np.random.Generator(np.random.PCG64(self.seed))
         key = hashlib.sha256(b"deniable simulation\0" + str(self.seed).encode()).digest()
@@ -208,7 +208,7 @@ def checked_randomness(rng: Source) -> Source:
     """Return the source, or raise InvalidParameterError if it is not one: None, a seed, a numpy generator, a class."""
     if not isinstance(rng, _SOURCES) and (isinstance(rng, type) or not callable(getattr(rng, "fill", None))):
         raise InvalidParameterError(
-            f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={rng!r}"
+            f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={quoted(rng)}"
         )
     return rng
 
@@ -268,7 +268,7 @@ class WordStream:
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
-                "a WordStream must be used by the thread and the process that made it, got another; "
+                "a WordStream must be used in the thread and process that made it, but this is another one; "
                 "make another stream from the source there"
             )
         words = np.empty(count, dtype=np.uint64)
@@ -294,7 +294,7 @@ class WordStream:
         """
         if self._handed_back or not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
-                f"unread must be at most the {len(self._last)} words of the last take, handed back once, "
+                f"unread must be at most the {len(self._last)} words of the last take, handed back only once, "
                 f"got unread={unread} after {self._unread}"
             )
         self._unread, self._handed_back = index(unread), True

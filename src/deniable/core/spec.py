@@ -14,7 +14,7 @@ from typing import Any
 
 from deniable.core.names import CLASSES, SPECIAL_CASES, mechanism_class
 from deniable.core.thresholds import exact_text
-from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.errors import FileFormatError, InvalidParameterError, quoted
 
 
 def to_spec(mechanism: Any) -> dict[str, Any]:
@@ -44,10 +44,12 @@ def from_spec(spec: dict[str, Any]) -> Any:
     name = spec.get("mechanism") if isinstance(spec, dict) else None
     try:
         if not isinstance(name, str) or name in SPECIAL_CASES:
-            raise InvalidParameterError("no specification has that name")
+            raise InvalidParameterError("no mechanism of this release has that name")
         cls = mechanism_class(name)
     except InvalidParameterError:
-        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(CLASSES))}") from None
+        raise FileFormatError(
+            f"unknown mechanism {quoted(name)}: this release knows {', '.join(sorted(CLASSES))}"
+        ) from None
     for field in cls.stated:
         if spec.get(field) in (None, []):
             raise FileFormatError(f"damaged specification of {name}: {field} is missing (`to_spec` writes it)")

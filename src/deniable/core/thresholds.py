@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational, Real
 
-from deniable.errors import InvalidParameterError, out_of_range
+from deniable.errors import InvalidParameterError, out_of_range, quoted
 
 SCALE = 1 << 64
 EPSILON_MIN = Fraction(1, 10**6)
@@ -53,7 +53,7 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
             return number
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
-    shown = repr(value) if isinstance(value, (float, str)) else str(type(value).__name__)
+    shown = quoted(value) if isinstance(value, (float, str)) else str(type(value).__name__)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     large = isinstance(value, Rational) or any(map(str.isdigit, str(value)[:_SHOWN]))
     bound = f" below 2^1023 in size and of at most {MAX_DIGITS} digits" if large else ""

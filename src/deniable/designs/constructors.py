@@ -7,7 +7,7 @@ from typing import final
 
 from deniable.designs.design import Design
 from deniable.designs.kinds import Number, checked_number
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 
 def warner(p: Number) -> Design:
@@ -89,10 +89,10 @@ class _Forced:
         Design('forced', yes=1/6, no=1/12)
         """
         if not isinstance(odds, (tuple, list)) or len(odds) != 2:
-            raise InvalidParameterError(f"odds must be two exact numbers, got odds={odds!r}")
+            raise InvalidParameterError(f"odds must be two exact numbers, got odds={quoted(odds)}")
         absent, present = (checked_number(f"odds[{i}]", one) for i, one in enumerate(odds))
         if not min(absent, present) > 1:
-            raise InvalidParameterError(f"odds must be > 1, got odds=({absent}, {present}); 1 would tell nothing")
+            raise InvalidParameterError(f"odds must be > 1, got odds={absent}, {present}; odds of 1 would tell nothing")
         yes = (absent - 1) / (absent * present - 1)
         return Design("forced", (yes, 1 - present * yes))
 
@@ -441,5 +441,5 @@ def modular(weights: Sequence[Number]) -> Design:
 
 def _listed(name: str, values: Sequence[Number]) -> tuple[Number, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise InvalidParameterError(f"{name} must be a list of exact numbers, got {name}={values!r}")
+        raise InvalidParameterError(f"{name} must be a list of exact numbers, got {name}={quoted(values)}")
     return tuple(values)

@@ -51,7 +51,7 @@ from deniable.designs.kinds import (
     inverse,
     mean,
 )
-from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range, quoted
 from deniable.oracles.grr import HistogramReports
 from deniable.oracles.linear import Floats, LinearOracle
 
@@ -141,10 +141,10 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         object.__setattr__(self, "k", len(self.rows))
         object.__setattr__(self, "epsilon", log_up(self.implemented_ratio()))
         if not isinstance(self.one_sided, bool):
-            raise InvalidParameterError(f"one_sided must be True or False, got one_sided={self.one_sided!r}")
+            raise InvalidParameterError(f"one_sided must be true or false, got one_sided={quoted(self.one_sided)}")
         if self.one_sided and math.isfinite(self.epsilon):
             raise InvalidParameterError(
-                f"one_sided must be left out for {self.design}, got one_sided=True; no report of it proves anything"
+                f"one_sided must be left out for {self.design}, got one_sided=true; none of its reports proves anything"
             )
         object.__setattr__(self, "refusal", self._refusal())
 
@@ -205,7 +205,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
             if found.k != k:
                 raise InvalidParameterError(f"k must be {found.k} for {design}, got k={k}")
             if not exact(found.epsilon if math.isfinite(found.epsilon) else 33) <= exact(budget):
-                raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {found!r}", f"{float(budget):g}")
+                raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {quoted(found)}", f"{float(budget):g}")
             return found
         odds = Fraction(math.floor(exp_bounds(exact(budget))[0] * _STEPS), _STEPS)
         share = 1 / (odds + k - 1)
@@ -425,9 +425,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     def _refusal(self) -> str:
         if any(self.proves):
-            return f"a report of {self!r} can prove the sensitive answer: it is for estimates of past surveys only"
+            return f"a report of {self} can prove the sensitive answer: it is for estimates of past surveys only"
         if self.proves and not self.one_sided:
-            return f"a report of {self!r} can prove that somebody is not a carrier: pass one_sided=True to accept that"
+            return f"a report of {self} can prove that somebody is not a carrier: pass one_sided=True to accept that"
         return ""
 
     @property
@@ -504,7 +504,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         check_target(target)
         given = checked_counts(np.asarray(self._in_order(counts)), self.state_size)
         if not given.any():
-            raise InvalidInputError("counts must have at least one report, got counts=0 of each")
+            raise InvalidInputError("counts must have at least one report, got 0 of each kind")
         estimate = self._estimated(given, int(given.sum()))
         lower, upper = estimate.interval(confidence, target=target)
         centred = self._scores - estimate.frequencies
@@ -608,7 +608,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         '1199/3600'
         """
         if self.k != 2:
-            raise InvalidParameterError(f"design must have two answers to be planned for, got {self!r} with {self.k}")
+            raise InvalidParameterError(f"design must have two answers to be planned for, got {self} with {self.k}")
         f = checked_number("prevalence", prevalence)
         if not 0 <= f <= 1:
             raise out_of_range("prevalence", "in [0, 1]", f)
@@ -664,7 +664,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         """
         shift = checked_number("bias", bias)
         if not shift:
-            raise InvalidParameterError("bias must differ from 0, got bias=0; a direct question is then better")
+            raise InvalidParameterError("bias must differ from 0, got bias=0; with bias 0 a direct question is better")
         f = checked_number("prevalence", prevalence)
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import final
 
 from deniable.core.result import Result
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 
 MAX_CARDS = 200
 """Most cards in a deck that somebody can make and shuffle."""
@@ -398,7 +398,7 @@ def written(
         raise InvalidParameterError("question must be a text, got an empty one")
     if bool(other.strip()) != bool(fact):
         rule = "other must state the innocuous fact" if fact else "other must be left out"
-        raise InvalidParameterError(f"{rule} for {design}, got other={other!r}")
+        raise InvalidParameterError(f"{rule} for {design}, got other={quoted(other)}")
     writer = _Writer(question, other, TEXTS[language])
     write: Callable[..., list[str]] = getattr(writer, design)
     card = write(*numbers)
@@ -422,15 +422,15 @@ def booklet(*instruments: Instrument) -> tuple[Instrument, ...]:
     >>> designs.booklet(one, two)
     Traceback (most recent call last):
         ...
-    deniable.errors.InvalidParameterError: other must be a new fact for every question, got 'My mother was born in ...
+    deniable.errors.InvalidParameterError: other must be a new fact for every question, got “My mother was born in ...
     """
     seen: set[str] = set()
     for one in instruments:
         fact = " ".join(one.other.casefold().split()).rstrip(".?! ")
         if fact and fact in seen:
             raise InvalidParameterError(
-                f"other must be a new fact for every question, got {one.other!r} twice; "
-                "two reports would reveal whether the two answers agree, and no epsilon would hold"
+                f"other must be a new fact for every question, got {quoted(one.other)} twice; "
+                "two reports about one fact would reveal whether the two answers agree, and no epsilon would hold"
             )
         seen.add(fact)
     return instruments

@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidParameterError, out_of_range, unknown_name
+from deniable.errors import InvalidParameterError, out_of_range, quoted, unknown_name
 
 Rows = tuple[tuple[Fraction, ...], ...]
 Number = Fraction | int | str | Decimal
@@ -70,8 +70,8 @@ def checked_number(name: str, value: object) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, (Fraction, int, Decimal, str)):
         raise InvalidParameterError(
-            f"{name} must be an exact number, got {name}={value!r}; "
-            'write a Fraction, or text such as "2/12": the guarantee is computed from it'
+            f"{name} must be an exact number, got {name}={quoted(value)}; "
+            'write a Fraction, or text such as "2/12", because the guarantee is computed from it'
         )
     return exact(value, name)
 
@@ -88,7 +88,7 @@ def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
         raise unknown_name("design", design, KINDS)
     kind = KINDS[design]
     if not isinstance(values, (tuple, list)):
-        raise InvalidParameterError(f"parameters must be a tuple of exact numbers, got parameters={values!r}")
+        raise InvalidParameterError(f"parameters must be a tuple of exact numbers, got parameters={quoted(values)}")
     if kind.many:
         (name,) = kind.parameters
         if not 2 <= len(values) <= MAX_VALUES:
@@ -123,7 +123,7 @@ def checked_rows(design: str, parameters: tuple[Fraction, ...]) -> Rows:
     for report, column in enumerate(zip(*rows, strict=True)):
         if not any(column):
             raise InvalidParameterError(
-                f"every report must be possible, got {design} with a report {report} that nobody gives; leave it out"
+                f"every report must be possible, but nobody can give report {report} of {design}; leave that report out"
             )
     if denominator(rows) > MAX_DENOMINATOR:
         raise InvalidParameterError(

@@ -18,7 +18,7 @@ from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.result import Result
 from deniable.designs.design import Design
 from deniable.designs.questionnaires import Figure, wald
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, quoted
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +91,10 @@ class SelfProtectiveNo:
     def _checked(self, counts: Sequence[int]) -> NDArray[np.int64]:
         size = 1 << len(self.items)
         if len(counts) != size:
-            raise InvalidInputError(f"counts must have {size} patterns, the last item fastest, got {len(counts)}")
+            raise InvalidInputError(
+                f"counts must have one number for each of {size} patterns (the last item varies fastest), got "
+                f"{len(counts)}"
+            )
         found = np.array([checked_integer(f"counts[{i}]", count, 0) for i, count in enumerate(counts)])
         if not found.sum():
             raise InvalidInputError("counts must have at least one person, got 0")
@@ -120,7 +123,9 @@ class SelfProtectiveNo:
         `bounds`.
         """
         if len(self.items) < 2:
-            raise InvalidParameterError("items must be at least two, got 1: no-sayers cannot be told from honest noes")
+            raise InvalidParameterError(
+                "items must list at least two designs, got 1: with one, no-sayers cannot be told from honest noes"
+            )
         confidence = checked_probability("confidence", confidence, open_interval=True)
         held = self._checked(counts)
         n, parameters = int(held.sum()), len(self.items) + 1
@@ -211,7 +216,7 @@ class SelfProtectiveNo:
                 high = -1.0
         if low > high:
             raise NoIntervalError(
-                "no share of no-sayers makes a possible table of traits: reports vary by chance or instructions were "
+                "no share of no-sayers fits these counts: reports vary by chance, or instructions were "
                 "not followed in another way; read estimate instead"
             )
         ends = []
@@ -247,7 +252,9 @@ def self_protective(*items: Design) -> SelfProtectiveNo:
         raise InvalidParameterError(f"items must be one to ten designs, got {len(items)}")
     for item in items:
         if item.k != 2 or item.state_size != 2:
-            raise InvalidParameterError(f"items must have two reports and two truths, got {item!r}")
+            raise InvalidParameterError(
+                f"items must be designs with two reports and two true answers, got {quoted(item)}"
+            )
     return SelfProtectiveNo(items)
 
 

@@ -21,7 +21,7 @@ from deniable.core.support_counts import normal_quantile
 from deniable.designs.constructors import unrelated
 from deniable.designs.design import Design
 from deniable.designs.kinds import Number, checked_number
-from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,9 @@ class TwoGroups:
 
     def __init__(self, yes: Sequence[int], n: Sequence[int]) -> None:
         if len(yes) != 2 or len(n) != 2:
-            raise InvalidInputError(f"yes and n must have one number for each group, got yes={yes!r}, n={n!r}")
+            raise InvalidInputError(
+                f"yes and n must have one number for each group, got yes={quoted(yes)}, n={quoted(n)}"
+            )
         sizes = [checked_integer(f"n[{g}]", size, 2) for g, size in enumerate(n)]
         counts = [
             checked_integer(f"yes[{g}]", count, 0, size) for g, (count, size) in enumerate(zip(yes, sizes, strict=True))
@@ -199,7 +201,8 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
         found.append(p)
     if found[0] == found[1]:
         raise InvalidParameterError(
-            f"{name} must differ from {other_name}, got {name}={found[0]}; two groups alike tell no more than one"
+            f"{name} must differ from {other_name}, got {name}={found[0]}; two groups with the same value tell no more "
+            "than one"
         )
     return found[0], found[1]
 
@@ -361,7 +364,7 @@ class ItemCount(Questionnaire):
         confidence = checked_probability("confidence", confidence, open_interval=True)
         if len(treatment) != len(control) + 1:
             raise InvalidInputError(
-                f"treatment must have one count more than control, got {len(treatment)} and {len(control)}"
+                f"treatment must have one more count than control, got {len(treatment)} and {len(control)}"
             )
         (one, spread), (other, rest) = (
             _moments(name, counts) for name, counts in (("treatment", treatment), ("control", control))

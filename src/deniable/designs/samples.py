@@ -21,7 +21,7 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
 from deniable.designs.design import Design
 from deniable.designs.questionnaires import Figure
-from deniable.errors import InvalidInputError, InvalidParameterError, unknown_name
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted, unknown_name
 
 Floats = NDArray[np.float64]
 Method = Literal["linearized", "jackknife", "bootstrap"]
@@ -148,7 +148,9 @@ def estimate_sample(
     """
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if design.k != 2:
-        raise InvalidParameterError(f"design must have two truths for a weighted prevalence, got {design!r}")
+        raise InvalidParameterError(
+            f"design must have two true answers for a weighted prevalence, got {quoted(design)}"
+        )
     if method not in get_args(Method):
         raise unknown_name("method", method, get_args(Method))
     scores = design.score(reports)
@@ -166,7 +168,7 @@ def estimate_sample(
         between = _jackknife(scores, w, columns, units, shares, mean)
     else:
         if rng is None:
-            raise InvalidParameterError("rng must be given for the bootstrap, got rng=None; SimulationRandomness(seed)")
+            raise InvalidParameterError("rng must be given for the bootstrap: pass SimulationRandomness(seed)")
         repeats = checked_integer("repeats", repeats, 2)
         between = _bootstrap(scores, w, columns, units, shares, mean, repeats, rng)
     noise = absent + (present - absent) * scores
@@ -252,7 +254,7 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     for label, size in zip(labels, sizes, strict=True):
         if size < 2:
             raise InvalidInputError(
-                f"strata must have at least two sampling units each, got one in {label!r}; "
+                f"strata must have at least two sampling units each, got one in {quoted(label)}; "
                 "join it with a similar stratum"
             )
     return _Units(stratum, unit, of_unit, sizes, list(labels))
@@ -262,7 +264,7 @@ def _fractions(fractions: Mapping[Hashable, float] | None, units: _Units) -> Flo
     given = dict(fractions or {})
     unknown = [label for label in given if label not in units.labels]
     if unknown:
-        raise InvalidParameterError(f"fractions must name strata, got {unknown[0]!r}, which nobody is in")
+        raise InvalidParameterError(f"fractions must name strata that have people, got {quoted(unknown[0])}")
     found = np.array([checked_probability("fractions", given.get(label, 0.0)) for label in units.labels])
     if (found >= 1).any():
         raise InvalidParameterError("fractions must be < 1, got 1; ask for the contributors themselves")
@@ -297,11 +299,13 @@ def _column(margin: Margin, n: int) -> _Column:
     order = {value: code for code, value in enumerate(totals)}
     missing = [value for value in dict.fromkeys(values) if value not in order]
     if missing:
-        raise InvalidInputError(f"margins must have a total for every value, got none for {missing[0]!r}")
+        raise InvalidInputError(f"margins must have a total for every value, got none for {quoted(missing[0])}")
     codes = np.array([order[value] for value in values])
     absent = [value for value, code in order.items() if not (codes == code).any()]
     if absent:
-        raise InvalidInputError(f"margins must have people for every total, got nobody with {absent[0]!r}; join values")
+        raise InvalidInputError(
+            f"margins must have people for every value with a total, got nobody with {quoted(absent[0])}; join values"
+        )
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InvalidInputError("margins must have totals > 0, got 0, a negative number or infinity")
@@ -312,7 +316,7 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
     """Return weights whose sums are the known totals, by iterative proportional fitting."""
     found = weights.copy()
     if columns and max(c.totals.sum() for c in columns) > (1 + 1e-9) * min(c.totals.sum() for c in columns):
-        raise InvalidInputError("margins must have totals of one population, got different sums")
+        raise InvalidInputError("margins must have totals that sum to one population, got different sums")
     for _ in range(_RAKING_STEPS):
         worst = 0.0
         for codes, totals in columns:
@@ -323,7 +327,9 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
             found *= factors[codes]
         if worst <= _RAKED:
             return found
-    raise InvalidInputError("margins must be possible together, but raking did not converge; join rare values")
+    raise InvalidInputError(
+        "margins must fit together, but raking (the weighting to margins) did not converge; join rare values"
+    )
 
 
 def _residuals(scores: Floats, mean: float, weights: Floats, columns: Sequence[_Column]) -> Floats:

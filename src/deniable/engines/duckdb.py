@@ -24,6 +24,7 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
     not_available,
+    quoted,
 )
 from deniable.files.formats.parquet_metadata import KEY, REPORTS
 from deniable.files.formats.reports import ID_COLUMN
@@ -75,7 +76,7 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     mechanism: Any = collection.mechanism
     if not (is_oracle(mechanism) and mechanism.state_is_histogram):
         raise not_available(
-            "adding up in DuckDB", mechanism.name, "use deniable aggregate, which works with every mechanism"
+            "adding up in DuckDB", mechanism.name, "use `deniable aggregate`, which works with every mechanism"
         )
     names = [files] if isinstance(files, str) else list(files)
     if not names:
@@ -91,7 +92,8 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
             )
         if not isinstance(value, int) or not 0 <= value < len(counts):
             raise InvalidReportError(
-                f"report field {field.name!r} must be in 0..{len(counts) - 1} in every row, it is not in {count} rows"
+                f"report field {quoted(field.name)} must be in 0..{len(counts) - 1} in every row, but it is not in "
+                f"{count} rows"
             )
         counts[value] = count
     if not counts.any():

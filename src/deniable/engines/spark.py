@@ -42,6 +42,7 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
     OutputError,
+    quoted,
 )
 from deniable.files.formats.columns import report_arrays
 from deniable.files.formats.parquet_metadata import REPORTS
@@ -146,7 +147,9 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     names = [field.name for field in collection.mechanism.report_fields]
     absent = [name for name in (*names, ID_COLUMN) if name not in reports.columns]
     if absent:
-        raise InvalidReportError(f"the DataFrame must have the column {absent[0]!r}, got {', '.join(reports.columns)}")
+        raise InvalidReportError(
+            f"the DataFrame must have the column {quoted(absent[0])}, got {', '.join(reports.columns)}"
+        )
     from pyspark.sql import functions
 
     call = uuid.uuid4().hex
@@ -239,7 +242,8 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
             limits = np.iinfo(field.dtype)
             number = sum(count for value, count in zip(values, counts, strict=True) if value is None)
             raise InvalidReportError(
-                f"report field {field.name!r} must be in {limits.min}..{limits.max} in every row, it is not in {number}"
+                f"report field {quoted(field.name)} must be in {limits.min}..{limits.max} in every row, but it is not "
+                f"in {number}"
             )
     arrays = [np.array(values, dtype=field.dtype) for field, values in zip(fields, columns, strict=True)]
     often = np.array(counts, dtype=np.int64)

@@ -142,7 +142,7 @@ class InclusionProof:
         """
         place = find_leaf(leaves, leaf)
         if place is None:
-            raise MismatchError("the leaf must be among the batch's leaves, it is not")
+            raise MismatchError("the leaf must be among the batch's leaves, but it is not")
         level = [hashlib.sha256(_LEAF + one.tobytes()).digest() for one in leaves]
         path, at = [], place
         while len(level) > 1:

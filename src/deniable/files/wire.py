@@ -240,16 +240,16 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     collection, reports = found["collection"], found["reports"]
     if not isinstance(collection, str) or not _HEX.fullmatch(collection):
         raise InvalidReportError(
-            "collection must be an id of 64 hexadecimal digits: take it from the collection's file"
+            "collection must be an id with 64 hexadecimal digits: take it from the collection's file"
         )
     if not isinstance(reports, list):
-        raise InvalidReportError("reports must be a list, got another value")
+        raise InvalidReportError("reports must be a list, got something else")
     _check_count(len(reports))
     names, texts, leaves, places = [], [], [], []
     for row, posted in enumerate(reports, 1):
         if not isinstance(posted, dict) or posted.keys() not in (_LEAF_KEYS, _REPORT_KEYS):
             raise InvalidReportError(
-                f"report {row} must be an object with the keys id, report and, if it has one, leaf, and no other"
+                f"report {row} must be an object with the keys id, report and, optionally leaf, and no other"
             )
         names.append(posted["id"])
         texts.append(posted["report"])
@@ -308,7 +308,7 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
     filling = "A" * (-length % 4)
     joined = filling.join([*texts, ""])
     if not _BASE64URL.fullmatch(joined):
-        raise InvalidReportError(f"{what} must be base64url, it has other characters")
+        raise InvalidReportError(f"{what} must be base64url, but it has other characters")
     table = np.frombuffer(binascii.a2b_base64(joined.encode().translate(_STANDARD)), np.uint8)
     return table.reshape(len(texts), (length + len(filling)) * 3 // 4)[:, :width]
 

@@ -15,7 +15,7 @@ from deniable.core.privacy import Guarantee, TrustModel
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.leakage.prior.correlation import (
     MAX_DOMAIN,
     Leakage,
@@ -700,7 +700,7 @@ def _chosen(schema: Schema, releases: EpsilonLike | Sequence[Release], released:
     """Return one release per attribute of the schema."""
     unknown = [name for name in released or () if name not in schema.names]
     if unknown:
-        raise InvalidParameterError(f"attributes must be among {listed(schema.names)}, got {unknown[0]!r}")
+        raise InvalidParameterError(f"attributes must be among {listed(schema.names)}, got {quoted(unknown[0])}")
     if isinstance(releases, Sequence) and not isinstance(releases, str):
         chosen = list(releases)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
-from deniable.errors import InvalidParameterError, NotIdentifiedError
+from deniable.errors import InvalidParameterError, NotIdentifiedError, quoted
 from deniable.models.formulas import Effects, ModelFormula, PlainColumns
 from deniable.models.problem import BLOCK_ROWS, MixtureProblem, Problem, RowWeights, gram
 from deniable.models.row_laws import (
@@ -162,8 +162,8 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
         apart = n - int(np.count_nonzero(column == few[int(np.argmax(counts))]))
         if 0 < apart < FEWEST_ROWS:
             raise InvalidParameterError(
-                f"column {name!r} must tell at least {FEWEST_ROWS} rows from the others, got {apart}: predictions from "
-                "it would be guesses about single people; merge categories"
+                f"column {quoted(name)} must tell at least {FEWEST_ROWS} rows from the others, got {apart}: "
+                "predictions from it would be guesses about single people; merge categories"
             )
     products = gram(values)
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
@@ -558,18 +558,18 @@ def check_model(
         if chosen not in ("logit", "linear", "poisson"):
             raise InvalidParameterError(
                 f'model must be "logit", "linear" or "poisson" for the plain outcome {formula.outcome}, got '
-                f"model={model!r}"
+                f"model={quoted(model)}"
             )
         if chosen == "logit" and not binary:
-            raise InvalidParameterError(f'model must be "linear" or "poisson" for numbers, got model={model!r}')
+            raise InvalidParameterError(f'model must be "linear" or "poisson" for numbers, got model={quoted(model)}')
         if chosen == "poisson" and ((outcome < 0).any() or (outcome != np.round(outcome)).any()):
             raise InvalidParameterError(
                 'model must be "linear" unless the outcome counts something, got model="poisson"'
             )
     if method == "auto" and attribute is not None and predictors:
         raise InvalidParameterError(
-            'method must be "ml" or "weights" where outcome and predictor are randomised, got method="auto": '
-            "likelihood is more precise, weights assume nothing of how the predictor depends on plain columns"
+            'method must be "ml" or "weights" because outcome and predictor are randomised, got method="auto": '
+            '"ml" is more precise; "weights" assumes nothing about how the predictor depends on plain columns'
         )
     scores = chosen == "linear" and attribute is not None
     way = ("weights" if predictors or scores else "ml") if method == "auto" else method

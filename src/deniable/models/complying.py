@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_kind
 from deniable.designs.compliance import ComplianceDesign
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.models.building import Built, Parameters, check_columns, clipped, many, role_of, standardise
 from deniable.models.fitted import Fit, Source
 from deniable.models.fitting import cluster_warnings, row_values
@@ -90,15 +90,19 @@ def fit_compliance(
     checked_kind("design", design, ComplianceDesign)  # type: ignore[type-abstract]
     for name, value, choices in (("followers", followers, ("same", "1")), ("missing", missing, ("drop", "refuse"))):
         if value not in choices:
-            raise InvalidParameterError(f"{name} must be one of {', '.join(choices)}, got {name}={value!r}")
+            raise InvalidParameterError(f"{name} must be one of {', '.join(choices)}, got {name}={quoted(value)}")
     table = frame_of(people).reset_index(drop=True)
     outcome = formula.partition("~")[0].strip()
     for name in (outcome, second):
         if name not in table.columns:
-            raise InvalidParameterError(f"the table must have the column {name!r}, got {', '.join(table.columns)}")
+            raise InvalidParameterError(
+                f"the table must have the column {quoted(name)}, got {', '.join(table.columns)}"
+            )
     parsed = parse_formula(formula, (outcome,), [str(name) for name in table.columns if name not in (outcome, second)])
     if not parsed.randomised_outcome or parsed.predictors:
-        raise InvalidParameterError(f"formula must have {outcome} alone on its left side only, got formula={formula!r}")
+        raise InvalidParameterError(
+            f"formula must have {outcome} alone on its left side only, got formula={quoted(formula)}"
+        )
     weighting, groups = row_values(table, weights, "weights"), row_values(table, clusters, "clusters")
     kept = complete(Rows(None, table), [outcome, second, *parsed.columns], missing, weighting, groups)
     table = table[kept]
@@ -109,7 +113,7 @@ def fit_compliance(
     plain, values = plain_columns(parsed, table)
     check_columns(values, plain.names)
     if plain.intercept is None:
-        raise InvalidParameterError(f"formula must have an intercept, got formula={formula!r}")
+        raise InvalidParameterError(f"formula must have an intercept, got formula={quoted(formula)}")
     scaling = standardise(values, plain.intercept, centred=False)
     alike = followers == "same"
     own, others = plain.names, plain.names if alike else (INTERCEPT,)

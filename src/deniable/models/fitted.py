@@ -15,7 +15,7 @@ from scipy import stats
 from deniable.core.checks import checked_probability
 from deniable.core.privacy import Guarantee
 from deniable.core.report_likelihood import DealtTypes, ReportLikelihood
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, quoted
 from deniable.models.building import Built
 from deniable.models.formulas import ModelFormula, PlainColumns
 from deniable.models.intervals import HeldFixed
@@ -331,7 +331,9 @@ class Fit:
 
         checked_probability("alpha", alpha, open_interval=True)
         if method not in ("auto", "wald", "score", "profile"):
-            raise InvalidParameterError(f'method must be "auto", "wald", "score" or "profile", got method={method!r}')
+            raise InvalidParameterError(
+                f'method must be "auto", "wald", "score" or "profile", got method={quoted(method)}'
+            )
         kind = self.interval_kind if method == "auto" else method
         if kind == "profile":
             self._check_likelihood("a profile interval")
@@ -378,7 +380,8 @@ class Fit:
         source = self.source
         if not self._built.problem.is_likelihood:
             raise NoIntervalError(
-                f"{what} needs a likelihood, and weights or two reports of each person have none; use score intervals"
+                f"{what} needs a likelihood, which a fit by weights or of two reports of each person does not have; "
+                "use score intervals"
             )
         if source.sampling or source.clusters is not None or source.dealt is not None:
             raise NoIntervalError(
@@ -438,7 +441,9 @@ class Fit:
 
     def _place(self, name: str) -> int:
         if name not in self.names:
-            raise InvalidParameterError(f"name must be a coefficient ({', '.join(self.names)}), got name={name!r}")
+            raise InvalidParameterError(
+                f"name must be a coefficient ({', '.join(self.names)}), got name={quoted(name)}"
+            )
         return self.names.index(name)
 
     # ---------------------------------------------------------------- predictions
@@ -474,12 +479,16 @@ class Fit:
         for name in self._formula.predictors:
             labels = self.source.labels[name]
             if name not in table.columns:
-                raise InvalidInputError(f"the table must have the column {name!r}, with one of {', '.join(labels)}")
+                raise InvalidInputError(
+                    f"the table must have the column {quoted(name)}, with one of {', '.join(labels)}"
+                )
             known = {label: code for code, label in enumerate(labels)}
             values = [known.get(str(value), -1) for value in table[name]]
             if min(values, default=0) < 0:
                 row = values.index(-1)
-                raise InvalidInputError(f"{name} must be one of {', '.join(labels)}, got another in row {row + 1}")
+                raise InvalidInputError(
+                    f"{name} must be one of {', '.join(labels)}, got something else in row {row + 1}"
+                )
             cells = cells * len(labels) + np.array(values, dtype=np.int64)
         return cells
 

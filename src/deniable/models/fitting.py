@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate, short_id
 from deniable.core.checks import checked_kind
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
-from deniable.errors import InvalidParameterError, NotIdentifiedError
+from deniable.errors import InvalidParameterError, NotIdentifiedError, quoted
 from deniable.models.building import (
     Built,
     Material,
@@ -220,7 +220,7 @@ def _check_choices(**given: tuple[str, Any]) -> None:
     for name, (value, kind) in given.items():
         choices = ("same", "1") if kind is None else get_args(kind)
         if value not in choices:
-            raise InvalidParameterError(f"{name} must be one of {', '.join(choices)}, got {name}={value!r}")
+            raise InvalidParameterError(f"{name} must be one of {', '.join(choices)}, got {name}={quoted(value)}")
 
 
 def _read(formula: str, survey: Collection, reports: Any, people: Any, key: str | None) -> tuple[ModelFormula, Rows]:
@@ -229,8 +229,8 @@ def _read(formula: str, survey: Collection, reports: Any, people: Any, key: str 
         parsed = parse_formula(formula, names, ())
         if not parsed.randomised_outcome or len(parsed.randomised) != 2:
             raise NotIdentifiedError(
-                f"an aggregate must be asked about one attribute by another, as {names[0]} ~ {names[-1]}, got "
-                f"formula={formula!r}; fit the reports"
+                f"an aggregate can only relate one attribute to another, such as {names[0]} ~ {names[-1]}, got "
+                f"formula={quoted(formula)}; fit the reports"
             )
         return parsed, pairs_of(survey, reports, *parsed.randomised)
     rows = rows_of(survey, reports, people, key)
@@ -241,7 +241,7 @@ def _check_related(parsed: ModelFormula, mechanism: Any) -> None:
     if len(parsed.randomised) > max(mechanism.related_attributes, 1):
         raise NotIdentifiedError(
             f"no report says anything about {' and '.join(parsed.randomised)} together ({mechanism.name}); collect "
-            "with --pairs, or with SPL, to model one by the other"
+            "with --pairs, or with SPL, to explain one by the other"
         )
 
 
@@ -251,16 +251,18 @@ def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] |
         return None
     if isinstance(given, str):
         if given not in table.columns:
-            raise InvalidParameterError(f"{name} must be a column of the table or values, got {name}={given!r}")
+            raise InvalidParameterError(f"{name} must be a column of the table or values, got {name}={quoted(given)}")
         found: NDArray[Any] = table[given].to_numpy()
     else:
         found = np.asarray(given)
     if found.shape != (len(table),):
-        raise InvalidParameterError(f"{name} must have one value for each of {len(table):,} rows, got {found.shape}")
+        raise InvalidParameterError(
+            f"{name} must have one value for each of {len(table):,} rows, got shape={found.shape}"
+        )
     if name == "weights":
         found = found.astype(np.float64)
         if not (found[np.isfinite(found)] >= 0).all():
-            raise InvalidParameterError("weights must be >= 0, got a negative one")
+            raise InvalidParameterError("weights must be >= 0, got a negative number")
     return found
 
 
@@ -313,8 +315,9 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
     if expected > MOST_ERROR and not force:
         raise NotIdentifiedError(
-            f"expected standard error of a slope {expected:.2g} per standard deviation of its column; about "
-            f"{needed:,} people would bring it to {MOST_ERROR}, there are {n:,}; force=True fits nevertheless"
+            f"the expected standard error of a slope is too large: {expected:.2g} per standard deviation of its "
+            "column. About "
+            f"{needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; force=True fits in spite of this"
         )
     warnings.append(
         f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from deniable.errors import InvalidInputError, InvalidParameterError, MissingExtraError
+from deniable.errors import InvalidInputError, InvalidParameterError, MissingExtraError, quoted
 from deniable.models.row_laws import Floats
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def formulaic() -> Any:
         import formulaic as package
         import pandas  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError('models need formulaic and pandas: pip install "deniable[models]"') from error
+        raise MissingExtraError(
+            'formulaic and pandas must be installed for models: pip install "deniable[models]"'
+        ) from error
     return package
 
 
@@ -121,25 +123,27 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     """
     package = formulaic()
     if not isinstance(text, str) or "~" not in text:
-        raise InvalidParameterError(f'formula must have a left and a right side, as "a ~ b", got formula={text!r}')
+        raise InvalidParameterError(
+            f'formula must have a left and a right side, such as "a ~ b", got formula={quoted(text)}'
+        )
     try:
         whole = package.Formula(text)
         left, right = list(whole.lhs), list(whole.rhs)
         needed = {*map(str, whole.lhs.required_variables), *map(str, whole.rhs.required_variables)}
     except Exception as error:
-        raise InvalidParameterError(f"formula must be readable, got formula={text!r}: {error}") from None
+        raise InvalidParameterError(f"formula must be readable, got formula={quoted(text)}: {error}") from None
     known, randomised = set(columns), set(attributes)
     both = sorted(needed & known & randomised)
     if both:
         raise InvalidParameterError(
-            f"formula must name columns that are plain or randomised, got {both[0]!r}, which is both an attribute of "
+            f"formula must name columns that exist only once, got {quoted(both[0])}, which is both an attribute of "
             "the survey and a column of the table; rename the column"
         )
     neither = sorted(needed - known - randomised)
     if neither:
         raise InvalidParameterError(
             f"formula must name attributes ({', '.join(attributes)}) or columns of the table "
-            f"({', '.join(columns) or 'none'}), got {neither[0]!r}"
+            f"({', '.join(columns) or 'none'}), got {quoted(neither[0])}"
         )
     if len(left) != 1:
         raise InvalidParameterError(f"formula must have one outcome, got {len(left)} terms on its left side")
@@ -150,8 +154,8 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
         used = _variables(package, factors[expression]) if name is None else set()
         if used & randomised:
             raise InvalidParameterError(
-                f"{sorted(used & randomised)[0]} must stand alone or as C(...), because its answers are randomised, "
-                f"got {expression!r} in the formula"
+                f"{sorted(used & randomised)[0]} must be written alone or as C(...), because its answers are "
+                f"randomised, got {quoted(expression)} in the formula"
             )
     outcome_name = hidden.get(_spelled(left[0].factors[0])) if len(left[0].factors) == 1 else None
     plain_terms, terms = [], []
@@ -166,11 +170,11 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     _check_terms(terms, plain_terms, outcome_name)
     if outcome_name is None and not terms:
         raise InvalidParameterError(
-            f"formula must name an attribute of the survey ({', '.join(attributes)}), got formula={text!r}"
+            f"formula must name an attribute of the survey ({', '.join(attributes)}), got formula={quoted(text)}"
         )
     if outcome_name is None and needed & randomised & set(map(str, whole.lhs.required_variables)):
         raise InvalidParameterError(
-            f"left side must be one randomised attribute alone, or contain none, got formula={text!r}"
+            f"left side must be a single randomised attribute, or have none in it, got formula={quoted(text)}"
         )
     return ModelFormula(
         text,
@@ -201,17 +205,19 @@ def _check_terms(terms: Sequence[RandomisedTerm], plain: Sequence[Any], outcome:
         if outcome in term.names:
             raise InvalidParameterError(f"{outcome} must be on one side of the formula, got it on both")
         if len(set(term.names)) < len(term.names):
-            raise InvalidParameterError(f"a term must name an attribute once, got {':'.join(term.spelled)}")
+            raise InvalidParameterError(f"a term must name each attribute once, got {':'.join(term.spelled)}")
         missing = [name for name in term.names if (name,) not in alone]
         if missing:
             raise InvalidParameterError(
-                f"formula must have {missing[0]} alone where it has {':'.join([*term.plain, *term.spelled])}, "
-                f"got no term {missing[0]}; write a * b"
+                f"formula must have {missing[0]} as a term of its own where it has "
+                f"{':'.join([*term.plain, *term.spelled])}, "
+                f"but that term is missing; write a * b instead of a:b"
             )
         if term.plain and term.plain not in own:
             raise InvalidParameterError(
-                f"formula must have {':'.join(sorted(term.plain))} alone where it has "
-                f"{':'.join([*sorted(term.plain), *term.spelled])}, got no such term; write a * b"
+                f"formula must have {':'.join(sorted(term.plain))} as a term of its own where it has "
+                f"{':'.join([*sorted(term.plain), *term.spelled])}, but that term is missing; write a * b instead of "
+                "a:b"
             )
 
 
@@ -286,14 +292,17 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     except Exception as error:
         # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(
-            f"the formula's plain columns must be numbers, or categories seen before, got {type(error).__name__}; "
+            "the formula's plain columns must be numbers, or categories of the fitted table, got "
+            f"{type(error).__name__}; "
             "check their types and spelling, and write C(...) around categories"
         ) from None
     if len(values) != len(table):
         raise InvalidInputError(f"columns must have {len(table)} rows, got {len(values)}")
     if not np.isfinite(values).all():
         bad = str(made.model_spec.column_names[int(np.argmin(np.isfinite(values).all(axis=0)))])
-        raise InvalidInputError(f"column {bad!r} must hold finite numbers; leave out its other rows, or transform it")
+        raise InvalidInputError(
+            f"column {quoted(bad)} must hold finite numbers; leave out rows where it does not, or transform it"
+        )
     return values, made
 
 
@@ -314,10 +323,14 @@ def plain_outcome(formula: ModelFormula, table: pandas.DataFrame) -> tuple[Float
     else:
         found, _ = _materialised(formula.plain_outcome, table)
         if found.shape[1] != 1:
-            raise InvalidInputError(f"the outcome {formula.outcome!r} must be one number a row, got {found.shape[1]}")
+            raise InvalidInputError(
+                f"the outcome {quoted(formula.outcome)} must be one number for each row, got {found.shape[1]}"
+            )
         values = found[:, 0]
     if not np.isfinite(values).all():
-        raise InvalidInputError(f"the outcome {formula.outcome!r} must hold finite numbers; leave out its other rows")
+        raise InvalidInputError(
+            f"the outcome {quoted(formula.outcome)} must hold finite numbers; leave out rows where it does not"
+        )
     return values, ()
 
 
@@ -327,7 +340,7 @@ def _two_categories(name: str, column: Any) -> tuple[Floats, tuple[str, ...]]:
     codes, labels = pandas.factorize(column, sort=True)
     if len(labels) != 2:
         raise InvalidInputError(
-            f"the outcome {name!r} must be numbers or two categories, got {len(labels)} categories; recode it"
+            f"the outcome {quoted(name)} must be numbers or two categories, got {len(labels)} categories; recode it"
         )
     return codes.astype(np.float64), tuple(map(str, labels))
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 from deniable.core.checks import checked_kind, checked_probability
 from deniable.core.fieller import fieller
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.models.privacy import privacy_statement
 from deniable.models.reading import Missing, complete, rows_of
 from deniable.models.row_laws import Floats
@@ -220,18 +220,20 @@ def by_group(
     checked_kind("survey", survey, Collection)
     if group not in survey.schema.names:
         raise InvalidParameterError(
-            f"group must be an attribute of the survey ({', '.join(survey.schema.names)}), got group={group!r}"
+            f"group must be an attribute of the survey ({', '.join(survey.schema.names)}), got group={quoted(group)}"
         )
     place = survey.schema.names.index(group)
     rows = rows_of(survey, reports, people, key)
     if outcome not in rows.table.columns:
-        raise InvalidInputError(f"the table must have the column {outcome!r}, got {', '.join(rows.table.columns)}")
+        raise InvalidInputError(
+            f"the table must have the column {quoted(outcome)}, got {', '.join(rows.table.columns)}"
+        )
     kept = complete(rows, [outcome], missing)
     dropped = int((~kept).sum())
     y = rows.table[outcome].to_numpy(dtype=np.float64)
     told = survey.mechanism.indicators(rows.reports, [place])
     if not np.isfinite(y[kept]).all():
-        raise InvalidInputError(f"{outcome} must hold finite numbers; leave out its other rows")
+        raise InvalidInputError(f"{outcome} must hold finite numbers; leave out rows where it does not")
     kept &= told.asked
     if not kept.any():
         raise InvalidInputError(f"{outcome} must have at least one finite number in the rows of {group}, got none")

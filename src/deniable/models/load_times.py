@@ -21,7 +21,7 @@ from scipy import stats
 
 from deniable.core.checks import checked_probability
 from deniable.core.result import Result
-from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, quoted
 from deniable.models.formulas import formulaic
 from deniable.models.groups import GroupValues, group_means, group_quantiles
 from deniable.models.reading import frame_of
@@ -190,7 +190,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} must be UTF-8, got bytes that are not; save it as UTF-8") from error
+        raise FileFormatError(f"{path} must be UTF-8 text, but it is not; save it as UTF-8") from error
     whole = text.lstrip().startswith("[")
     pieces = [(1, text)] if whole else [(at, one) for at, one in enumerate(text.splitlines(), 1) if one.strip()]
     found: list[Any] = []
@@ -210,7 +210,7 @@ def _column(table: pandas.DataFrame, name: str, option: str) -> pandas.Series:
     if name not in table.columns:
         known = ", ".join(map(str, table.columns)) or "none"
         raise InvalidParameterError(
-            f"{option} must name a column, got {option}={name!r}; columns: {known}", parameters=(option,)
+            f"{option} must name a column, got {option}={quoted(name)}; columns: {known}", parameters=(option,)
         )
     return table[name]
 
@@ -284,14 +284,14 @@ def load_times(
     for share in quantiles:
         checked_probability("quantiles", share, open_interval=True)
     if len(set(quantiles)) < len(quantiles):
-        raise InvalidParameterError(f"quantiles must be different, got quantiles={tuple(quantiles)}")
+        raise InvalidParameterError(f"quantiles must be different, got quantiles={quoted(tuple(quantiles))}")
     table = _table(rows)
     shown, rates = _column(table, value, "value"), _numbers(table, rate, "rate")
     times = _numbers(table, outcome, "outcome")
     filled = shown.notna().to_numpy() & (shown.astype(str) != "").to_numpy()
     wrong = filled & ~shown.isin(GROUPS).to_numpy()
     if wrong.any():
-        raise InvalidInputError(f"row {int(np.flatnonzero(wrong)[0]) + 1}: {value} must be 'high', 'low' or empty")
+        raise InvalidInputError(f"row {int(np.flatnonzero(wrong)[0]) + 1}: {value} must be high, low or empty")
     outside = filled & ~((rates >= 0) & (rates <= 1))
     if outside.any():
         row = int(np.flatnonzero(outside)[0])

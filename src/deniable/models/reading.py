@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import code_dtype
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, NotIdentifiedError
+from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, NotIdentifiedError, quoted
 from deniable.files import ReportReader, open_answers
 from deniable.models.formulas import formulaic
 from deniable.models.row_laws import Floats
@@ -147,7 +147,9 @@ def _from_table(mechanism: Mechanism[Any], table: pandas.DataFrame) -> Any:
     columns = []
     for field in mechanism.report_fields:
         if field.name not in table.columns:
-            raise InvalidInputError(f"reports must have the column {field.name!r}, got {', '.join(table.columns)}")
+            raise InvalidInputError(
+                f"reports must have the column {quoted(field.name)}, got {', '.join(table.columns)}"
+            )
         column = table[field.name]
         array = np.stack(column.to_list()) if field.width is not None else column.to_numpy()
         columns.append(array.astype(field.dtype))
@@ -174,7 +176,10 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
         If their numbers of rows differ, or a key is not unique or not in both.
     """
     if isinstance(reports, Aggregate):
-        raise InvalidParameterError("reports must be rows here, got an aggregate; leave out people to fit a ~ b to it")
+        raise InvalidParameterError(
+            "reports must be rows when people are given, got an aggregate; leave out people to fit a ~ b to the "
+            "aggregate"
+        )
     path = Path(reports) if isinstance(reports, (str, os.PathLike)) else None
     reports, blank = _filled(collection, reports)
     found, own = reports_of(collection, reports)
@@ -189,7 +194,8 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
         return _matched(collection, found, keys, table, key, blank)
     if len(table) != n:
         raise MismatchError(
-            f"reports has {n:,} rows and the table {len(table):,}; they must match row by row, or give key="
+            f"reports has {n:,} rows and the table {len(table):,}; they must match row by row, or be matched by a "
+            "column (key=)"
         )
     return Rows(found, table, blank=blank)
 
@@ -210,7 +216,7 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
     if not blank.any():
         return reports, None
     if blank.all():
-        raise InvalidInputError("reports must not all be missing, got none; check the column")
+        raise InvalidInputError("reports must not all be missing, but they are; check the column")
     filled = reports.ffill().bfill()
     return filled.astype(np.int64) if isinstance(filled, pandas.Series) and filled.dtype.kind == "f" else filled, blank
 
@@ -218,12 +224,16 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
 def _keys(path: Path | None, key: str) -> list[Any]:
     if path is None:
         raise InvalidParameterError(
-            f"key must be a column of the reports, which have no columns here, got key={key!r}; give a table or a path"
+            f"key must be a column of the reports, which have no columns here, got key={quoted(key)}; give a table or "
+            "a path"
         )
     import pyarrow.parquet as pq
 
     if key not in pq.read_schema(path).names:
-        raise MismatchError(f"{path} must have the column {key!r} to match rows by it; match them by their order")
+        raise MismatchError(
+            f"{path} must have the column {quoted(key)} to match rows by it; add the column, or leave key out to match "
+            "rows by their order"
+        )
     keys: list[Any] = pq.read_table(path, columns=[key]).column(key).to_pylist()
     return keys
 
@@ -232,7 +242,7 @@ def _matched(
     collection: Collection, reports: Any, keys: Sequence[Any], table: Any, key: str, blank: NDArray[np.bool_] | None
 ) -> Rows:
     if key not in table.columns:
-        raise MismatchError(f"the table must have the column {key!r}, got {', '.join(map(str, table.columns))}")
+        raise MismatchError(f"the table must have the column {quoted(key)}, got {', '.join(map(str, table.columns))}")
     theirs = table[key].tolist()
     for which, own in (("reports", keys), ("the table", theirs)):
         if len(set(own)) < len(own):
@@ -240,7 +250,9 @@ def _matched(
     places = {value: place for place, value in enumerate(theirs)}
     kept = np.array([place for place, value in enumerate(keys) if value in places], dtype=np.int64)
     if not len(kept):
-        raise MismatchError(f"{key} must have values that are in both, the reports and the table have none in common")
+        raise MismatchError(
+            f"{key} must have values that occur in both the reports and the table, but they have none in common"
+        )
     order = [places[keys[place]] for place in kept]
     own = some_reports(reports, kept, collection.mechanism)
     return Rows(own, table.iloc[order].reset_index(drop=True), blank=None if blank is None else blank[kept])
@@ -290,8 +302,8 @@ def pairs_of(collection: Collection, aggregate: Aggregate, outcome: str, predict
     mechanism: Any = collection.mechanism
     if not mechanism.counts_pairs:
         raise NotIdentifiedError(
-            f"an aggregate of {mechanism.name} does not hold the likelihood of its reports; fit the reports, or read "
-            "the table and its odds ratio with crosstabs"
+            f"an aggregate of {mechanism.name} does not determine the likelihood of its reports; fit the reports "
+            "themselves, or read the table and its odds ratio with crosstabs"
         )
     names = collection.schema.names
     i, j = names.index(outcome), names.index(predictor)

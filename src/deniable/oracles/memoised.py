@@ -50,7 +50,7 @@ from deniable.core.thresholds import (
     spent,
     threshold_up,
 )
-from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, unknown_name
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, quoted, unknown_name
 from deniable.oracles.bits import Bits, checked_bits, randomize_bits, randomize_one_hot
 from deniable.oracles.grr import GRR, OneCode, respond
 from deniable.oracles.oracle import FrequencyOracle
@@ -193,7 +193,7 @@ class Memoised(FrequencyOracle[Reports]):
         """
         if self.memo_rows > self.most_rows:
             raise TooLargeError(
-                f"memo_rows must be at most {self.most_rows:,}, got memo_rows={self.memo_rows:,} for {self!r}; "
+                f"memo_rows must be at most {self.most_rows:,}, got memo_rows={self.memo_rows:,} for {quoted(self)}; "
                 "use MemoisedHash"
             )
         return self._draw_memo(checked_randomness(rng))
@@ -434,7 +434,7 @@ def memoised_oracle(
     if oracle == "hash":
         return MemoisedHash(k, forever, once, g)
     if g is not None:
-        raise InvalidParameterError(f'g must be left out unless oracle="hash", got g={g} with oracle={oracle!r}')
+        raise InvalidParameterError(f'g must be left out unless oracle="hash", got g={g} with oracle={quoted(oracle)}')
     makers: dict[str, Any] = {"GRR": MemoisedGRR, "OUE": MemoisedOUE}
     if oracle not in makers:
         raise unknown_name("oracle", oracle, ("GRR", "OUE", "hash"))
@@ -883,7 +883,7 @@ def pattern(history: Sequence[int]) -> tuple[int, ...]:
 def _histories(rows: int, waves: int, most: int, mechanism: Memoised[Any]) -> list[tuple[int, ...]]:
     if rows**waves > most:
         raise TooLargeError(
-            f"reports must be few enough to list all histories of {mechanism!r}, got reports={waves}; "
+            f"reports must be few enough to list all histories of {quoted(mechanism)}, got reports={waves}; "
             "history_epsilon bounds them"
         )
     found: list[tuple[int, ...]] = [()]

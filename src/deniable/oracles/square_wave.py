@@ -29,7 +29,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
-from deniable.errors import InvalidParameterError, out_of_range
+from deniable.errors import InvalidParameterError, out_of_range, quoted
 from deniable.oracles.grr import HistogramReports
 from deniable.oracles.linear import Floats, LinearOracle
 from deniable.oracles.oracle import WeighedReports
@@ -128,7 +128,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         if isinstance(self.window, str):
             if self.window not in WINDOWS:
                 raise InvalidParameterError(
-                    f'window must be "mean", "paper" or an integer in 0..{self.k}, got window={self.window!r}'
+                    f'window must be "mean", "paper" or an integer in 0..{self.k}, got window={quoted(self.window)}'
                 )
             choose = mean_window if self.window == "mean" else paper_window
             return choose(self.k, spent(self.epsilon))

@@ -139,7 +139,7 @@ def plan(
 
 def _checked_pilot(pilot: int, contributors: int | None) -> int:
     if contributors is None:
-        raise InvalidParameterError(f"contributors must be given with a pilot of them, got pilot={quoted(pilot)}")
+        raise InvalidParameterError(f"contributors must be given with a pilot, got pilot={quoted(pilot)}")
     return checked_integer("pilot", pilot, 1, contributors - 1)
 
 

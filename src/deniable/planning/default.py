@@ -19,7 +19,7 @@ from deniable.core.checks import checked_sizes, listed
 from deniable.core.construction import mechanism_for
 from deniable.core.mechanism import Mechanism
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, quoted
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.ocms import ocms_choice
@@ -183,12 +183,12 @@ def _of_means(choice: MechanismChoice, schema: Schema) -> MechanismChoice:
     means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
     if not means:
         return choice
-    names = listed([repr(schema.names[j]) for j in means])
+    names = listed([quoted(schema.names[j]) for j in means])
     mechanism: Any = choice.mechanism
     if mechanism.name not in (SMP.name, AdaptiveSMP.name):
         return replace(choice, reason=f"{choice.reason}; means of {names} are read from its codes")
     waves = [j for j in means if prefers_square_wave(schema.columns[j], mechanism.epsilon)]
-    rest = [repr(schema.names[j]) for j in means if j not in waves]
+    rest = [quoted(schema.names[j]) for j in means if j not in waves]
     shares = f"; means of {listed(rest)} are {FROM_SHARES}" if rest else ""
     if not waves:
         return replace(choice, reason=f"{choice.reason}{shares}")
@@ -196,7 +196,7 @@ def _of_means(choice: MechanismChoice, schema: Schema) -> MechanismChoice:
     adapted = AdaptiveSMP(mechanism.sizes, mechanism.epsilon, oracles)
     why, by_size, _ = choice.reason.partition("; oracles by size")
     others = ", the others by size" if by_size else ""
-    names = listed([repr(schema.names[j]) for j in waves])
+    names = listed([quoted(schema.names[j]) for j in waves])
     reason = f"{why}; square waves for {names}, whose mean is asked{others}{shares}"
     return replace(choice, mechanism=adapted, reason=reason)
 
@@ -269,7 +269,7 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     >>> check_wishes("SPL", {}, {"full_record": True})
     Traceback (most recent call last):
     ...
-    deniable.errors.InvalidParameterError: full_record already chooses the mechanism: leave it out, or mechanism='SPL'
+    deniable.errors.InvalidParameterError: full_record chooses the mechanism, got mechanism=“SPL” too: leave one out
     """
     if mechanism is None:
         if settings:
@@ -278,6 +278,6 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish} already chooses the mechanism: leave it out, or mechanism={mechanism!r}",
+                f"{wish} chooses the mechanism, got mechanism={quoted(mechanism)} too: leave one out",
                 parameters=(wish,),
             )

@@ -93,7 +93,7 @@ class Guess:
         unknown = [name for name in shares if name not in schema.asked]
         if unknown:
             raise InvalidInputError(
-                f"the guess must only name questions of the schema; {quoted(unknown[0])} is not in it"
+                f"the guess must only name questions in the schema; {quoted(unknown[0])} is not in it"
             )
         columns: list[NDArray[np.float64]] = []
         for attribute in schema.attributes:
@@ -143,7 +143,7 @@ class Guess:
                     row += 1
                     own = shares.setdefault(str(name), {})
                     if str(category) in own:
-                        raise InvalidInputError(f"the guess must name a category once, row {row} names it again")
+                        raise InvalidInputError(f"the guess must name each category once; row {row} repeats one")
                     own[str(category)] = _share(text, row)
         return cls.from_shares(schema, shares)
 
@@ -167,14 +167,16 @@ def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[
     """Return the shares of each column that a question fills."""
     where = f"the guess of {quoted(attribute.name)}"
     if not attribute.question_kind.coded:
-        raise InvalidParameterError("open text has no shares to guess: rehearse with words in a list")
+        raise InvalidParameterError(
+            "open text has no shares to guess: give the question a list of words to rehearse it"
+        )
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]
     if strange:
         raise InvalidInputError(f"{where} must use the question's categories; {quoted(strange[0])} is not one of them")
     values = np.array([shares.get(label, 0.0) for label in attribute.labels])
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
-        raise InvalidInputError(f"{where} must contain shares between 0 and 1: 0.25 is a quarter")
+        raise InvalidInputError(f"{where} must contain shares between 0 and 1; write 0.25 for a quarter")
     if attribute.question_kind.several:
         return [np.array([1 - ticked, ticked]) for ticked in values.clip(0, 1)]
     if abs(values.sum() - 1) > SLACK:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deniable.core.checks import checked_integer
-from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
+from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range, quoted
 
 _DOMAIN = b"deniable rotating panel\0"
 
@@ -73,12 +73,14 @@ def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1)
     number = checked_integer("waves", waves, 2)
     times = checked_integer("asked", asked, 1, number)
     if not seed:
-        raise InvalidParameterError("seed must not be empty: publish one that nobody can choose", parameters=("seed",))
+        raise InvalidParameterError(
+            "seed must not be empty: publish a seed that nobody could choose", parameters=("seed",)
+        )
     if len(people) < number:
         raise out_of_range("people", f"at least {number:,}, one for each wave", f"{len(people):,}")
     if len(set(people)) < len(people):
         repeated = next(name for place, name in enumerate(people) if name in people[:place])
-        raise InvalidInputError(f"people must have distinct names, got {repeated!r} twice")
+        raise InvalidInputError(f"people must have distinct names, got {quoted(repeated)} twice")
     ranks = sorted(people, key=lambda name: hashlib.sha256(_DOMAIN + f"{seed}\0{name}".encode()).digest())
     places: dict[str, set[int]] = {
         name: {(rank + step * number // times) % number for step in range(times)} for rank, name in enumerate(ranks)

@@ -24,7 +24,7 @@ from deniable.core.documents import Document, placed, read_document
 from deniable.core.privacy import bound_text
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import exact
-from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, quoted
 from deniable.files.jobs.memos import Memo, is_memoised, memoised_of, series
 from deniable.files.jobs.person import PersonTotal, float_above, new_draw
 from deniable.files.jobs.spending import budget
@@ -101,7 +101,7 @@ class PlannedSurvey:
             return
         if self.answers is not None or self.times_known:
             raise InvalidParameterError(
-                f"answers and times_known must be left out for survey {self.name!r}: "
+                f"answers and times_known must be left out for survey {quoted(self.name)}: "
                 f"{self.collection.mechanism.name} keeps no permanent responses"
             )
 
@@ -207,7 +207,7 @@ class Programme(Result):
         if not math.isfinite(self.epsilon):
             return "No bound is known for the total of one contributor."
         group = max(self.groups, key=lambda one: self.groups[one])
-        among = "" if len(self.groups) == 1 else f", in {group!r}"
+        among = "" if len(self.groups) == 1 else f", in {quoted(group)}"
         return f"One contributor spends at most epsilon = {bound_text(self.epsilon)}{among}."
 
 
@@ -295,7 +295,7 @@ def programme(
     ('One contributor spends at most epsilon = 3.5.', ("panel: nobody's answer ever changes",))
     """
     if not surveys:
-        raise InvalidParameterError("surveys must have at least one survey, got none")
+        raise InvalidParameterError("a programme must have at least one survey, got none")
     _check_names(surveys)
     totals = [_total(one) for one in surveys]
     named = dict.fromkeys(one.people for one in surveys)
@@ -318,7 +318,7 @@ def programme(
 
 def _given(schema: Schema | None) -> Schema:
     if schema is None:
-        raise InvalidParameterError("schema must be given with records: it names their columns")
+        raise InvalidParameterError("schema must be given with records, because it names their columns")
     return schema
 
 
@@ -326,15 +326,15 @@ def _check_names(surveys: Sequence[PlannedSurvey]) -> None:
     names = [one.name for one in surveys]
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise InvalidParameterError(f"surveys must have distinct names, got {name!r} twice")
+            raise InvalidParameterError(f"surveys must have distinct names, got {quoted(name)} twice")
     shared: dict[str, PlannedSurvey] = {}
     for one in surveys:
         if is_memoised(one.collection):
             first = shared.setdefault(series(one.collection), one)
             if first is not one and (first.people == one.people or EVERYONE in (first.people, one.people)):
                 raise MismatchError(
-                    f"surveys {first.name!r} and {one.name!r} must be one survey of more waves: they share their "
-                    "permanent responses"
+                    f"surveys {quoted(first.name)} and {quoted(one.name)} must be written as one survey with more "
+                    "waves, because they share their permanent responses"
                 )
 
 
@@ -401,7 +401,9 @@ def _leakage(
         mechanism: Any = survey.collection.mechanism
         places = _places(survey.collection.schema, schema, survey.name)
         if total.total is None:
-            raise InvalidParameterError(f"survey {survey.name!r} must have a bound for a leakage, got no bound")
+            raise InvalidParameterError(
+                f"survey {quoted(survey.name)} must have a mechanism whose leakage has a bound, got one without"
+            )
         if not mechanism.records:
             parts[places[0]].append((survey, total.epsilon))
         elif mechanism.reveals == "all":
@@ -438,10 +440,14 @@ def _places(asked: Schema, schema: Schema, name: str) -> list[int]:
     places = []
     for attribute, labels in zip(asked.names, _labels(asked), strict=True):
         if attribute not in schema.names:
-            raise MismatchError(f"survey {name!r} asks {attribute!r}, which the records must have as a column")
+            raise MismatchError(
+                f"survey {quoted(name)} asks {quoted(attribute)}, but the records have no such column; add it"
+            )
         place = schema.names.index(attribute)
         if _labels(schema)[place] != labels:
-            raise MismatchError(f"{attribute!r} must have the same categories in survey {name!r} and in the records")
+            raise MismatchError(
+                f"{quoted(attribute)} must have the same categories in survey {quoted(name)} and in the records"
+            )
         places.append(place)
     return places
 

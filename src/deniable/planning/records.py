@@ -22,7 +22,7 @@ from deniable.core.checks import checked_integer, checked_sizes
 from deniable.core.mechanism import Mechanism
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
+from deniable.errors import DeniableError, InvalidParameterError, TooLargeError, quoted
 from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row
@@ -117,13 +117,16 @@ def records_default(
     """
     domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     if len(domains) < 2:
-        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={domains}: use recommend")
+        raise InvalidParameterError(
+            f"sizes must list at least two attributes, got sizes={quoted(domains)}; for one attribute use recommend"
+        )
     expected = None if contributors is None else checked_integer("contributors", contributors, 20)
     if pairs:
         if full_record or hide_sampled_attribute:
             wish = "full_record" if full_record else "hide_sampled_attribute"
             raise InvalidParameterError(
-                f"pairs and {wish}=True cannot be used together: a report about a pair shows which pair it is",
+                f"pairs and {wish}=True cannot be used together, because a report about a pair shows which pair it is "
+                "about",
                 parameters=(f"{wish}=True",),
             )
         return paired_default(domains, budget)
@@ -235,7 +238,7 @@ def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequen
     if best is None or best.mechanism is None:
         reasons = "; ".join(row.reason for row in rows if row.reason)
         raise InvalidParameterError(
-            f"sizes must allow a practical mechanism, got sizes={tuple(sizes)}, epsilon={epsilon}: {reasons}"
+            f"sizes must allow a practical mechanism, got sizes={quoted(tuple(sizes))}, epsilon={epsilon}: {reasons}"
         )
     return best
 

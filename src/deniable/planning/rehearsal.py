@@ -264,7 +264,7 @@ def rehearse(
     runs = checked_integer("runs", runs, 2)
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if guess.schema != collection.schema:
-        raise InvalidParameterError("guess must use the collection's schema, got a different one")
+        raise InvalidParameterError("guess must be for the schema of the collection, got a guess for a different one")
     checked = [_checked(collection, one) for one in differences]
     simulate = _simulator(collection, *guess.people(contributors))
     columns = collection.schema.columns
@@ -338,7 +338,11 @@ def _simulator(
     mechanism: Any = collection.mechanism
     single, several = is_oracle(collection.mechanism), is_records(collection.mechanism)
     if collection.dealt or collection.schema.is_text or not (single or several):
-        raise not_available("a rehearsal", mechanism.name, "simulate answers, and use randomize and estimate --truth")
+        raise not_available(
+            "a rehearsal",
+            mechanism.name,
+            "simulate answers, and use `deniable randomize` and `deniable estimate --truth`",
+        )
     counts = [one.astype(np.int64) for one in _counts(collection.schema.columns, records, held)]
     given: tuple[Any, ...] = (records, held)
     if single:

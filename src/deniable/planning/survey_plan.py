@@ -260,7 +260,9 @@ def plan_survey(
     if target is not None:
         target = float(target)
         if not 0 < target < 100:
-            raise InvalidParameterError(f"target must be in percentage points, between 0 and 100, got target={target}")
+            raise InvalidParameterError(
+                f"target must be a number of percentage points between 0 and 100, got target={quoted(target)}"
+            )
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if isinstance(epsilons, str) or not len(epsilons):
         raise InvalidParameterError(

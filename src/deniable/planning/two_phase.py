@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_sizes
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, quoted
 from deniable.planning.precision import mean_variance
 from deniable.records.pivot.copy_probabilities import checked_marginals, learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR
@@ -104,11 +104,12 @@ def corr_rr_plan(
     domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     n = checked_integer("contributors", contributors, 20)
     if len(domains) < 2:
-        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={domains}")
+        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(domains)}")
     alike = len(set(domains)) == 1
     if not alike and sum(domains) > MAX_VALUES:
         raise TooLargeError(
-            f"values of domains that differ must be <= {MAX_VALUES} together, got {sum(domains)} of sizes {domains}"
+            f"attributes with different numbers of categories must have <= {MAX_VALUES} categories in all, got "
+            f"{sum(domains)} with sizes {quoted(domains)}"
         )
     considered = [_given(marginals, domains)] if marginals is not None else _drawn(domains)
     variances, biases = [], []
@@ -130,7 +131,7 @@ def _given(marginals: Sequence[ArrayLike], sizes: tuple[int, ...]) -> list[Float
     shares = checked_marginals(marginals)
     found = tuple(len(share) for share in shares)
     if found != sizes:
-        raise InvalidParameterError(f"marginals must have the sizes {sizes}, got {found}")
+        raise InvalidParameterError(f"marginals must have the sizes {quoted(sizes)}, got {quoted(found)}")
     return shares
 
 

@@ -125,7 +125,7 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
         if not one.is_raw:
             steps = ", ".join(one.processing)
             instead = "; use estimate.raw" if one.raw is not None and one.raw.is_raw else ""
-            raise NoIntervalError(f"base_cut tests raw frequencies, got an estimate after {steps}{instead}")
+            raise NoIntervalError(f"base_cut needs raw frequencies, got an estimate after {steps}{instead}")
         threshold = -special.ndtri((1 - confidence) / one.k) * np.sqrt(one.noise_absent / max(one.n, 1))
         kept = np.where(one.frequencies < threshold, 0.0, one.frequencies)
         return one.processed(kept, f"base-cut ({100 * confidence:g}%)")

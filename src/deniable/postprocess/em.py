@@ -33,7 +33,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.errors import InvalidParameterError, MismatchError, out_of_range
+from deniable.errors import InvalidParameterError, MismatchError, out_of_range, quoted
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.support import FixedSize
 from deniable.records.record import is_direct, is_records
@@ -102,7 +102,7 @@ def iterative_bayes(
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
             "iterative_bayes needs the histogram of outputs, which aggregates of GRR, SquareWave and "
-            f"records over GRR are, got {mechanism!r}: its aggregate keeps support counts; use "
+            f"records over GRR are, got {quoted(mechanism)}: its aggregate keeps support counts; use "
             "iterative_bayes_reports, or norm_sub"
         )
     record: RecordEstimate = mechanism.estimate(aggregate)
@@ -271,6 +271,6 @@ def _row_keys(batch: Any, like: Any) -> Any:
 def _check_stopping(max_iterations: int, tolerance: float) -> None:
     checked_integer("max_iterations", max_iterations, 1)
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.integer, np.floating)):
-        raise InvalidParameterError(f"tolerance must be a number > 0, got tolerance={tolerance!r}")
+        raise InvalidParameterError(f"tolerance must be a number > 0, got tolerance={quoted(tolerance)}")
     if not (tolerance > 0 and math.isfinite(tolerance)):
         raise out_of_range("tolerance", "> 0 and finite", tolerance)

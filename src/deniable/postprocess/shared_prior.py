@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, quoted
 from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
 from deniable.postprocess.consistency import nearest_distribution
 
@@ -197,7 +197,7 @@ def hierarchical(
     """
     if isinstance(estimate, Estimate):
         if groups is not None:
-            raise InvalidParameterError("groups must be None for a single Estimate: leave it out")
+            raise InvalidParameterError("groups must be left out, because the estimate is of one attribute")
         return _decoded({0: estimate}, [(0,)], dominant)[0]
     if not isinstance(estimate, RecordEstimate):
         raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")
@@ -310,7 +310,7 @@ def _is_known(estimate: Estimate) -> bool:
     if not estimate.is_raw:
         steps = ", ".join(estimate.processing)
         instead = "; use estimate.raw" if estimate.raw is not None and estimate.raw.is_raw else ""
-        raise NoIntervalError(f"hierarchical weighs unbiased frequencies, got an estimate after {steps}{instead}")
+        raise NoIntervalError(f"hierarchical needs unbiased frequencies, got an estimate after {steps}{instead}")
     return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
 
 
@@ -329,15 +329,18 @@ def _checked_groups(estimates: RecordEstimate, groups: Iterable[Sequence[Name]])
     seen: set[Name] = set()
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence):
-            raise InvalidParameterError(f"groups must be sequences of attribute names, got {group!r}")
+            raise InvalidParameterError(f"groups must be sequences of attribute names, got {quoted(group)}")
         for name in group:
             if name not in estimates:
-                raise InvalidParameterError(f"groups must name attributes of the estimate, got {name!r}")
+                raise InvalidParameterError(f"groups must name attributes of the estimate, got {quoted(name)}")
             if name in seen:
-                raise InvalidParameterError(f"groups must not overlap, got {name!r} twice")
+                raise InvalidParameterError(f"groups must not overlap, got {quoted(name)} twice")
             seen.add(name)
         sizes = {estimates[name].k for name in group}
         if len(sizes) > 1:
-            raise InvalidParameterError(f"groups must share a domain, got {list(group)!r} of sizes {sorted(sizes)}")
+            raise InvalidParameterError(
+                f"groups must join attributes with the same number of categories, got {quoted(list(group))} with "
+                f"{quoted(sorted(sizes))}"
+            )
         pools.append(tuple(group))
     return pools + [(name,) for name in estimates if name not in seen]

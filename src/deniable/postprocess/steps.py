@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, RecordEstimate
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
 from deniable.postprocess.shared_prior import hierarchical
@@ -76,9 +76,9 @@ def postprocess(
         result: Estimate | RecordEstimate = POSTPROCESSORS[name](estimate)
         return result
     if name not in DECODERS:
-        raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {name!r}")
+        raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {quoted(name)}")
     if aggregate is None:
-        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports of one, got None")
+        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports in it")
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)
     # A collection of one attribute names a one-attribute mechanism's estimate, too.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())

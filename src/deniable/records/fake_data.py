@@ -35,7 +35,7 @@ from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.support_counts import Influence, influence
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.records.fakes import FAKES, Fake, codes_among, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
     BitLayout,
@@ -277,7 +277,9 @@ class RSFD(FakeData):
         choices = list(FAKES[checked_oracle(self.oracle)])
         fakes = choices[0] if self.fakes is None else self.fakes
         if fakes not in choices:
-            raise InvalidParameterError(f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={fakes!r}")
+            raise InvalidParameterError(
+                f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={quoted(fakes)}"
+            )
         object.__setattr__(self, "fakes", fakes)
         self.layout  # noqa: B018  refuses what an oracle refuses
 

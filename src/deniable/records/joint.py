@@ -25,7 +25,7 @@ from deniable.core.checks import Floats, checked_integer
 from deniable.core.estimate import Target
 from deniable.core.mechanism import Reports
 from deniable.core.projection import nearest_distribution
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.records.layout import row_blocks
 from deniable.records.pairs import Pair, attribute_pairs
 from deniable.records.record import RecordMechanism
@@ -126,7 +126,7 @@ class JointTable(ABC):
 
     def _targeted(self, a: Floats, b: Floats, target: Target) -> Floats:
         if target not in ("contributors", "population"):
-            raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+            raise InvalidParameterError(f'target must be "contributors" or "population", got target={quoted(target)}')
         found = self._products(a, b)
         if target == "contributors":
             f = self.plugged.ravel()
@@ -219,7 +219,9 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
         """Return a pair i < j of attributes, or raise InvalidParameterError."""
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
         if i >= j:
-            raise InvalidParameterError(f"pair must name two different attributes in their order, got pair={pair}")
+            raise InvalidParameterError(
+                f"pair must name two different attributes, the earlier one first, got pair={quoted(pair)}"
+            )
         return i, j
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from deniable.core.checks import checked_domain, checked_integer, checked_sizes
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.oracles.grr import GRR
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
@@ -71,15 +71,15 @@ def checked_oracles(
 ) -> tuple[Any, ...]:
     """Return one of the offered oracles per attribute, over its domain and with this budget; if any is given."""
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
+        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={quoted(given)}")
     if len(given) not in (0, len(sizes)):
-        raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(given)}")
+        raise InvalidParameterError(f"oracles must have one entry for each attribute ({len(sizes)}), got {len(given)}")
     for j, (oracle, size) in enumerate(zip(given, sizes, strict=False)):
         if type(oracle) not in offered:
             *others, last = (one.__name__ for one in offered)
-            raise InvalidParameterError(f"oracles[{j}] must be {', '.join(others)} or {last}, got {oracle!r}")
+            raise InvalidParameterError(f"oracles[{j}] must be {', '.join(others)} or {last}, got {quoted(oracle)}")
         if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
-            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")
+            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {quoted(oracle)}")
     return tuple(given)
 
 

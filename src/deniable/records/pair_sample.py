@@ -31,7 +31,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
-from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, quoted
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import holders_in_blocks
 from deniable.oracles.square_wave import SquareWave
@@ -182,7 +182,7 @@ class PairSample(
     def _check_parameters(self) -> None:
         object.__setattr__(self, "singles", _checked_share(self.singles))
         if len(self.sizes) < 2:
-            raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={self.sizes}")
+            raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(self.sizes)}")
         if len(self.sizes) > MAX_ATTRIBUTES:
             raise TooLargeError(
                 f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: with more, "
@@ -203,13 +203,15 @@ class PairSample(
     def _checked_omegas(self) -> tuple[int, ...]:
         given: Any = self.omegas
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            raise InvalidParameterError(f"omegas must be a sequence of integers, got omegas={given!r}")
+            raise InvalidParameterError(f"omegas must be a sequence of integers, got omegas={quoted(given)}")
         cells = [self.sizes[i] * self.sizes[j] for i, j in attribute_pairs(len(self.sizes))]
         if not given:
             best = {k: best_subset_size(k, self.epsilon) for k in set(cells)}
             return tuple(best[k] for k in cells)
         if len(given) != len(cells):
-            raise InvalidParameterError(f"omegas must be one per pair of attributes ({len(cells)}), got {len(given)}")
+            raise InvalidParameterError(
+                f"omegas must have one number for each pair of attributes ({len(cells)}), got {len(given)}"
+            )
         return tuple(
             checked_integer(f"omegas[{g}]", omega, 1, k - 1)
             for g, (omega, k) in enumerate(zip(given, cells, strict=True))

@@ -13,7 +13,7 @@ from deniable.core.checks import Codes, checked_report_records
 from deniable.core.kernels import kernel
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, stretches_sum_to
-from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
+from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError, quoted
 from deniable.records.layout import row_blocks, starts_of, stretches
 from deniable.records.record import HiddenRecords
 
@@ -38,7 +38,7 @@ def pair_cells(sizes: Sequence[int]) -> list[int]:
 def check_pairs(sizes: Sequence[int]) -> None:
     """Raise unless there are two attributes or more, and not too many cells to count."""
     if len(sizes) < 2:
-        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={tuple(sizes)}")
+        raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(tuple(sizes))}")
     total = sum(pair_cells(sizes))
     if total > MAX_PAIR_CELLS:
         raise TooLargeError(f"the tables of all pairs must have at most {MAX_PAIR_CELLS} cells, got {total}")
@@ -91,7 +91,9 @@ def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[
         for attribute, axis in ((i, 1), (j, 0)):
             margin = table.sum(axis=axis)
             if not np.array_equal(found.setdefault(attribute, margin), margin):
-                raise DamagedStateError(f"the tables of attribute {attribute} must have one margin, got two different")
+                raise DamagedStateError(
+                    f"the tables of attribute {attribute} must agree about its totals, but they differ"
+                )
     return [found[j] for j in range(len(sizes))]
 
 

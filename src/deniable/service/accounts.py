@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 from deniable.service.auth import NO_PASSWORD, ROLES, Logins
 from deniable.service.stores.accounts import COMMAND_LINE, Token
 from deniable.service.surveys import Surveys
@@ -37,11 +37,11 @@ def add(surveys: Surveys, values: Values) -> Values:
     password = values.get("password")
     if (password is None) != (role in PROGRAMS):
         raise InvalidParameterError(
-            f"password must be given for an owner, an analyst or an inviter, and only for them, got role={role!r}"
+            f"password must be given for an owner, an analyst or an inviter, and only for them, got role={quoted(role)}"
         )
     if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
         raise InvalidParameterError(
-            f"name must be new, but an account {name!r} exists; change it with `deniable analyst role` or "
+            f"name must be new, but an account {quoted(name)} exists; change it with `deniable analyst role` or "
             "`deniable analyst password`, or remove it first"
         )
     added = {"name": name, "role": role, "surveys": _listed(slugs)}
@@ -103,7 +103,7 @@ def set_password(surveys: Surveys, values: Values) -> Values:
     _found(found is not None, name)
     if found is not None and found[0] in PROGRAMS:
         raise InvalidParameterError(
-            f"name must be that of a person's account, {name!r} is a {found[0]}, which has tokens only"
+            f"name must be the account of a person, but {quoted(name)} is a {found[0]}, which has tokens only"
         )
     _found(surveys.store.set_password(name, values["password"]), name)
     return {"name": name}
@@ -129,7 +129,7 @@ def revoke(surveys: Surveys, values: Values) -> Values:
     gone = [one for one in labels if surveys.store.revoke(name, one)]
     if label is not None and not gone:
         raise InvalidParameterError(
-            f"token must be one of the account {name!r}, got {label!r}; deniable analyst list names them"
+            f"token must be a token of the account {quoted(name)}, got {quoted(label)}; see `deniable analyst list`"
         )
     return {"name": name, "revoked": gone}
 
@@ -141,7 +141,7 @@ def audit(surveys: Surveys, values: Values) -> Values:
         try:
             day = date.fromisoformat(day).isoformat()
         except ValueError:
-            raise InvalidParameterError("day must be a date such as 2026-05-01, got another text") from None
+            raise InvalidParameterError("day must be a date such as 2026-05-01, got something else") from None
     found = surveys.store.noted(survey=values.get("survey"), who=values.get("who"), day=day)
     return {"entries": [entry._asdict() for entry in found]}
 
@@ -160,7 +160,9 @@ ACCOUNT_COMMANDS: Mapping[str, Callable[[Surveys, Values], Values]] = {
 
 def _found(found: bool, name: str) -> None:
     if not found:
-        raise InvalidParameterError(f"name must be the name of an account, got {name!r}; see `deniable analyst list`")
+        raise InvalidParameterError(
+            f"name must be the name of an account, got {quoted(name)}; see `deniable analyst list`"
+        )
 
 
 def _role(role: str) -> str:
@@ -172,11 +174,13 @@ def _role(role: str) -> str:
 def _new_name(what: str, name: str) -> str:
     """Return the name of a new account or token, which is shown to people."""
     if name.casefold() in (COMMAND_LINE, UNKNOWN_NAME):
-        raise InvalidParameterError(f"{what} must not be {name!r}, which has a meaning of its own in the audit")
+        raise InvalidParameterError(
+            f"{what} must not be {quoted(name)}, which the audit uses for itself; choose another name"
+        )
     if not 0 < len(name) <= MOST_CHARACTERS or name != name.strip() or ":" in name or not name.isprintable():
         raise InvalidParameterError(
-            f"{what} must have 1 to {MOST_CHARACTERS} printable characters without a colon, and no blank at its ends, "
-            f"got {name!r}"
+            f"{what} must have 1 to {MOST_CHARACTERS} printable characters without a colon, and no blank at either "
+            f"end, got {quoted(name)}"
         )
     return name
 
@@ -186,13 +190,13 @@ def _rights(surveys: Surveys, role: str, slugs: Sequence[str] | None) -> frozens
     if slugs is None:
         return None
     if role == "monitor":
-        raise InvalidParameterError("survey must be left out for a monitor: the metrics are about all surveys")
+        raise InvalidParameterError("survey must be left out for a monitor, because metrics are about all surveys")
     known = {row.slug for row in surveys.store.collections()}
     for slug in slugs:
         if slug not in known:
             raise InvalidParameterError(
-                f"survey must name a survey of this collector, {slug!r} is not there; make it with deniable survey new "
-                "first"
+                f"survey must name a survey of this collector, but {quoted(slug)} is not there; make it first with "
+                "`deniable survey new`"
             )
     return frozenset(slugs)
 

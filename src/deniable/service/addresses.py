@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 _LINK = re.compile(r"([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{22}))?")
 
@@ -48,12 +48,13 @@ class SurveyAddress:
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
+            raise InvalidParameterError(f"url must be an address such as https://survey.example.org, got {quoted(url)}")
         found = _LINK.fullmatch(parts.fragment)
         if parts.fragment and not found:
             # What an invitation's link ends in is a secret.
             raise InvalidParameterError(
-                "a survey's link must end in # and 32 digits; an invitation's has a dot and 22 characters after them"
+                "a survey's link must end in # and 32 digits, and the link of an invitation in a dot and 22 "
+                "characters more; copy the whole link"
             )
         digits, token = found.groups() if found else ("", None)
         path, _, slug = parts.path.partition("/s/")

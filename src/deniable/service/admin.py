@@ -181,7 +181,7 @@ class _AdminEndpoints:
         """
         held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
-            raise Problem("not-found", "there is no survey of this name")
+            raise Problem("not-found", "there is no survey with this name")
         return held
 
     async def _read(self, request: Request, download: str = "") -> SurveySnapshot:
@@ -331,7 +331,9 @@ class _AdminEndpoints:
 
         held = await self._read(request)
         if not self._public_url:
-            raise Problem("not-found", "the public address is not known: set public_url")
+            raise Problem(
+                "not-found", "the public address is not known: set public_url in the collector's configuration"
+            )
         drawing = io.BytesIO()
         link = self._public_url + link_path(held.row.slug, held.survey)
         segno.make_qr(link, error="m").save(drawing, kind="svg", scale=8, light="#fff", xmldecl=False)
@@ -379,7 +381,7 @@ class _AdminEndpoints:
         check_origin(request)
         who = await self._people.known(request)
         if not who.invites:
-            raise Problem("not-allowed", f"a {who.role} makes no invitations")
+            raise Problem("not-allowed", f"a {who.role} may not make invitations")
         held = self._held(request, who)
         given = await read(request, InvitationAct, _MOST_INVITED)
         asked: dict[str, Any] = {"command": given.command, "slug": held.row.slug}

@@ -88,7 +88,7 @@ class AccountEndpoints:
         """Return the account that a request is of; raise login without one, not-allowed if it may read no results."""
         who = await self.known(request)
         if not who.reads:
-            raise Problem("not-allowed", f"a {who.role} reads no results")
+            raise Problem("not-allowed", f"a {who.role} may not read results")
         return who
 
     async def person(self, request: Request, *, invites: bool = True) -> Analyst:
@@ -242,12 +242,12 @@ class AccountEndpoints:
     async def _audit(self, request: Request, who: Analyst) -> list[Entry]:
         """Return the entries that an owner asks for; owners of some surveys see those about these and their own."""
         if not who.changes:
-            raise Problem("not-allowed", "only owners read the audit")
+            raise Problem("not-allowed", "only owners may read the audit")
         asked = {key: request.query_params.get(key) or None for key in ("survey", "name", "day")}
         try:
             day = asked["day"] and date.fromisoformat(asked["day"]).isoformat()
         except ValueError:
-            raise Problem("malformed", "day must be a date such as 2026-05-01, got another text") from None
+            raise Problem("malformed", "day must be a date such as 2026-05-01, got something else") from None
         noted = self._collector.store.noted
         found = await run_in_threadpool(lambda: noted(survey=asked["survey"], who=asked["name"], day=day))
         return [entry for entry in found if who.surveys is None or entry.survey in who.surveys or entry.who == who.name]
@@ -265,7 +265,9 @@ async def read(request: Request, shape: type[Shape], most: int = MOST) -> Shape:
     try:
         return shape.model_validate_json(content or b"{}")
     except ValidationError:
-        raise Problem("malformed", f"the body must be JSON with {', '.join(shape.model_fields)}") from None
+        raise Problem(
+            "malformed", f"the body must be a JSON object with the keys {', '.join(shape.model_fields)}"
+        ) from None
 
 
 def check_origin(request: Request) -> None:
@@ -274,7 +276,7 @@ def check_origin(request: Request) -> None:
     if origin is None and request.headers.get("authorization", "").lower().startswith("bearer "):
         return
     if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
-        raise Problem("not-allowed", "the request must come from a page of this address")
+        raise Problem("not-allowed", "the request must come from a page at this address")
 
 
 def html(text: str, status: int = 200) -> Response:

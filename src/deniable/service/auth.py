@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
-from deniable.errors import InvalidParameterError, StoreError
+from deniable.errors import InvalidParameterError, StoreError, quoted
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Clock
 
@@ -161,8 +161,8 @@ class Logins:
         secret = self._issue(name, kind, lifetime, label=label)
         if secret is None:
             raise InvalidParameterError(
-                f"token must have a name that the account {name!r} has not used yet, got {label!r}; choose another "
-                "name, or revoke that token first"
+                f"token must have a name that the account {quoted(name)} has not used yet, got {quoted(label)}; choose "
+                "another name, or revoke that token first"
             )
         return secret
 

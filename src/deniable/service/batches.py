@@ -57,7 +57,9 @@ class BatchEndpoints:
         read = partial(self._collector.store.released_leaves, held.row.id, _number(request))
         found = await self._read(read)
         if found is None:
-            raise Problem("not-found", "there is no such batch, or it is from before there were leaves")
+            raise Problem(
+                "not-found", "there is no batch with this number, or it was made by a release without receipts (leaves)"
+            )
         return Response(found, headers={"Cache-Control": _IMMUTABLE}, media_type=LEAVES_TYPE)
 
     async def aggregate(self, request: Request) -> Response:
@@ -80,7 +82,7 @@ class BatchEndpoints:
                 raise Problem("not-found", "the reports are not published")
             files = reports_of_steps(self._collector.store, held.survey.collection, held.row.source, only=number)
             if not files:
-                raise Problem("not-found", "there is no such batch")
+                raise Problem("not-found", "there is no batch with this number")
             return next(iter(files.values()))
 
         return _file(await self._read(read))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from deniable.core.documents import Document, placed
-from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.errors import FileFormatError, InvalidParameterError, quoted
 from deniable.service.limits import PER_HOUR, PER_MINUTE, Allowance, Limits, networks
 from deniable.service.stores.releases import WHOLE_DAY
 
@@ -151,7 +151,7 @@ def read_configuration(
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
             raise InvalidParameterError(
-                f"{key} must be an origin as https://example.org, got {origin!r}", parameters=(key,)
+                f"{key} must be an origin such as https://example.org, got {quoted(origin)}", parameters=(key,)
             )
     return found
 
@@ -166,11 +166,11 @@ def address(text: str, what: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidParameterError(f"{what} must be HOST:PORT, got {text!r}")
+        raise InvalidParameterError(f"{what} must be HOST:PORT, got {quoted(text)}")
     return host.strip("[]"), int(port)
 
 
 def _integer(text: str, what: str) -> int:
     if not text.isdecimal():
-        raise InvalidParameterError(f"{what} must be a whole number, got {text!r}")
+        raise InvalidParameterError(f"{what} must be a whole number, got {quoted(text)}")
     return int(text)

@@ -28,6 +28,7 @@ from deniable.errors import (
     InvalidParameterError,
     StoreError,
     StoreInUseError,
+    quoted,
     unknown_name,
 )
 from deniable.service import inviting, rounds
@@ -166,14 +167,14 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     command, slug = values["command"], values.pop("slug", "")
     if command not in _INVITERS:
         raise InvalidParameterError(
-            f"database must be a collector's own for survey {command}, got an address; through an admin port there are "
-            f"{', '.join(_INVITERS)}"
+            f"database must be the collector's own for `survey {command}`, got an address; through an admin port you "
+            f"can only use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
         )
     parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
     if not token:
-        raise InvalidParameterError("$DENIABLE_TOKEN must hold the token of an inviter or an owner, got none")
+        raise InvalidParameterError("$DENIABLE_TOKEN must hold the token of an inviter or an owner, but it is not set")
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise InvalidParameterError(f"database must begin with https:// where a token is sent, got {url!r}")
+        raise InvalidParameterError(f"database must begin with https:// because a token is sent, got {quoted(url)}")
     address = f"{url.rstrip('/')}/surveys/{quote(slug, safe='')}/invitations"
     headers = {"Content-Type": "application/json"}
     posted = urllib.request.Request(address, json.dumps(values).encode(), headers)
@@ -189,7 +190,8 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise CollectorError(
-            f"no collector answers at {url}: {reason}; check the address, and whether it was done"
+            f"no collector answers at {url}: {reason}; check the address, and whether the command took effect before "
+            "you repeat it"
         ) from None
     return result
 
@@ -215,7 +217,9 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
             f"the database {path} is in use, and its collector does not answer: {error.strerror or error}"
         ) from error
     if line and not line.endswith(b"\n"):
-        raise StoreError(f"the answer is larger than {MOST} bytes: stop the collector, and ask its database")
+        raise StoreError(
+            f"the answer is larger than {MOST} bytes: stop the collector and run the command on its database"
+        )
     answer: Answer = json.loads(line or b'{"error": "the collector stopped"}')
     if "error" in answer:
         raise StoreError(answer["error"])

@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deniable.errors import AmbiguousNumbersError, DeniableError, InvalidParameterError, StoreError
+from deniable.errors import AmbiguousNumbersError, DeniableError, InvalidParameterError, StoreError, quoted
 from deniable.files import read_xlsform
 from deniable.files.formats.tables import open_answers, with_progress
 from deniable.service.admin_accounts import AccountEndpoints, check_origin
@@ -265,7 +265,9 @@ class DraftEndpoints:
                 words = {language: DraftWords(title=title)}
                 return Draft(made=made, languages=words).to_json()
             if not made or Draft.model_validate_json(before).made != made:
-                raise InvalidParameterError(f"slug must be a new name, got slug={slug!r}, which a draft has")
+                raise InvalidParameterError(
+                    f"slug must be a new name, got slug={quoted(slug)}, which another draft has; choose another"
+                )
             return before
 
         try:
@@ -361,7 +363,7 @@ class DraftEndpoints:
         form = await read_form(request)
         place = form.line("to", "0")
         if not place.isdecimal() or len(place) > 6:
-            raise Problem("malformed", "to must be a place, counted from 0")
+            raise Problem("malformed", "to must be a position, counted from 0")
         slug = await self._change(request, lambda draft: draft.moved(request.path_params["key"], int(place)))
         return to(f"/drafts/{slug}#{request.path_params['key']}")
 
@@ -656,11 +658,11 @@ def _imported(
     suffix = Path(name).suffix.lower()
     if suffix not in _IMPORT_SUFFIXES:
         raise InvalidParameterError(
-            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={name!r}; save it as one of these"
+            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={quoted(name)}; save it as one of them"
         )
     if content.startswith(_PACKED):
         raise InvalidParameterError(
-            f"file must be a table of text, got file={name!r}, which is packed; unpack it first"
+            f"file must be a plain-text table, got file={quoted(name)}, which is compressed; unpack it first"
         )
     # Readers want a file; it is deleted before anybody is answered.
     with tempfile.TemporaryDirectory() as folder:
@@ -671,7 +673,9 @@ def _imported(
                 _check_unpacked(content, name)
                 form = read_xlsform(path)
                 if not form.attributes:
-                    raise InvalidParameterError("file must ask a question that can be mapped, got none of them")
+                    raise InvalidParameterError(
+                        "file must have at least one question that this collector can ask, got none"
+                    )
                 found = functools.partial(with_form, form=form, key=key)
             else:
                 with open_answers(path, decimal=decimal, numbers=NumberColumns()) as reader:
@@ -700,8 +704,8 @@ def _check_unpacked(content: bytes, name: str) -> None:
         unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > _MOST_UNPACKED:
             raise InvalidParameterError(
-                f"file must become at most {_MOST_UNPACKED >> 20} MiB when it is unpacked, got {unpacked >> 20:,} MiB "
-                f"of {name}; delete the sheets and rows that are not of the form"
+                f"file must need at most {_MOST_UNPACKED >> 20} MiB when unpacked, got {unpacked >> 20:,} MiB "
+                f"for {name}; delete the sheets and rows that do not belong to the form"
             )
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, field_validator
 
 from deniable.core.documents import Document
-from deniable.errors import DeniableError, InvalidParameterError
+from deniable.errors import DeniableError, InvalidParameterError, quoted
 from deniable.files.formats.xlsform import XLSForm
 from deniable.service.survey_page import LEAST_BATCH, SurveyPage, Words, read_page, usual_thanks
 from deniable.service.surveys import Survey
@@ -136,10 +136,11 @@ class DraftQuestion(_Shape):
         kind, found = KINDS[self.kind], dict[str, Any]()
         if not kind.inputs:
             raise InvalidParameterError(
-                f"kind of {self.column!r} must be one that a page can ask, got kind={self.kind!r}; choose another"
+                f"kind of {quoted(self.column)} must be one that a survey page can show, got kind={quoted(self.kind)}; "
+                "choose another"
             )
         if not self.text.strip():
-            raise InvalidParameterError(f"text of {self.column!r} must be written: type the question")
+            raise InvalidParameterError(f"text of {quoted(self.column)} must not be empty: type the question")
         cut = "cuts" in kind.inputs and bool(self.cuts)
         if "answers" in kind.inputs and not cut:
             found["categories"] = tuple(self.names.get(answer, answer) for answer in self.answers)
@@ -151,7 +152,9 @@ class DraftQuestion(_Shape):
             low, high = (_number(end, "range", self.column) for end in (self.low, self.high))
             points = _number(self.points or str(EXAMPLE_GRID), "points", self.column)
             if points != int(points):
-                raise InvalidParameterError(f"points of {self.column!r} must be a whole number, got points={points}")
+                raise InvalidParameterError(
+                    f"points of {quoted(self.column)} must be a whole number, got points={points}"
+                )
             found |= {"range": (low, high), "grid": int(points), "clip": self.clip}
         if "words" in kind.inputs:
             (folder / self.file).write_text(self.words.strip("\n") + "\n", encoding="utf-8")
@@ -474,8 +477,8 @@ def _number(text: str, what: str, column: str) -> float:
         number = float(text.strip().replace("\N{MINUS SIGN}", "-"))
         if math.isfinite(number):
             return number
-    got = f"got {what}={text!r}" if text.strip() else "got none"
-    raise InvalidParameterError(f"{what} of {column!r} must be a number such as 6.5, {got}")
+    got = f"got {what}={quoted(text)}" if text.strip() else "got none"
+    raise InvalidParameterError(f"{what} of {quoted(column)} must be a number such as 6.5, {got}")
 
 
 def _cut_points(cuts: Sequence[str], column: str) -> tuple[float, ...] | tuple[str, ...]:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from deniable.core.documents import read_document
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import FileFormatError, InvalidParameterError, InvalidReportError
+from deniable.errors import FileFormatError, InvalidParameterError, InvalidReportError, quoted
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, from_base64url, to_base64url
 from deniable.service.stores.invited import LEAST_TAGGED, Invitation, Used
@@ -105,7 +105,8 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
         )
     if len(tag) > 64 or not set(tag) <= _TAG:
         raise InvalidParameterError(
-            f"tag must be at most 64 letters, digits, - or _, got tag={tag[:64]!r}; choose a short name for the channel"
+            f"tag must be at most 64 letters, digits, - or _, got tag={quoted(tag[:64])}; choose a short name for the "
+            "channel"
         )
     if tag and count // rounds < LEAST_TAGGED:
         raise InvalidParameterError(
@@ -148,8 +149,8 @@ def address(url: str, path: str, token: bytes) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise InvalidParameterError(
-            f"url must be the collector's public address, such as https://survey.example.org, got url={url!r}; "
-            "give it without a survey's path"
+            f"url must be the collector's public address, such as https://survey.example.org, got url={quoted(url)}; "
+            "leave out the path of the survey"
         )
     return f"{url.rstrip('/')}{path}.{to_base64url(token)}"
 
@@ -179,7 +180,7 @@ def read_links(path: Path) -> list[Link]:
     rows = csv.DictReader(io.StringIO(read_document(path)))
     needed = _COLUMNS[:-1]
     if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
-        raise FileFormatError(f"{path} must have the columns {', '.join(needed)}, got none named {missing[0]!r}")
+        raise FileFormatError(f"{path} must have the columns {', '.join(needed)}, but {quoted(missing[0])} is missing")
     found = []
     for place, row in enumerate(rows, 2):
         try:
@@ -187,7 +188,7 @@ def read_links(path: Path) -> list[Link]:
             found.append(Link(int(row["number"]), int(row["round"]), row["tag"], token))
         except (InvalidReportError, TypeError, ValueError):
             raise FileFormatError(
-                f"{path}, row {place}: number, round and token must be as survey invite wrote them; restore the row"
+                f"{path}, row {place}: number, round and token must be as `survey invite` wrote them; restore the row"
             ) from None
     return found
 

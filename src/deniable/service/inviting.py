@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.service.stores.invited import Invitation
 from deniable.service.surveys import Surveys
 
@@ -23,8 +23,9 @@ def terms(surveys: Surveys, slug: str) -> dict[str, Any]:
     survey = surveys.load(row.id)
     if survey.page.access != "invited":
         raise InvalidParameterError(
-            f"access must be 'invited' in the page of {slug!r} to invite people, got access={survey.page.access!r}; "
-            "set it in page.json and give that to survey new again"
+            f"access must be “invited” in the page of {quoted(slug)} to invite people, got "
+            f"access={quoted(survey.page.access)}; "
+            "change it in page.json and run `survey new` again with that file"
         )
     return {
         "collection": row.id,

@@ -45,7 +45,9 @@ def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
-        raise InvalidParameterError(f"{what} must be networks as 10.0.0.0/8: {error}", parameters=(what,)) from error
+        raise InvalidParameterError(
+            f"{what} must list networks such as 10.0.0.0/8: {error}", parameters=(what,)
+        ) from error
 
 
 def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:

@@ -264,9 +264,11 @@ class _Pages:
         if held is None:
             return _for_people("There is no survey at this address", 404)
         if "survey.js" not in bundles():
-            raise Problem("not-found", "this collector has no page: send reports by the client or deniable send")
+            raise Problem(
+                "not-found", "this collector has no survey page: send reports with the client or with `deniable send`"
+            )
         if part := unknown_to_browsers(held.survey.collection.mechanism):
-            raise Problem("not-found", f"a browser cannot make reports of {part}: send them by deniable send")
+            raise Problem("not-found", f"a browser cannot make reports of {part}: send them with `deniable send`")
         languages = list(held.survey.page.languages)
         shell = render_template(
             "survey.html",
@@ -349,7 +351,7 @@ class _Reports:
             raise Problem("not-open")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (JSON_TYPE, BINARY_TYPE, LEAVES_TYPE) or headers.get("content-encoding"):
-            raise Problem("unsupported", f"reports are taken as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
+            raise Problem("unsupported", f"reports must be sent as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
         ingest = self._collector.ingest
         if not sender:
             body = parsed(await _read_single(headers, receive, held.survey.width), kind, held, most=1)
@@ -366,7 +368,7 @@ async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
     except Problem as problem:
         if problem.name != "too-large":
             raise
-        raise Problem("token", "without a token a request has one report, and this one is longer") from None
+        raise Problem("token", "without a token a request may hold one report, but this one is longer") from None
 
 
 class _Senders:
@@ -532,7 +534,7 @@ def parsed(content: bytes, kind: str, held: SurveySnapshot, most: int = MAX_REPO
     """
     body = _parsed(content, kind, held)
     if body.n > most:
-        raise Problem("token", f"without a token a request has one report, got {body.n}")
+        raise Problem("token", f"without a token a request may hold one report, got {body.n}")
     return body
 
 
@@ -581,7 +583,7 @@ class _Receipts:
         if not invited:
             self._access.check(scope, headers)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
-            raise Problem("unsupported", f"an id is taken as {JSON_TYPE}")
+            raise Problem("unsupported", f"an id must be sent as {JSON_TYPE}")
         content = await read_body(headers, receive, _MAX_RECEIPT)
         try:
             name = from_base64url([Receipt.model_validate_json(content).id], ID_BYTES, "id").tobytes()

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from deniable.core.privacy import bound_text, odds_text
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.report import sheet
 from deniable.service.collector import SurveySnapshot
 from deniable.service.findings import axis_ticks, axis_top, drawn, interval_text
@@ -41,12 +41,13 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
     slug, state = held.row.slug, held.state(clock)
     if state != "closed":
         raise InvalidParameterError(
-            f"the survey {slug!r} must be closed to be published, it is {state}; close it first"
+            f"the survey {quoted(slug)} must be closed to be published, but it is {state}; close it first"
         )
     seen = results(held, store, clock)
     if seen.summary is None:
         raise InvalidParameterError(
-            f"the survey {slug!r} must have a sum of reports to be published, got no sum; export its reports"
+            f"the survey {quoted(slug)} must have a sum of reports to be published, but there is none; export its "
+            "reports"
         )
     days = seen.data["days"]
     guarantee = held.survey.collection.privacy()
@@ -128,11 +129,12 @@ def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool =
     row = surveys.row(slug)
     if reports and surveys.load(row.id).page.retention != "reports":
         raise InvalidParameterError(
-            f"reports must be left out for {slug!r}, whose retention is 'aggregate': it keeps no reports"
+            f"reports must be left out for {quoted(slug)}, which keeps no reports (its retention is “aggregate”)"
         )
     if reports and not online:
         raise InvalidParameterError(
-            "reports must be left out where pages are written to a folder; write them by survey export --reports"
+            "reports must be left out when pages are written to a folder; write the reports with `survey export "
+            "--reports`"
         )
     pages = results_pages(SurveySnapshot(row, surveys.load(row.id)), surveys.store, surveys.clock)
     if online:

@@ -5,7 +5,7 @@ The command line and the browser call one function.
 
 from __future__ import annotations
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.collection import Collection
 
 LEAST_WORDS = 3
@@ -37,9 +37,10 @@ def check_ready(slug: str, collection: Collection, contributors: int | None, any
     if len(anyway.split()) >= LEAST_WORDS:
         return
     if why := cannot_work(collection, contributors):
-        got = f", got anyway={anyway!r}" if anyway else ""
+        got = f", got anyway={quoted(anyway)}" if anyway else ""
         raise InvalidParameterError(
-            f"the survey {slug!r} must be able to work: {why}; change it, or say in {LEAST_WORDS} words or more why "
-            f"it shall be opened anyway{got}",
+            f"the survey {quoted(slug)} must be able to give results: {why}; change it, or give a reason of "
+            f"{LEAST_WORDS} words or more "
+            f"to open it anyway{got}",
             parameters=("anyway",),
         )

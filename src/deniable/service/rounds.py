@@ -9,7 +9,7 @@ from typing import Any
 from deniable.answers import Summary, summarize_phases
 from deniable.answers.asked import QuestionSet
 from deniable.core.aggregate import Aggregate
-from deniable.errors import InvalidParameterError, unknown_name
+from deniable.errors import InvalidParameterError, quoted, unknown_name
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.findings import Finding, findings, means_of
@@ -48,7 +48,8 @@ def draft_next(
     last = surveys.row(slug)
     if last.state == "draft":
         raise InvalidParameterError(
-            f"round {last.position} of {slug!r} must be opened before another follows, got a draft; run survey open"
+            f"round {last.position} of {quoted(slug)} must be opened before another follows, but it is still a draft; "
+            "run `survey open`"
         )
     if mechanism not in learner_names():
         raise unknown_name("mechanism", mechanism, learner_names())

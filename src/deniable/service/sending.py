@@ -28,7 +28,7 @@ import numpy as np
 from deniable.core.outputs import atomic_path
 from deniable.core.randomness import SecureRandomness
 from deniable.core.thresholds import EpsilonLike
-from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, UploadError
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, UploadError, quoted
 from deniable.files import ReportReader, randomize_file
 from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
@@ -178,8 +178,8 @@ def send_file(
         collection.privacy().require(max_epsilon)
         if ready:
             raise InvalidParameterError(
-                f"max_epsilon must be given for a file of answers only, got the reports {answers}; the ledger cannot "
-                "tell whose reports these are: give the file of answers",
+                f"max_epsilon must be left out for reports such as {answers}, because the ledger cannot "
+                "tell whose reports these are: give the file of answers instead",
                 parameters=("max_epsilon",),
             )
     remote = Remote(url, collection, sleep, token)
@@ -229,8 +229,8 @@ def send_file(
         raise _for_one(answers)
     if token is None and reader.n > MAX_SINGLES:
         raise UploadError(
-            f"a file of {reader.n:,} reports needs a token (--token-file): at most {MAX_SINGLES} are sent without; "
-            f"the reports are kept in {kept}; the same command sends them"
+            f"a file of {reader.n:,} reports needs a token (--token-file): at most {MAX_SINGLES} can be sent without "
+            f"one; the reports are kept in {kept}, and the same command with a token sends them"
         )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
@@ -257,13 +257,13 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
         return DEFAULT_PERSON if person is None else person
     if person is not None:
         raise InvalidParameterError(
-            f"person must be given for a file of one row, got person={person!r} with more rows; give every person a "
-            "file",
+            f"person must be given with a file of one row, got person={quoted(person)} with more rows; give every "
+            "person a file",
             parameters=("person",),
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            "answers must have one row, since one person's permanent responses are kept for "
+            "answers must have one row, because permanent responses of one person are kept for "
             f"{collection.mechanism.name}, got a file of more rows; give every person a file and a name (--person)"
         )
     return None
@@ -343,7 +343,7 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     """
     kept = _kept(collection, answers)
     if not kept.exists():
-        raise FileFormatError(f"no reports were sent for {answers} by this user: give the file that was sent")
+        raise FileFormatError(f"this user has sent no reports for {answers}: give the file that was sent")
     seed = kept_seed(kept)
     if seed is None:
         return []
@@ -413,7 +413,7 @@ class Remote:
             self.name = nullifier(collection.id, secret.tobytes())
         parts = urlsplit(url)
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-            raise InvalidParameterError(f"url must begin with https:// where a token is sent, got {url!r}")
+            raise InvalidParameterError(f"url must begin with https:// because a token is sent, got {quoted(url)}")
         self._token = token
 
     def check_link(self) -> None:
@@ -423,16 +423,16 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link was made for another collection than {short_id(self._collection.id)}, or for other texts "
-                "than the collector has now: nothing was drawn or sent; ask the person who gave you the link and the "
-                "collection"
+                f"the link must be for collection {short_id(self._collection.id)} with the texts that the "
+                "collector has now, but one of them differs: nothing was drawn or sent; ask the person who gave you "
+                "the link and the collection"
             )
 
     def check_open(self) -> None:
         """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
-            raise UploadError(f"the survey takes no answers now, it is {state}: nothing was drawn")
+            raise UploadError(f"the survey takes no answers now, because it is {state}: nothing was drawn")
 
     def check_unused(self) -> None:
         """Raise UploadError if an invitation was used before, or if the collector does not know it."""
@@ -442,7 +442,7 @@ class Remote:
         request = urllib.request.Request(self._api + "/receipts", content, {"Content-Type": JSON_TYPE})
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT):
-                raise UploadError("this link was used before, and counts once: nothing was drawn")
+                raise UploadError("this link was used before, and can be used only once: nothing was drawn")
         except urllib.error.HTTPError as error:
             if error.code != _NOT_COUNTED:
                 raise UploadError(f"the collector refused: {_problem(error)} Nothing was drawn") from None
@@ -541,14 +541,15 @@ def _check_same(
     )
     if not own or own[-1].last != digest.n or own[-1].answers != which:
         raise MismatchError(
-            f"{answers} holds other answers than those whose reports were drawn and kept: nothing was drawn, and "
+            f"{answers} differs from the answers whose reports were drawn and kept: nothing was drawn, and "
             f"nothing was sent; {choices}"
         )
     if own[-1].modified and own[-1].modified != modified:
         raise MismatchError(
-            f"{answers} was changed after its reports were drawn and kept, and nothing is remembered by which fewer "
-            f"than {RECOGNISED_FROM:,} answers could be recognised: nothing was drawn, and nothing was sent; {choices} "
-            "(also if the answers are the same)"
+            f"{answers} was changed after its reports were drawn and kept. To protect the answers, nothing is kept by "
+            "which fewer "
+            f"than {RECOGNISED_FROM:,} answers could be recognised. Nothing was drawn, and nothing was sent; {choices} "
+            "(do so even if the answers are the same)"
         )
     same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))
     return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))

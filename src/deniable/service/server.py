@@ -35,7 +35,9 @@ try:
     from deniable.service.middleware import access as access_log, requests
     from deniable.service.public import Access, public_app
 except ImportError as missing:
-    raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
+    raise MissingExtraError(
+        'the collector needs packages that are not installed: pip install "deniable[service]"'
+    ) from missing
 
 GRACE_SECONDS = 5
 """Requests under way when the process is asked to end have this long: longer than a commit is waited for."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from deniable.core.documents import Document, document_text, parse_document, placed
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import InvalidParameterError, MismatchError, quoted
 from deniable.survey.collection import Collection, short_id
 
 FORMAT = "deniable survey page"
@@ -240,32 +240,35 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
     page = parse_document(text, source, FORMAT, SurveyPage)
     if page.collection != collection.id:
         raise MismatchError(
-            f"{source} is the page of collection {short_id(page.collection)}, not of {short_id(collection.id)}"
+            f"{source} is the page for collection {short_id(page.collection)}, not for {short_id(collection.id)}"
         )
     for tag, words in page.languages.items():
         if not _TAG.fullmatch(tag):
-            raise InvalidParameterError(f"{source}: languages must be tags as en or pt-BR (BCP 47), got {tag!r}")
+            raise InvalidParameterError(
+                f"{source}: languages must be tags such as en or pt-BR (BCP 47), got {quoted(tag)}"
+            )
         _check_words(words, f"{source}: {tag}", collection)
         if guarded := sorted(set(words.interface) - INTERFACE_KEYS):
             raise InvalidParameterError(
-                f"{source}: {tag}: interface must only have {', '.join(sorted(INTERFACE_KEYS))}, got {guarded[0]!r}: "
-                "leave it out; the client says this sentence itself, in every language that it ships"
+                f"{source}: {tag}: interface may only have the keys {', '.join(sorted(INTERFACE_KEYS))}, got "
+                f"{quoted(guarded[0])}: "
+                "leave it out; the client has this sentence of its own in every language that it ships"
             )
         for key, said in words.interface.items():
             filled = PLACES.get(key, frozenset())
             if unknown := sorted(set(_PLACE.findall(said)) - filled):
                 raise InvalidParameterError(
-                    f"{source}: {tag}: interface: {key} must only have {', '.join(sorted(filled)) or 'nothing'} in "
-                    f"braces, got {unknown[0]}: nothing fills it in"
+                    f"{source}: {tag}: interface: {key} may only have {', '.join(sorted(filled)) or 'nothing'} in "
+                    f"braces, got {unknown[0]}, which nothing fills in; leave it out"
                 )
     if page.access == "invited" and page.second_person:
         raise InvalidParameterError(
-            f"{source}: second_person must be false where access is 'invited', got second_person=true; invite the "
+            f"{source}: second_person must be false because access is “invited”, got second_person=true; invite the "
             "other person with a link of their own"
         )
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
-        raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got {page.closes_at}")
+        raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got closes_at={page.closes_at}")
     return page
 
 
@@ -316,8 +319,8 @@ def usual_thanks(tag: str) -> str:
 def _drafted(collection: Collection, tag: str) -> Words:
     if tag not in LANGUAGES:
         raise InvalidParameterError(
-            f"language must be one of {', '.join(LANGUAGES)}, got language={tag!r}: draft one of those, and write "
-            "the texts of the other in page.json; the client's own sentences are shown in English there"
+            f"language must be one of {', '.join(LANGUAGES)}, got language={quoted(tag)}: draft one of those, and "
+            "write the texts in this language in page.json; the client's own sentences appear in English there"
         )
     attributes = collection.schema.attributes
     return Words(
@@ -361,7 +364,9 @@ def moment(stated: str | None, what: str) -> datetime | None:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        raise InvalidParameterError(f"{what} must be a time with its zone, as 2026-05-01T00:00:00Z, got {stated!r}")
+        raise InvalidParameterError(
+            f"{what} must be a time with its zone, such as 2026-05-01T00:00:00Z, got {quoted(stated)}"
+        )
     return found.astimezone(UTC)
 
 
@@ -373,7 +378,8 @@ def _check_words(words: Words, where: str, collection: Collection) -> None:
     attributes = {attribute.name: attribute for attribute in collection.schema.attributes}
     if list(words.questions) != list(attributes):
         raise MismatchError(
-            f"{where}: questions must name the questions of the schema, {', '.join(attributes)}, in this order"
+            f"{where}: questions must list the questions of the schema in their order ({', '.join(attributes)}), got "
+            "others or another order"
         )
     wanted = [name for name, attribute in attributes.items() if listed(attribute)]
     if sorted(words.labels) != sorted(wanted):
@@ -382,5 +388,6 @@ def _check_words(words: Words, where: str, collection: Collection) -> None:
         known = attributes[name].labels
         if len(labels) != len(known) or len(set(labels)) != len(labels) or not all(labels):
             raise MismatchError(
-                f"{where}: labels of {name!r} must be {len(known)} different texts, one for each of the schema's"
+                f"{where}: labels of {quoted(name)} must be {len(known)} different texts, one for each label in the "
+                "schema"
             )

@@ -19,7 +19,7 @@ import numpy as np
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import InvalidParameterError, InvalidReportError, not_available
+from deniable.errors import InvalidParameterError, InvalidReportError, not_available, quoted
 from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
@@ -137,8 +137,8 @@ class Survey:
         """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
-                f"the sum is not available: its {self.collection.mechanism.state_size:,} counters are not "
-                "kept. Export the reports and add them up (survey export --reports)"
+                f"the sum of the reports is not available: its {self.collection.mechanism.state_size:,} counters are "
+                "not kept. Export the reports with `survey export --reports` and add them up with `deniable aggregate`"
             )
         batches = frozenset({source} if release.n else ())
         summed = np.frombuffer(counts or self.no_counts(), "<i8")
@@ -176,7 +176,7 @@ def check_slug(slug: str) -> None:
     if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
         raise InvalidParameterError(
             "slug must be 1 to 64 characters (a-z, 0-9 or -), with no - at either end, because it is "
-            f"part of the survey's address, got slug={slug!r}"
+            f"part of the survey's address, got slug={quoted(slug)}"
         )
 
 
@@ -216,7 +216,7 @@ class Surveys:
         found = self.store.collections(slug)
         if not found:
             known = ", ".join(sorted({row.slug for row in self.store.collections()})) or "none yet"
-            raise InvalidParameterError(f"slug must name a survey ({known}), got slug={slug!r}")
+            raise InvalidParameterError(f"slug must name a survey ({known}), got slug={quoted(slug)}")
         return found[-1]
 
     def new(
@@ -243,10 +243,13 @@ class Surveys:
             raise not_available(
                 "a survey on a collector",
                 collection.mechanism.name,
-                "it needs a dealer, so collect its reports as files",
+                "it needs a dealer; collect its reports as files",
             )
         if collection.schema.is_text:
-            raise InvalidParameterError("attributes must have categories, got open text: collect its reports as files")
+            raise InvalidParameterError(
+                "attributes must have categories to be asked on a collector, got open text: collect its reports as "
+                "files"
+            )
         text = draft_page(collection, contributors, languages).to_json() if page is None else page
         dictionaries = {}
         for attribute in collection.schema.attributes:
@@ -254,8 +257,8 @@ class Surveys:
                 words = (Path(folder) / attribute.dictionary.file).read_bytes()
                 if len(words) > MAX_DICTIONARY:
                     raise InvalidParameterError(
-                        f"the dictionary of {attribute.name!r} must have at most {MAX_DICTIONARY} bytes, "
-                        f"got {len(words)}: a page could not load it"
+                        f"the dictionary of {quoted(attribute.name)} must have at most {MAX_DICTIONARY} bytes, "
+                        f"got {len(words)}, because a browser loads all of it"
                     )
                 dictionaries[attribute.name] = (attribute.dictionary.file, words)
         survey = Survey.read(document, text, dictionaries)
@@ -264,8 +267,8 @@ class Surveys:
             survey = Survey.read(document, text, dictionaries)
         if not survey.counted and survey.page.retention == "aggregate":
             raise InvalidParameterError(
-                f"retention must be 'reports' for {collection.mechanism.state_size:,} counters, more than "
-                f"{MAX_COUNTERS:,}, got 'aggregate'"
+                f"retention must be “reports” for {collection.mechanism.state_size:,} counters, more than "
+                f"{MAX_COUNTERS:,}, got “aggregate”"
             )
         self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
         made = {"slug": slug, "collection": collection.id, "state": "draft", "link": link_path(slug, survey)}
@@ -295,8 +298,8 @@ class Surveys:
             return self._move(row, ("closing",), "open")
         if place := unfinished(page):
             raise InvalidParameterError(
-                f"the page of {slug!r} must be written before people read it: {place} is empty or a draft; edit "
-                "page.json and give it to survey new again"
+                f"the page of {quoted(slug)} must be written before people read it, but {place} is empty or a draft; "
+                "edit page.json and run `survey new` again with it"
             )
         if row.state == "draft":
             check_ready(slug, survey.collection, page.contributors, anyway)
@@ -321,7 +324,9 @@ class Surveys:
             until = (self.clock() + survey.page.grace).isoformat()
             self._move(row, ("open", "paused"), "closing", until)
         elif row.state != "closing" or not now:
-            raise InvalidParameterError(f"the survey {slug!r} must be open or paused to be closed, it is {row.state}")
+            raise InvalidParameterError(
+                f"the survey {quoted(slug)} must be open or paused to be closed, but it is {row.state}"
+            )
         if now:
             self.finish(row.id, survey)
         return self.status(slug)
@@ -340,8 +345,8 @@ class Surveys:
         for row in self.store.collections(slug):
             if not self.store.delete(row.id):
                 raise InvalidParameterError(
-                    f"the survey {slug!r} must be a draft or closed to be deleted, it is {row.state}; close it first "
-                    "(survey close --now)"
+                    f"the survey {quoted(slug)} must be a draft or closed to be deleted, but it is {row.state}; close "
+                    "it first (`survey close --now`)"
                 )
         return {"slug": slug, "state": "deleted"}
 
@@ -408,7 +413,9 @@ class Surveys:
         row = self.row(slug)
         survey = self.load(row.id)
         if survey.page.retention != "reports":
-            raise InvalidParameterError(f"the survey {slug!r} keeps no reports: its retention is 'aggregate'")
+            raise InvalidParameterError(
+                f"the survey {quoted(slug)} keeps no reports, because its retention is “aggregate”"
+            )
         return reports_of_steps(self.store, survey.collection, row.source)
 
     # ---------------------------------------------------------------- what the clock does
@@ -460,6 +467,6 @@ class Surveys:
         if not self.store.move(row.id, before, state, until):
             found = self.row(row.slug).state
             raise InvalidParameterError(
-                f"the survey {row.slug!r} must be {' or '.join(before)} to become {state}, it is {found}"
+                f"the survey {quoted(row.slug)} must be {' or '.join(before)} to become {state}, but it is {found}"
             )
         return self.status(row.slug)

@@ -178,7 +178,7 @@ class _Verifier:
             raise _WrongError(f"the collector has no collection {short_id(self._collection.id)}")
         served = self._read(answer.content)
         if served.id != self._collection.id:
-            raise _WrongError(f"the collector serves collection {short_id(served.id)} under this id")
+            raise _WrongError(f"the collector answers with collection {short_id(served.id)} instead of this one")
         return f"it serves collection {short_id(served.id)}, whose id is computed from its content"
 
     def _read(self, content: bytes) -> Collection:
@@ -196,15 +196,15 @@ class _Verifier:
     def _check_texts(self) -> str:
         text, _ = self._texts()
         if not self._address.digits:
-            raise _OpenError("give the survey's link, with what follows its #, to compare the texts with it")
+            raise _OpenError("give the survey's whole link, with the digits after its #, to compare the texts")
         if link_digits(self._collection.id, page_hash(text)) != self._address.digits:
-            raise _WrongError("the link was made for other texts, or for another collection")
+            raise _WrongError("the link was made for different texts or a different collection")
         return "they are those that the link was made for"
 
     def _texts(self) -> tuple[str, SurveyPage]:
         answer = self._get(f"{self._api}/page")
         if answer.status != 200:
-            raise _WrongError(f"the collector serves no texts for it: status {answer.status}")
+            raise _WrongError(f"the collector has no texts for this collection: status {answer.status}")
         text = _text(answer.content)
         return text, read_page(text, "the texts that are served", self._collection)
 
@@ -214,7 +214,7 @@ class _Verifier:
 
         slug = self._address.slug
         if not slug:
-            raise _OpenError("give the survey's link to compare its page")
+            raise _OpenError("give the survey's link to compare its page with this release")
         answer = self._get(f"{self._address.base}/s/{slug}")
         if answer.status != 200:
             raise _OpenError(f"the collector shows no page at /s/{slug}")
@@ -223,7 +223,7 @@ class _Verifier:
         language = next(iter(self._texts()[1].languages))
         about = {"id": self._collection.id, "slug": slug, "earlier": earlier_rounds(self._collection)}
         if served != render_template("survey.html", **about, language=language, bundle=names):
-            raise _WrongError("it differs from the page of this release: it may load another program")
+            raise _WrongError("the page differs from that of this release, so it may load another program")
         return "it is the page of this release, which loads the files below and nothing else"
 
     def _check_client(self) -> str:
@@ -234,9 +234,9 @@ class _Verifier:
             for served in (hashed, name):
                 answer = self._get(f"{self._address.base}/static/{served}")
                 if answer.status != 200:
-                    raise _WrongError(f"{served} is not served: it is another release than this one")
+                    raise _WrongError(f"the collector has no {served}: it runs another release than this one")
                 if answer.content != content:
-                    raise _WrongError(f"{served} is not the file of this release")
+                    raise _WrongError(f"{served} differs from the file of this release")
         return f"its {len(found)} files are those of this release, byte for byte"
 
     # ---------------------------------------------------------------- what is published
@@ -248,11 +248,11 @@ class _Verifier:
         said = _object(answer.content)
         try:
             if said["collection"] != self._collection.id:
-                raise _WrongError(f"they are of collection {short_id(str(said['collection']))}")
+                raise _WrongError(f"the batches belong to collection {short_id(str(said['collection']))}")
             self._batches = [_Batch(**one) for one in said["batches"]]
             self._shows = {name: bool(said[name]) for name in self._shows}
         except (KeyError, TypeError):
-            raise _WrongError("the list of batches is not one") from None
+            raise _WrongError("the answer is not a list of batches") from None
         rootless = 0
         for place, batch in enumerate(self._batches, 1):
             if batch.number != place:
@@ -264,26 +264,28 @@ class _Verifier:
                 continue
             self._check_leaves(batch, batch.root)
         if rootless:
-            raise _OpenError(f"{rootless} of {len(self._batches)} batches are from before there were leaves")
+            raise _OpenError(
+                f"{rootless} of {len(self._batches)} batches were made by a release without receipts (leaves)"
+            )
         n = sum(batch.n for batch in self._batches)
         return f"each of {len(self._batches)} has as many leaves as reports, {n:,} in all, and their root"
 
     def _check_leaves(self, batch: _Batch, root: str) -> None:
         answer = self._get(f"{self._api}/batches/{batch.number}/leaves")
         if answer.status != 200:
-            raise _WrongError(f"batch {batch.number} has a root and no leaves")
+            raise _WrongError(f"batch {batch.number} states a root (the hash of its leaves), but has no leaves")
         if len(answer.content) != batch.n * LEAF_BYTES:
             raise _WrongError(
-                f"batch {batch.number} states {batch.n:,} reports and has {len(answer.content) // LEAF_BYTES:,} leaves"
+                f"batch {batch.number} states {batch.n:,} reports, but has {len(answer.content) // LEAF_BYTES:,} leaves"
             )
         leaves = np.frombuffer(answer.content, np.uint8).reshape(-1, LEAF_BYTES)
         if merkle_root(leaves).hex() != root:
-            raise _WrongError(f"batch {batch.number} has another root than its leaves")
+            raise _WrongError(f"batch {batch.number} states a root that does not match its leaves")
         self._leaves[batch.number] = leaves
 
     def _check_receipts(self, mine: Sequence[bytes]) -> str:
         if not mine:
-            raise _OpenError("no secret was kept with these reports, so none of them can be looked for")
+            raise _OpenError("no secret was kept with these reports, so none of them can be found again")
         found = []
         for leaf in mine:
             number = next((k for k, leaves in self._leaves.items() if find_leaf(leaves, leaf) is not None), None)
@@ -305,13 +307,15 @@ class _Verifier:
             raise _OpenError("the collector does not publish the aggregate")
         aggregate = self._aggregate()
         if aggregate.collection != self._collection.id:
-            raise _WrongError(f"the aggregate is of collection {short_id(aggregate.collection)}")
+            raise _WrongError(f"the aggregate belongs to collection {short_id(aggregate.collection)}")
         n = sum(batch.n for batch in self._batches)
         if aggregate.n != n:
             raise _WrongError(f"the aggregate has {aggregate.n:,} reports, the batches have {n:,}")
         last = self._batches[-1] if self._batches else None
         if last is None or last.digest is None or last.opening is None:
-            raise _OpenError("the collector opens no digest of the sum")
+            raise _OpenError(
+                "the collector does not publish the openings of its digests, so the sum cannot be compared with them"
+            )
         if _digest(last, self._collection.id, n, aggregate.counts) != last.digest:
             raise _WrongError("the aggregate is not the one that the collector committed itself to")
         return f"the aggregate has all {n:,} reports of the batches, and the digest stated before"
@@ -319,7 +323,9 @@ class _Verifier:
     def _aggregate(self) -> Aggregate:
         answer = self._get(f"{self._api}/aggregate")
         if answer.status != 200:
-            raise _WrongError(f"the aggregate is said to be published, and is not: status {answer.status}")
+            raise _WrongError(
+                f"the collector says that it publishes the aggregate, but it does not: status {answer.status}"
+            )
         return Aggregate.from_bytes(answer.content)
 
     def _check_reports(self) -> str:
@@ -330,15 +336,15 @@ class _Verifier:
         for batch in self._batches:
             answer = self._get(f"{self._api}/batches/{batch.number}/reports")
             if answer.status != 200:
-                raise _WrongError(f"the reports of batch {batch.number} are not there")
+                raise _WrongError(f"the reports of batch {batch.number} are missing")
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"batch-{batch.number}"
                 path.write_bytes(answer.content)
                 reader = ReportReader(path, self._collection)
                 if reader.n != batch.n:
-                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports and has {reader.n:,}")
+                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports, but has {reader.n:,}")
                 if reader.digest in seen:
-                    raise _WrongError(f"batch {batch.number} is another one again")
+                    raise _WrongError(f"the reports of batch {batch.number} are those of an earlier batch")
                 seen.add(reader.digest)
                 for reports in reader:
                     total += mechanism.aggregate(reports).counts
@@ -372,7 +378,7 @@ def _digest(batch: _Batch, collection: str, n: int, counts: Any) -> str:
     try:
         opening = bytes.fromhex(batch.opening or "")
     except (TypeError, ValueError):
-        raise _WrongError(f"the opening of batch {batch.number} is not one") from None
+        raise _WrongError(f"the opening of the digest of batch {batch.number} cannot be read") from None
     return sum_digest(opening, collection, n, np.asarray(counts).astype("<i8").tobytes()).hex()
 
 
@@ -380,7 +386,7 @@ def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise _WrongError("it is not text in UTF-8") from None
+        raise _WrongError("the answer is not UTF-8 text") from None
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -389,7 +395,7 @@ def _object(content: bytes) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise _WrongError("what is answered is not a JSON object")
+        raise _WrongError("the answer is not a JSON object")
     return found
 
 
@@ -407,5 +413,5 @@ def _fetched(address: str) -> Answered:
             f"nothing answers at {address.partition('/api/')[0]}: {reason}; check the address"
         ) from None
     if len(content) > MOST:
-        raise CollectorError(f"the answer must have at most {MOST:,} bytes, it has more: {address}")
+        raise CollectorError(f"the answer must have at most {MOST:,} bytes, but it has more: {address}")
     return Answered(status, content)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, GetPydanticSchema
 
 from deniable.core.checks import listed
-from deniable.errors import InvalidParameterError, UnknownCategoryError
+from deniable.errors import InvalidParameterError, UnknownCategoryError, quoted
 from deniable.survey.dictionary import is_text
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
 from deniable.survey.grid import Grid
@@ -38,7 +38,7 @@ class AskIf:
     question : str
         Name of an earlier attribute, whose answers are listed and of which people choose one.
     answers : sequence of str
-        Labels of that attribute, at least one and not all of them.
+        Labels of that attribute, each once, but not all of them.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
@@ -48,7 +48,7 @@ class AskIf:
 
     def __post_init__(self) -> None:
         if isinstance(self.answers, str) or not isinstance(self.answers, Sequence):
-            raise InvalidParameterError(f"answers of ask_if must be a sequence of texts, got {self.answers!r}")
+            raise InvalidParameterError(f"answers of ask_if must be a sequence of texts, got {quoted(self.answers)}")
         object.__setattr__(self, "answers", tuple(self.answers))
 
 
@@ -158,48 +158,58 @@ class Attribute:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameterError(f"name of an attribute must be a non-empty text, got name={self.name!r}")
-        where = f"attribute {self.name!r}"
+            raise InvalidParameterError(f"name of an attribute must be a non-empty text, got name={quoted(self.name)}")
+        where = f"attribute {quoted(self.name)}"
         self._settle_kind(where)
         if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
-            raise InvalidParameterError(f"categories of {where} must be a sequence of texts, got {self.categories!r}")
+            raise InvalidParameterError(
+                f"categories of {where} must be a sequence of texts, got {quoted(self.categories)}"
+            )
         object.__setattr__(self, "categories", tuple(self.categories))
         for key, value in self.question_kind.settled(self, where).items():
             object.__setattr__(self, key, value)
         if self.question_kind.coded and self.k < 2:
-            raise InvalidParameterError(f"labels of {where} must be >= 2 with missing and other, got {self.k}")
+            raise InvalidParameterError(
+                f"{where} must have at least two labels, missing and other among them, got {self.k}"
+            )
         self._check_labels(where)
         self.question_kind.check(self, where)
         if self.ask_if is not None and not self.question_kind.coded:
-            raise InvalidParameterError(f"ask_if of {where} must be left out: it is {self.question_kind.called}")
+            raise InvalidParameterError(
+                f"ask_if must be left out of {where}, because it is {self.question_kind.called}"
+            )
         if self.ask_if is not None and self.missing is None:
             raise InvalidParameterError(
-                f"missing of {where} must be given, since ask_if does not ask everyone; add a label such as "
-                "'not asked', which is reported for the others"
+                f"missing of {where} must be given, because ask_if leaves some people out: add a label such as "
+                "“not asked”, which is reported for them"
             )
         self._settle_ask(where)
 
     def _settle_kind(self, where: str) -> None:
         """Settle the kind, which a key such as `text` may tell, and check which keys it has."""
         if self.kind not in tuple(KINDS):
-            raise InvalidParameterError(f"kind of {where} must be one of {', '.join(KINDS)}, got kind={self.kind!r}")
+            raise InvalidParameterError(
+                f"kind of {where} must be one of {', '.join(KINDS)}, got kind={quoted(self.kind)}"
+            )
         marked = [kind for kind in KINDS.values() if kind.mark and self._has(kind.mark)]
         if marked and self.kind not in (USUAL, *(kind.name for kind in marked)):
             told = marked[-1]
-            raise InvalidParameterError(f"{where} is {told.called}: leave out {told.mark}, or kind={self.kind!r}")
+            raise InvalidParameterError(
+                f"{where} has both {told.mark} and kind={quoted(self.kind)}: leave one of them out"
+            )
         if marked and self.kind == USUAL:
             object.__setattr__(self, "kind", marked[-1].name)
         for key in _KEYED:
             if self._has(key) and key not in self.question_kind.keys:
                 others = names_with(key)
-                remedy = "" if others == key else f", {key} is for {others}"
+                remedy = "" if others == key else f"; {key} is for {others}"
                 raise InvalidParameterError(
-                    f"{key} of {where} must be left out: it is {self.question_kind.called}{remedy}"
+                    f"{key} must be left out of {where}, because it is {self.question_kind.called}{remedy}"
                 )
         if not isinstance(self.clip, bool):
-            raise InvalidParameterError(f"clip of {where} must be True or False, got clip={self.clip!r}")
+            raise InvalidParameterError(f"clip of {where} must be true or false, got clip={quoted(self.clip)}")
         if not is_text(self.title):
-            raise InvalidParameterError(f"title of {where} must be a Unicode text, got title={self.title!r}")
+            raise InvalidParameterError(f"title of {where} must be a Unicode text, got title={quoted(self.title)}")
 
     def _has(self, key: str) -> bool:
         """Tell whether a key is not at its default; one whose default is None may be an array."""
@@ -210,25 +220,27 @@ class Attribute:
         listed = self.question_kind.new_labels(self)
         for label in (self.name, *listed):
             if not is_text(label):
-                raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {label!r}")
+                raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {quoted(label)}")
         seen = set()
         for label in listed:
             if label in seen:
-                raise InvalidParameterError(f"labels of {where} must be distinct, got {label!r} twice")
+                raise InvalidParameterError(f"labels of {where} must be distinct, got {quoted(label)} twice")
             seen.add(label)
 
     def _settle_ask(self, where: str) -> None:
         ask = self.question_kind.usual_ask if self.ask is None else self.ask
         if ask not in get_args(Ask):
-            raise InvalidParameterError(f'ask of {where} must be "shares" or "mean", got ask={self.ask!r}')
+            raise InvalidParameterError(f'ask of {where} must be "shares" or "mean", got ask={quoted(self.ask)}')
         if ask == "mean" and not self.question_kind.averaged:
             averaged = " or ".join(name for name, kind in KINDS.items() if kind.averaged)
             raise InvalidParameterError(
-                f'ask of {where} must be "shares": it is {self.question_kind.called}, a mean is of {averaged} answers'
+                f'ask of {where} must be "shares", because it is {self.question_kind.called}: means are for {averaged} '
+                "answers"
             )
         if ask == "mean" and self.code_scores is None:
             raise InvalidParameterError(
-                f'scores of {where} must be given, one number a category, to ask for its mean: or ask for "shares"'
+                f"scores of {where} must give one number for each category to ask for a mean; add them, or ask for "
+                '"shares"'
             )
         object.__setattr__(self, "ask", ask)
 
@@ -309,7 +321,10 @@ class Attribute:
         exact, wanted = self.lookup[0], list(labels)
         for label in wanted:
             if label not in exact:
-                raise UnknownCategoryError(f"attribute {self.name!r} must have the category {label!r}, it does not")
+                raise UnknownCategoryError(
+                    f"attribute {quoted(self.name)} must have the category {quoted(label)}, but it has "
+                    f"{listed(list(map(quoted, self.labels)))}"
+                )
         return np.array([exact[label] for label in wanted], dtype=np.int64)
 
     @cached_property
@@ -324,7 +339,7 @@ class Attribute:
     @cached_property
     def points(self) -> Grid:
         """The grid of a numeric attribute, in exact numbers."""
-        return Grid.checked(self.range, self.grid, f"attribute {self.name!r}")
+        return Grid.checked(self.range, self.grid, f"attribute {quoted(self.name)}")
 
     @property
     def unranked(self) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from deniable.core.outputs import write_text
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.spec import canonical_json, content_hash, from_spec, to_spec
-from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError, quoted
 from deniable.survey.schema import LATEST_VERSION, Schema, checked_schema
 
 FORMAT = "deniable collection"
@@ -126,18 +126,18 @@ class Collection:
         checked_schema(self.schema)
         object.__setattr__(self, "version", checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
-            raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
+            raise InvalidParameterError(f"title must be a text, got title={quoted(self.title)}")
         domain = checked_mechanism(self.mechanism).domain
         if domain != self.schema.sizes:
             raise MismatchError(
-                f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
-                f"got {self.mechanism!r} with {_sizes(domain)}"
+                f"the mechanism must have the schema's numbers of categories, {_sizes(self.schema.sizes)}, "
+                f"got {quoted(self.mechanism)} with {_sizes(domain)}"
             )
         if self.mechanism.refusal:
-            raise InvalidParameterError(f"mechanism must be one for a collection: {self.mechanism.refusal}")
+            raise InvalidParameterError(f"mechanism must suit a collection: {self.mechanism.refusal}")
         if self.mechanism.deal_id == "":
             raise InvalidParameterError(
-                "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"
+                "deal_id must name the deal, so that shares and reports of two deals do not mix, got an empty one"
             )
 
     @cached_property
@@ -259,7 +259,7 @@ class Collection:
         checked_kind("aggregate", aggregate, Aggregate)
         if aggregate.collection != self.id:
             raise MismatchError(
-                f"the aggregate is of collection {short_id(aggregate.collection)}, not of {short_id(self.id)}"
+                f"the aggregate belongs to collection {short_id(aggregate.collection)}, not to {short_id(self.id)}"
             )
 
     @property
@@ -270,9 +270,11 @@ class Collection:
     def check_shares(self, given: bool) -> None:
         """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""
         if self.dealt and not given:
-            raise InvalidParameterError(f"shares must be given: {self.mechanism.name} needs one of each contributor")
+            raise InvalidParameterError(
+                f"shares must be given, because {self.mechanism.name} needs one share for each contributor"
+            )
         if given and not self.dealt:
-            raise InvalidParameterError(f"shares must not be given: {self.mechanism.name} needs no dealer")
+            raise InvalidParameterError(f"shares must be left out, because {self.mechanism.name} needs no dealer")
 
     def _inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
         return codes[:, 0] if not self.mechanism.records and codes.ndim == 2 and codes.shape[1] == 1 else codes
@@ -326,8 +328,10 @@ class Collection:
         for key in written.keys() - {"format", "format_version", "id", "guarantee"}:
             if key not in expected or written[key] != expected[key]:
                 raise FileFormatError(
-                    f"{source}: {key} must be spelled as the id is computed from it, without keys at their defaults or "
-                    "numbers written otherwise: contributors' browsers refuse it; take the file that was made first"
+                    f"{source}: {key} must be written as when the id was computed from it, but a key has its default "
+                    "value, or a number "
+                    "is spelled in another way. Contributors' browsers refuse such a file; use the file that was made "
+                    "first"
                 )
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):

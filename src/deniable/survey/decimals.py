@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deniable.core.checks import listed
-from deniable.errors import AmbiguousNumbersError, InvalidParameterError
+from deniable.errors import AmbiguousNumbersError, InvalidParameterError, quoted
 from deniable.survey.tally import FEW_DIFFERENT_WORDS, FEW_WORDS, NOTHING
 
 Mark: TypeAlias = Literal["point", "comma"]
@@ -194,7 +194,7 @@ class Decimals:
         self, path: Path | str, numbers: NumberColumns, decimal: str | None, points: bool, remedy: str = "--decimal "
     ) -> None:
         if decimal not in _GIVEN:
-            raise InvalidParameterError(f'decimal must be "point" or "comma", got decimal={decimal!r}')
+            raise InvalidParameterError(f'decimal must be "point" or "comma", got decimal={quoted(decimal)}')
         self._path, self._known, self._points, self._remedy = path, numbers.known, points, remedy
         self._given = _GIVEN[decimal]
         self._marks: dict[str, Mark | None] = {}

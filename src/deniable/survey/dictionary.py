@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_codes
-from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError, quoted
 
 FINGERPRINT_BITS = 64
 MAX_KEY_BYTES = 64
@@ -53,14 +53,16 @@ class Dictionary:
             raise InvalidParameterError(f"words must be a sequence of texts, got {type(self.words).__name__}")
         words = tuple(self.words)
         if len(words) < 2:
-            raise InvalidParameterError(f"words must be at least 2, got {len(words)}")
+            raise InvalidParameterError(f"words must have at least 2 entries, got {len(words)}")
         codes: dict[str, int] = {}
         for code, word in enumerate(words):
             if not is_text(word):
-                raise InvalidParameterError(f"words must be Unicode texts, got {word!r} in row {code + 1}")
+                raise InvalidParameterError(f"words must be Unicode texts, got {quoted(word)} in row {code + 1}")
             first = codes.setdefault(word, code)
             if first != code:
-                raise InvalidParameterError(f"words must be distinct, got {word!r} in rows {first + 1} and {code + 1}")
+                raise InvalidParameterError(
+                    f"words must be distinct, got {quoted(word)} in rows {first + 1} and {code + 1}"
+                )
         object.__setattr__(self, "words", words)
         object.__setattr__(self, "_codes", codes)
 
@@ -93,7 +95,7 @@ class Dictionary:
         except (KeyError, TypeError):
             row = next(i for i, word in enumerate(texts) if not isinstance(word, str) or word not in self._codes)
             raise UnknownCategoryError(
-                f"word must be in the dictionary of {self.k} words, got another in row {row + 1}"
+                f"every word must be in the dictionary of {self.k:,} words; the one in row {row + 1} is not"
             ) from None
 
     def words_of(self, codes: ArrayLike) -> tuple[str, ...]:
@@ -156,7 +158,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
 
 def _texts(words: Iterable[str]) -> Sequence[str]:
     if isinstance(words, (str, bytes)):
-        raise InvalidInputError(f"words must be a list of texts, got one {type(words).__name__}")
+        raise InvalidInputError(f"words must be a list of texts, got a single {type(words).__name__}")
     return words if isinstance(words, Sequence) else list(words)
 
 

@@ -15,7 +15,7 @@ from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core.core_schema import CoreSchema, with_info_after_validator_function
 
 from deniable.core.documents import Document, read_document
-from deniable.errors import FileFormatError, InvalidParameterError, OutputError
+from deniable.errors import FileFormatError, InvalidParameterError, OutputError, quoted
 from deniable.survey.dictionary import Dictionary
 
 
@@ -59,7 +59,7 @@ class DictionaryFile:
     def __post_init__(self) -> None:
         # A document from a stranger must not make its reader open other files than those that came with it.
         if not isinstance(self.file, str) or self.file in ("", ".", "..") or set("/\\\0") & set(self.file):
-            raise InvalidParameterError(f"file of a dictionary must be a file name, got file={self.file!r}")
+            raise InvalidParameterError(f"file of a dictionary must be a file name, got file={quoted(self.file)}")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> DictionaryFile:
@@ -84,8 +84,8 @@ class DictionaryFile:
         found = cls.read(path)
         if (found.words.k, found.words.digest) != (shape.k, shape.digest):
             raise FileFormatError(
-                f"{path} was changed, or is another dictionary than that of {source}: expected {expected}, "
-                f"found {found.words.k:,} words of digest {found.words.digest}"
+                f"{path} was changed, or is not the dictionary that {source} names: expected {expected}, "
+                f"found {found.words.k:,} words with digest {found.words.digest}"
             )
         return found
 
@@ -94,10 +94,12 @@ class DictionaryFile:
         path = Path(document).parent / self.file
         if not path.exists():
             raise OutputError(
-                f"cannot write {document}: the dictionary {self.file} must lie beside it, there is no {path}"
+                f"cannot write {document}: its dictionary {self.file} must be in the same folder; copy it to {path}"
             )
         if read_dictionary(path).digest != self.words.digest:
-            raise OutputError(f"cannot write {document}: {path}, beside it, is another dictionary")
+            raise OutputError(
+                f"cannot write {document}: {path} in the same folder is a different dictionary; choose another folder"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reference as plain JSON data."""
@@ -140,7 +142,7 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     >>> _ = path.write_text("red\ngreen\nred\n")
     >>> read_dictionary(path)
     Traceback (most recent call last):
-    deniable.errors.FileFormatError: .../colours.txt must hold every word once, got 'red' in lines 1 and 3
+    deniable.errors.FileFormatError: .../colours.txt must hold every word once, got “red” in lines 1 and 3
     """
     words = read_lines(path)
     try:
@@ -150,7 +152,7 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
         for line, word in enumerate(words, 1):
             if first.setdefault(word, line) != line:
                 raise FileFormatError(
-                    f"{path} must hold every word once, got {word!r} in lines {first[word]} and {line}"
+                    f"{path} must hold every word once, got {quoted(word)} in lines {first[word]} and {line}"
                 ) from error
         raise FileFormatError(f"{path}: {error}") from error
 
@@ -169,5 +171,5 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
     if "\r" in text:
         words = [word.removesuffix("\r") for word in words]
     if "" in words:
-        raise FileFormatError(f"{path} must hold a word in every line, got an empty line {words.index('') + 1}")
+        raise FileFormatError(f"{path} must hold a word in every line, got none in line {words.index('') + 1}")
     return tuple(words)

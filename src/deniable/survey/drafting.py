@@ -88,7 +88,7 @@ def draft_schema(
     Raises
     ------
     InvalidInputError
-        If there are no answers, or no column is fit for a schema.
+        If there are no answers, or no column can be used in a schema.
     AmbiguousNumbersError
         If numbers of a table may be read in two ways and `decimal` is not given.
 
@@ -109,7 +109,7 @@ def draft_schema(
             column = columns.setdefault(name, ColumnTally(name, max(MAX_TRACKED, max_categories + 1)))
             column.add(values, rows - batch.num_rows + 1)
     if rows == 0:
-        raise InvalidInputError("a schema is drafted from at least one record, got none")
+        raise InvalidInputError("a table must have at least one record to draft a schema from it, got none")
     attributes, warnings, spellings = [], [], {}
     for column in columns.values():
         attribute, remarks, alike = _drafted(column, max_categories, kinds)
@@ -118,7 +118,7 @@ def draft_schema(
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
-        raise InvalidInputError(f"no column is fit for a schema: {'; '.join(warnings)}")
+        raise InvalidInputError(f"no column can be used in a schema: {'; '.join(warnings)}")
     return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
 
 

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, blocks
-from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError, quoted
 from deniable.survey.texts import LEAST_ROWS
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ class Readings:
         if not self.rounded:
             return self.base
         if rng is None:
-            raise InvalidParameterError("rng must be given: numeric answers are rounded to their grid at random")
+            raise InvalidParameterError(
+                "rng must be given, because numeric answers are rounded to their grid at random"
+            )
         codes, columns = self.base.copy(), list(self.rounded)
         for rows, words in blocks(rng, len(codes), len(columns)):
             codes[rows, columns] += words.reshape(-1, len(columns)) < self.thresholds[rows]
@@ -135,7 +137,7 @@ def as_table(answers: Any) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInputError(
             f"answers must be a table of named columns, got {type(answers).__name__}: "
-            "every column must be a sequence of equally many answers of one type"
+            "every column must be a sequence of answers of one type, all of one length"
         ) from None
 
 
@@ -149,20 +151,20 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
     if absent:
         hint = ""
         if len(present) == 1 and ";" in present[0]:
-            hint = " (are the columns separated by ';'? then every record must have as many cells)"
+            hint = " (are the columns separated by semicolons? then every record must have as many cells)"
         plural = "columns" if len(absent) > 1 else "column"
         known = [name for name in wanted if name in occurrences]
         found = (
             f"{listed_labels(known)} and {len(present) - len(known)} more"
             if known
-            else f"{len(present)} of other names"
+            else f"{len(present)} with other names"
         )
         raise InvalidInputError(f"{where} must have the {plural} {listed_labels(absent)}, got {found}{hint}")
     for name in wanted:
         if occurrences[name] > 1:
             first, second, *_ = (i + 1 for i, column in enumerate(present) if column == name)
             raise InvalidInputError(
-                f"{where} must have columns of different names, got columns {first} and {second} of one name"
+                f"{where} must have columns of different names, but columns {first} and {second} have the same name"
             )
 
 
@@ -418,12 +420,12 @@ def _plain_number(text: str) -> str:
 
 def unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
     """Return what is said of a column whose type holds no answers."""
-    return InvalidInputError(f"column {name!r} must hold text or numbers, got the type {kind}")
+    return InvalidInputError(f"column {quoted(name)} must hold text or numbers, got the type {kind}")
 
 
 def failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
     """Return what is said of an answer without a code; `reason` is a negative number, MISSING for instance."""
-    where = f"attribute {attribute.name!r} in row {row}"
+    where = f"attribute {quoted(attribute.name)} in row {row}"
     if reason == MISSING:
         return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
     if reason == NOT_FINITE:
@@ -441,7 +443,7 @@ def listed_labels(names: Sequence[str], limit: int = 8) -> str:
     Examples
     --------
     >>> listed_labels(("phone", "radio", "television"), limit=2)
-    "'phone', 'radio' and 1 more"
+    '“phone”, “radio” and 1 more'
     """
-    shown = ", ".join(repr(name) if len(name) <= 60 else repr(name[:57]) + "..." for name in names[:limit])
+    shown = ", ".join(quoted(name) if len(name) <= 60 else quoted(name[:57]) + "..." for name in names[:limit])
     return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")

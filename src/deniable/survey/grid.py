@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 
 MAX_POINTS = 1024
 """Most points of a grid: more say nothing that the noise of a report would not hide."""
@@ -106,23 +106,27 @@ class Grid:
         """Return the grid of an attribute, or raise InvalidParameterError naming key, bound and remedy."""
         if ends is None or size is None:
             key, example = ("range", "range=(0, 100)") if ends is None else ("grid", "grid=101")
-            raise InvalidParameterError(f"{key} of {where} must be given: it is of kind 'numeric', as in {example}")
+            raise InvalidParameterError(
+                f"{key} of {where} must be given, because its kind is numeric; write for instance {example}"
+            )
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_POINTS:
-            raise InvalidParameterError(f"grid of {where} must be an integer in [2, {MAX_POINTS}], got grid={size!r}")
+            raise InvalidParameterError(
+                f"grid of {where} must be an integer in [2, {MAX_POINTS}], got grid={quoted(size)}"
+            )
         pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
         if not pair or any(isinstance(end, bool) or not isinstance(end, (int, float, np.integer)) for end in ends):
-            raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
+            raise InvalidParameterError(f"range of {where} must be two numbers, got range={quoted(ends)}")
         low, high = ends
         # The comparison is false for NaN, too; integers are compared before they are made floats.
         if not -MAX_BOUND <= low < high <= MAX_BOUND:
             raise InvalidParameterError(
-                f"range of {where} must increase, within [-1e15, 1e15], got range={[low, high]}"
+                f"range of {where} must increase, within [-1e15, 1e15], got range={quoted([low, high])}"
             )
         grid = cls((float(low) + 0.0, float(high) + 0.0), int(size))
         if len(set(grid.labels)) < size:
             raise InvalidParameterError(
-                f"grid of {where} must have points that differ as numbers of 15 digits, got grid={size} on "
-                f"range={list(grid.ends)}: take fewer points"
+                f"grid of {where} must have points that 15 digits can tell apart, got grid={size} on "
+                f"range={quoted(grid.ends)}: take fewer points"
             )
         return grid
 

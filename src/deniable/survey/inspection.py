@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.core.privacy import Guarantee, odds
+from deniable.errors import quoted
 from deniable.survey.collection import Collection, guarantee_data
 from deniable.survey.schema import Attribute
 
@@ -102,7 +103,7 @@ def question_text(attribute: Attribute) -> str:
     Examples
     --------
     >>> question_text(Attribute("age", edges=(20, 40), missing="no answer"))
-    "'age' (number, 4 answers): '< 20', '20 to < 40', '>= 40', 'no answer'"
+    '“age” (number, 4 answers): “< 20”, “20 to < 40”, “>= 40”, “no answer”'
     """
-    name = f"{attribute.name!r}, {attribute.title!r}" if attribute.title else repr(attribute.name)
+    name = f"{quoted(attribute.name)}, {quoted(attribute.title)}" if attribute.title else quoted(attribute.name)
     return name + attribute.question_kind.described(attribute)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.encoding import canonical_decimal, is_date, listed_labels
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def settled_list(attribute: Attribute, where: str) -> dict[str, Any]:
     categories = categories or interval_labels(edges)
     if len(categories) != len(edges) + 1:
         raise InvalidParameterError(
-            f"categories of {where} must name the {len(edges) + 1} intervals of its edges, got {len(categories)}"
+            f"categories of {where} must have a name for each of the {len(edges) + 1} intervals between its edges, got "
+            f"{len(categories)}"
         )
     return {"categories": categories, "edges": edges}
 
@@ -38,7 +39,7 @@ def list_of_numbers(attribute: Attribute) -> bool:
 def described_list(attribute: Attribute, further: str = "") -> str:
     """Return all labels in words, `further` before their number."""
     number = "" if attribute.edges is None else "date, " if attribute.dated else "number, "
-    return f" ({number}{further}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
+    return f" ({number}{further}{attribute.k} answers): {', '.join(map(quoted, attribute.labels))}"
 
 
 def unknown_of_list(attribute: Attribute, where: str) -> str:
@@ -84,7 +85,7 @@ def checked_floats(key: str, given: Sequence[Any], where: str) -> tuple[float, .
     try:
         return tuple(float(value) + 0.0 for value in given)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameterError(f"{key} of {where} must be numbers, got {key}={given!r}") from error
+        raise InvalidParameterError(f"{key} of {where} must be numbers, got {key}={quoted(given)}") from error
 
 
 def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
@@ -93,7 +94,7 @@ def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | st
     values = checked_floats("edges", edges, where)
     increasing = all(low < high for low, high in pairwise(values))
     if not values or not increasing or not all(map(math.isfinite, values)):
-        raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
+        raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={quoted(values)}")
     return values
 
 
@@ -101,7 +102,7 @@ def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | st
     dates = [edge for edge in edges if isinstance(edge, str) and is_date(edge)]
     if len(dates) < len(edges) or not all(low < high for low, high in pairwise(dates)):
         raise InvalidParameterError(
-            f"edges of {where} must be increasing numbers, or increasing dates like '2026-05-01', got "
-            f"edges={list(edges)}"
+            f"edges of {where} must be increasing numbers, or increasing dates such as 2026-05-01, got "
+            f"edges={quoted(edges)}"
         )
     return tuple(dates)

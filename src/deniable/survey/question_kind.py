@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.errors import quoted
 from deniable.survey.encoding import Int64s, Rounding, label_codes
 from deniable.survey.lists import unknown_of_list
 from deniable.survey.tally import ColumnTally
@@ -103,7 +104,7 @@ class QuestionKind(ABC):
     @property
     def called(self) -> str:
         """Return what an attribute of this kind is, in messages."""
-        return f"of kind {self.name!r}"
+        return f"of kind {quoted(self.name)}"
 
     @abstractmethod
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from deniable.core.checks import checked_kind, checked_records, listed
 from deniable.core.documents import check_version, document_body, document_text, placed, read_document
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.survey.attribute import AskIf as AskIf, Attribute as Attribute
 from deniable.survey.decimals import NumberColumns, plain_table
 from deniable.survey.encoding import Readings, as_table, read_table
@@ -76,13 +76,17 @@ class Schema:
     def __post_init__(self) -> None:
         attributes = tuple(self.attributes)
         if not attributes or not all(isinstance(attribute, Attribute) for attribute in attributes):
-            raise InvalidParameterError(f"attributes must be a non-empty sequence of Attribute, got {attributes!r}")
+            raise InvalidParameterError(
+                f"attributes must be a non-empty sequence of Attribute, got {quoted(attributes)}"
+            )
         object.__setattr__(self, "attributes", attributes)
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
-            raise InvalidParameterError(f"names of attributes must be distinct, got {repeated[0]!r} twice")
+            raise InvalidParameterError(f"names of attributes must be distinct, got {quoted(repeated[0])} twice")
         if self.is_text and len(attributes) > 1:
-            raise InvalidParameterError(f"open text must be the only attribute, got {', '.join(map(repr, self.names))}")
+            raise InvalidParameterError(
+                f"an open-text attribute must be the only one, got {', '.join(map(quoted, self.names))}"
+            )
         for place, attribute in enumerate(attributes):
             if attribute.ask_if is not None:
                 _check_condition(attribute.name, attribute.ask_if, attributes[:place])
@@ -188,7 +192,7 @@ class Schema:
         if rng is None and self.is_rounded:
             rounded = next(attribute for attribute in self.attributes if attribute.question_kind.rounded)
             raise InvalidParameterError(
-                f"rng must be given: attribute {rounded.name!r} is {rounded.kind}, and rounded to its grid at random; "
+                f"rng must be given, because answers to {quoted(rounded.name)} are rounded to its grid at random: pass "
                 "SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
             )
         table = plain_table(as_table(answers), NumberColumns(self.number_columns), decimal, first_row)
@@ -203,7 +207,7 @@ class Schema:
             If a code is out of range, naming row and attribute.
         """
         if self.is_text:
-            raise InvalidInputError(f"attribute {self.names[0]!r} is open text: it has no codes")
+            raise InvalidInputError(f"attribute {quoted(self.names[0])} is open text: it has no codes")
         records = checked_records(codes, self.sizes)
         columns, first = [], 0
         for attribute in self.attributes:
@@ -270,25 +274,27 @@ class Schema:
 
 def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]) -> None:
     """Check that a condition is about an earlier question and some of its answers."""
-    where = f"ask_if of attribute {name!r}"
+    where = f"ask_if of attribute {quoted(name)}"
     asked = next((one for one in earlier if one.name == condition.question), None)
     if asked is None:
-        known = ", ".join(repr(one.name) for one in earlier) or "there is none before it"
+        known = ", ".join(quoted(one.name) for one in earlier) or "there is none before it"
         raise InvalidParameterError(
-            f"question in {where} must be an earlier question ({known}), got question={condition.question!r}"
+            f"question in {where} must be an earlier question ({known}), got question={quoted(condition.question)}"
         )
     kind = asked.question_kind
     if kind.several or kind.rounded or not kind.listed:
         raise InvalidParameterError(
-            f"question in {where} must be one of which people choose one listed answer, {asked.name!r} is {kind.called}"
+            f"question in {where} must let people choose one of its listed answers, but {quoted(asked.name)} is "
+            f"{kind.called}"
         )
     if unknown := [label for label in condition.answers if label not in asked.labels]:
         raise InvalidParameterError(
-            f"answers in {where} must be labels of {asked.name!r} ({', '.join(asked.labels)}), got {unknown[0]!r}"
+            f"answers in {where} must be labels of {quoted(asked.name)} ({', '.join(asked.labels)}), got "
+            f"{quoted(unknown[0])}"
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must be different, at least one and not all labels of {asked.name!r}, got "
+            f"answers in {where} must be some labels of {quoted(asked.name)}, each once, but not all, got "
             f"{len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deniable.errors import quoted
 from deniable.survey.encoding import canonical_decimal, distinct_answers, is_list_type
 
 RARE = 5
@@ -163,7 +164,7 @@ class ColumnTally:
 
     def left_out(self, reason: str) -> tuple[None, list[str]]:
         """Return that the column is not part of the draft, and why."""
-        return None, [f"column {self.name!r} is left out: {reason}"]
+        return None, [f"column {quoted(self.name)} is left out: {reason}"]
 
     @property
     def has_decimal_commas(self) -> bool:
@@ -189,15 +190,16 @@ class ColumnTally:
         if marks:
             alike = ""
             if marks[1:]:
-                alike = f"; write {', '.join(map(repr, marks[1:]))} in the same way if that means the same"
+                alike = f"; write {', '.join(map(quoted, marks[1:]))} in the same way if that means the same"
             cells = self.marks[marks[0]]
             remarks.append(
-                f"attribute {self.name!r}: {cells.count} cells {marks[0]!r} are read as missing answers "
+                f"attribute {quoted(self.name)}: {cells.count} cells {quoted(marks[0])} are read as missing answers "
                 f"({_rows(cells.rows)}){alike}"
             )
         if unread:
             remarks.append(
-                f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r} "
+                f"attribute {quoted(self.name)}: {unread} of {self.present} cells are not numbers, and are reported as "
+                f"{quoted(other)} "
                 f"({_rows([row for cells in others for row in cells.rows])}): correct those that should be numbers, "
                 "what they say is lost otherwise"
             )
@@ -206,18 +208,20 @@ class ColumnTally:
     def rare(self, counts: dict[str, int]) -> list[str]:
         """Say how many categories few people hold."""
         rare = sum(count < RARE for count in counts.values())
-        remark = f"attribute {self.name!r}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
+        remark = (
+            f"attribute {quoted(self.name)}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
+        )
         return [remark] if rare else []
 
     def spellings_apart(self, categories: Iterable[str]) -> list[str]:
         """Say which categories differ by case and white space only: they are counted apart as long as they do."""
         groups = _alike(categories)
         alike = sum(map(len, groups))
-        named = "; ".join(" and ".join(map(repr, labels)) for labels in groups[:NAMED_GROUPS])
+        named = "; ".join(" and ".join(map(quoted, labels)) for labels in groups[:NAMED_GROUPS])
         more = f"; and {len(groups) - NAMED_GROUPS} more" if len(groups) > NAMED_GROUPS else ""
         remark = (
-            f"attribute {self.name!r}: {alike} categories differ from another one by case or white space only, and are "
-            f"counted apart: write what is one answer in one way, in the answers and here ({named}{more})"
+            f"attribute {quoted(self.name)}: {alike} categories differ from another one by case or white space only, "
+            f"and are counted apart: write what is one answer in one way, in the answers and here ({named}{more})"
         )
         return [remark] if alike else []
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deniable.core.mechanism import Mechanism
-from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError
+from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError, quoted
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
@@ -62,7 +62,7 @@ class Checked:
     skipped: tuple[Skipped, ...]
 
     def __str__(self) -> str:
-        lines = [f"{self.mechanism!r}: {len(self.held)} laws hold, {len(self.skipped)} not checked"]
+        lines = [f"{quoted(self.mechanism)}: {len(self.held)} laws hold, {len(self.skipped)} not checked"]
         return "\n".join([*lines, *(f"  {law}: {why}" for law, why in self.skipped)])
 
 
@@ -198,7 +198,7 @@ def check_mechanism(
                 with bulk.overwritten_words():
                     check(mechanism)
             except BrokenLawError as broken:
-                raise BrokenLawError(f"{mechanism!r} breaks {name}: {broken}") from broken
+                raise BrokenLawError(f"{quoted(mechanism)} breaks {name}: {broken}") from broken
             held.append(name)
     return Checked(mechanism, tuple(held), tuple(skipped))
 

@@ -31,6 +31,7 @@ from deniable.errors import (
     InvalidInputError,
     MismatchError,
     NotIdentifiedError,
+    quoted,
 )
 from deniable.models.problem import MixtureProblem
 from deniable.models.row_laws import MultinomialLaw
@@ -189,9 +190,9 @@ def is_found_by_name(mechanism: Any) -> None:
     except FileFormatError as error:
         raise BrokenLawError(
             f"its specification is not read again: {error}. A mechanism of another package is found by an entry point "
-            f"of the group deniable.mechanisms named {mechanism.name!r}"
+            f"of the group deniable.mechanisms named {quoted(mechanism.name)}"
         ) from error
-    hold(again == mechanism, f"after JSON it is {again!r}")
+    hold(again == mechanism, f"after JSON it is {quoted(again)}")
     hold(hash(again) == hash(mechanism), "equal mechanisms have different hashes")
 
 
@@ -317,7 +318,10 @@ def ratio_keeps_the_budget(mechanism: Any, declared: Any = None, tight: float | 
     """
     ratio = channel_ratio(mechanism.channel(exact=True))
     implemented = mechanism.implemented_ratio()
-    hold(ratio == implemented, f"implemented_ratio is {float(implemented)!r}, the channel's is {float(ratio)!r}")
+    hold(
+        ratio == implemented,
+        f"implemented_ratio is {quoted(float(implemented))}, the channel's is {quoted(float(ratio))}",
+    )
     context = Context(prec=50)
     logarithm = context.ln(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
     budget = exact_number(mechanism.epsilon if declared is None else declared)
@@ -439,7 +443,7 @@ def supports_follow_the_channel(mechanism: Any) -> None:
             found, expected = Fraction(mass, common), p if x == v else q
             hold(
                 found == expected,
-                f"a report of {x} supports {v} with probability {float(found)!r}, not {float(expected)!r}",
+                f"a report of {x} supports {v} with probability {quoted(float(found))}, not {quoted(float(expected))}",
             )
     counted = mechanism.support_counts(mechanism.aggregate(outputs))
     hold(np.array_equal(counted, matrix.sum(axis=0)), "support_counts of an aggregate is not the sum of supports")

@@ -111,7 +111,7 @@ def test_the_law_that_a_mechanism_breaks_is_named(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("{mine}:absent", "must have a function 'absent'"),
+        ("{mine}:absent", "must have a function “absent”"),
         ("{mine}:number", "must have a function"),
         ("nowhere.py:make", "candidate must name a file or a module"),
         ("builtins:divmod", "must return a pair of functions"),

@@ -357,7 +357,7 @@ def refuses_bad_shares(case: DealtCase, mechanism: Any) -> None:
     def use(given: Any, rows: slice = slice(None)) -> Any:
         return lambda: mechanism.randomize(data[rows], given, rng)
 
-    refuses(MismatchError, use(theirs), "deal 'theirs', not to deal 'mine'")
+    refuses(MismatchError, use(theirs), "deal “theirs”, not to deal “mine”")
     one_each = "every contributor needs one share"
     refuses(InvalidInputError, use(shares[:-1]), one_each)
     refuses(InvalidInputError, use(shares, slice(0, -1)), one_each)
@@ -391,7 +391,7 @@ def refuses_bad_answers(case: DealtCase, mechanism: Any) -> None:
     shares, wrong = mechanism.deal(mechanism.n, rng), case.many(mechanism)
     for value in (sizes[0], -1):
         wrong.reshape(mechanism.n, -1)[16, 0] = value
-        message = rf"0\.\.{sizes[0] - 1}, got another in row 17"
+        message = rf"0\.\.{sizes[0] - 1}, got something else in row 17"
         refuses(InvalidInputError, lambda: mechanism.randomize(wrong, shares, rng), message)
     right = case.many(mechanism)
     refuses(InvalidInputError, lambda: mechanism.randomize(right.astype(float), shares, rng), "dtype=float64")

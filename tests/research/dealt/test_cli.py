@@ -101,11 +101,11 @@ def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:
     (file,) = Path("shares").glob("*.parquet")
     left = pq.read_table(file).column("contributor").to_pylist()
     assert left == [i for i in range(1, N + 1) if i != 17 and not 101 <= i <= 400]
-    assert "holds no share of contributor 17: it was handed out, or never dealt" in hand_out("17", "b.parquet")
-    assert "holds no share of contributor 101:" in hand_out("100-102", "b.parquet")
-    assert f"holds no share of contributor {N + 1:,}" in hand_out(f"{N}-{N + 1}", "b.parquet")
+    assert "holds no share for contributor 17: it was handed out, or never dealt" in hand_out("17", "b.parquet")
+    assert "holds no share for contributor 101:" in hand_out("100-102", "b.parquet")
+    assert f"holds no share for contributor {N + 1:,}" in hand_out(f"{N}-{N + 1}", "b.parquet")
     assert "clinic.parquet exists" in hand_out("1", "clinic.parquet")
-    assert "contributor must be a number or a range such as 1-500, got contributor='x'" in hand_out("x", "b.parquet")
+    assert "contributor must be a number or a range such as 1-500, got contributor=“x”" in hand_out("x", "b.parquet")
     assert "contributors must be a range" in hand_out("5-4", "b.parquet")
     assert not Path("b.parquet").exists()
     assert "300 contributors have each spent" in randomize(dealt, "clinic.parquet", few(300))
@@ -136,13 +136,13 @@ def test_a_share_is_used_once(dealt: Run) -> None:
 
 def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
     dealt("hand-out", "survey.json", "shares", "--contributor", "1-10", "-o", "ten.parquet")
-    assert "ten.parquet holds 10, the answers have more rows (row 11 has none)" in randomize(
+    assert "ten.parquet holds 10, but the answers have more rows (row 11 has no share)" in randomize(
         dealt, "ten.parquet", few(11)
     )
     assert "there is no file nothing.parquet" in randomize(dealt, "nothing.parquet")
     assert "answers.csv is not a Parquet file" in randomize(dealt, "answers.csv")
     without = dealt("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
-    assert "shares must be given: QuotaRR needs one of each contributor" in without.stderr
+    assert "shares must be given, because QuotaRR needs one share for each contributor" in without.stderr
     table = pq.read_table("ten.parquet")
     pq.write_table(table.take([0, 1, 1, 2]), "twice.parquet")
     assert "contributor 2 has two shares, or is out of order" in randomize(dealt, "twice.parquet", few(3))
@@ -160,7 +160,7 @@ def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
 def test_a_mechanism_without_a_dealer_takes_no_shares(dealt: Run) -> None:
     dealt("collection", "--schema", "smoker.json", "--epsilon", "1", "-o", "plain.json")
     result = dealt("randomize", "plain.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
-    assert "shares must not be given: GRR needs no dealer" in result.stderr
+    assert "shares must be left out, because GRR needs no dealer" in result.stderr
     result = dealt("deal", "plain.json", "--contributors", 5, "-o", "none")
     assert "mechanism must be one with a dealer, got GRR" in result.stderr
 
@@ -267,7 +267,7 @@ def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
                 both[0].wait(timeout=4)
         errors = [child.communicate(timeout=300)[1] for child in both]
     assert sorted(child.returncode for child in both) == [0, 2]
-    assert sum("holds no share of contributor 1: it was handed out" in error for error in errors) == 1
+    assert sum("holds no share for contributor 1: it was handed out" in error for error in errors) == 1
     assert len(list(Path().glob("?.parquet"))) == 1
     assert share_ledger("shares").entries() == ()
 
@@ -344,7 +344,7 @@ def test_two_categories_are_asked_of_joint_randomised_response(run: Run) -> None
         *("--set", "n=100", "--set", "colluders=5", "-o", "survey.json"),
     )
     assert result.exit_code == 2
-    assert "JRR is for two categories and the schema has 4" in result.stderr
+    assert "JRR is for two categories, but the schema has 4" in result.stderr
 
 
 def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:

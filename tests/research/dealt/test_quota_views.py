@@ -146,7 +146,7 @@ def test_deals_do_not_mix(mechanism: Any) -> None:
     other: Any = from_spec({**spec, "deal_id": "b"})
     rng = SimulationRandomness(1)
     inputs = np.zeros((2, len(mechanism.sizes)) if hasattr(mechanism, "sizes") else 2, dtype=int)
-    with pytest.raises(MismatchError, match="belong to deal 'a', not to deal 'b'"):
+    with pytest.raises(MismatchError, match="belong to deal “a”, not to deal “b”"):
         other.randomize(inputs, mechanism.deal(mechanism.n, rng)[:2], rng)
     with pytest.raises(InvalidInputError, match="every contributor needs one share"):
         mechanism.randomize(inputs, mechanism.deal(mechanism.n, rng)[:1], rng)

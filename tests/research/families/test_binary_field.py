@@ -192,7 +192,9 @@ def test_reports_of_64_bits() -> None:
     assert [column.dtype for column in reports] == [np.uint64, np.uint64, np.uint8]
     with pytest.raises(TooLargeError, match="must have at most 268,435,456 counters"):
         sketch.aggregate(reports)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.18446744073709551615, got another in row 1"):
+    with pytest.raises(
+        InvalidInputError, match=r"value must be in 0\.\.18446744073709551615, got something else in row 1"
+    ):
         sketch.randomize([-1], SecureRandomness())
     assert sketch.count_support(reports, np.array([2**64 - 1], dtype=np.uint64)).shape == (1,)
 

@@ -94,7 +94,7 @@ def test_refuses() -> None:
         with pytest.raises(InvalidParameterError, match=message):
             AlignedCorrRR(**given)
     aligned = AlignedCorrRR((2, 5), 1.0, constant(2, 0.5))
-    with pytest.raises(InvalidInputError, match="got another in row 1, attribute 1"):
+    with pytest.raises(InvalidInputError, match="got something else in row 1, attribute 1"):
         aligned.randomize([[0, 5]], SimulationRandomness(1))
     with pytest.raises(InvalidReportError, match="got report=2 in row 1, attribute 0"):
         aligned.aggregate([[2, 4]])

@@ -231,7 +231,7 @@ def test_strata_that_are_none_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="weights must be >= 0"):
         answers.strata({"north": part, "south": part}, {"north": 1.5, "south": -0.5})
     for wrong in ("x", float("nan"), None):
-        with pytest.raises(InvalidParameterError, match=r"weights\['north'\] must be a finite number"):
+        with pytest.raises(InvalidParameterError, match=r"weights\[north\] must be a finite number"):
             answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameterError, match="weights must name exactly the strata"):
         answers.strata({"north": part}, {"south": 1})

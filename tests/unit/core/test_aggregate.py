@@ -73,7 +73,7 @@ def test_another_format_version_is_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("deniable.core.aggregate.FORMAT_VERSION", 2)
     _aggregate().save(tmp_path / "new.aggregate")
     monkeypatch.undo()
-    with pytest.raises(FileFormatError, match="version 1, got 'deniable aggregate' of version 2"):
+    with pytest.raises(FileFormatError, match="version 1, got “deniable aggregate” of version 2"):
         Aggregate.load(tmp_path / "new.aggregate")
 
 

@@ -35,14 +35,14 @@ def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:
 
 
 def test_a_negative_code_is_no_large_one() -> None:
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.199, got another in row 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.199, got something else in row 1"):
         checked_codes(np.array([-128], dtype=np.int8), 200)
 
 
 def test_the_first_wrong_row_of_many_is_named() -> None:
     table = np.zeros((100_000, 3), dtype=np.int64)
     table[77_776, 1] = 9
-    with pytest.raises(InvalidInputError, match="got another in row 77777, attribute 1"):
+    with pytest.raises(InvalidInputError, match="got something else in row 77777, attribute 1"):
         checked_records(table, (2, 9, 3))
 
 
@@ -80,7 +80,7 @@ def test_true_counts_whose_sum_overflows_are_refused() -> None:
 
 @pytest.mark.parametrize("sizes", [np.array(5), [], "23", 5, None, {2, 3}])
 def test_sizes_must_be_a_sequence(sizes: Any) -> None:
-    with pytest.raises(InvalidParameterError, match="sizes must be a non-empty sequence"):
+    with pytest.raises(InvalidParameterError, match="sizes must list the number of categories"):
         checked_sizes(sizes)
 
 

@@ -163,7 +163,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
     dealt = quota.estimate(quota.simulate_aggregate([3, 1], SimulationRandomness(1)))
     with pytest.raises(NoIntervalError, match="malicious contributors"):
         dealt.interval(malicious=0.1)
-    with pytest.raises(NoIntervalError, match="anytime=True is known"):
+    with pytest.raises(NoIntervalError, match="anytime=True is not possible"):
         dealt.interval(target="population", anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="for the population only"):
         estimate.interval(anytime=True, planned=10)
@@ -172,7 +172,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
     for wrong, options in (
         (r"malicious must be a fraction in \[0, 1\), got malicious=1", {"malicious": 1}),
         (r"malicious must be a fraction", {"malicious": -0.1}),
-        ("planned must say how many", {"anytime": True, "target": "population"}),
+        ("planned must be given with", {"anytime": True, "target": "population"}),
         ("planned must be", {"anytime": True, "target": "population", "planned": 0}),
         ("malicious and anytime=True cannot be used together", {"anytime": True, "malicious": 0.1, "planned": 4}),
     ):

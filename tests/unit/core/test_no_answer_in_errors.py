@@ -153,7 +153,7 @@ def test_kinds_on_the_command_line(name: str, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     output = CliRunner().invoke(app, ["randomize", str(tmp_path / "survey.json"), str(answers), "-o", str(reports)])
     assert output.exit_code == 2
-    assert "attribute '" in output.stderr
+    assert "attribute “" in output.stderr
     assert "in row 2" in output.stderr
     assert not leaks(output.output + output.stderr)
     assert sorted(tmp_path.iterdir()) == before

@@ -217,7 +217,7 @@ def test_a_stream_stays_with_its_thread_and_its_process(monkeypatch: pytest.Monk
         os._exit(len(refused))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
     assert len(refused) == 1
-    assert "by the thread and the process that made it" in refused[0]
+    assert "in the thread and process that made it" in refused[0]
     assert len(stream.take(3)) == 3
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="neither copied nor pickled"):
@@ -239,7 +239,7 @@ def test_only_the_end_of_the_last_take_is_handed_back(unread: int) -> None:
     with pytest.raises(InvalidParameterError, match="unread"):
         stream.hand_back(unread)
     stream.hand_back(2)
-    with pytest.raises(InvalidParameterError, match="handed back once, got unread=1 after 2"):
+    with pytest.raises(InvalidParameterError, match="handed back only once, got unread=1 after 2"):
         stream.hand_back(1)
 
 

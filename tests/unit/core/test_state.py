@@ -262,11 +262,11 @@ def _file(path: Path, counts: Any, **changes: Any) -> Path:
         (pa.array([1, 1, 2**64 - 1], pa.uint64()), {}, r"counts must be < 2\^62"),
         ([1.0, 1.0, 1.0], {}, "is not an aggregate file, or is damaged"),
         ([1, None, 2], {}, "counts must be integers"),
-        ([1, 1, 1], {"version": True}, "of version True"),
+        ([1, 1, 1], {"version": True}, "of version true"),
         ([1, 1, 1], {"version": 1.0}, r"of version 1\.0"),
-        ([1, 1, 1], {"collection": 7}, "collection must be a string"),
-        ([1, 1, 1], {"batches": "abc"}, "batches a list of strings"),
-        ([1, 1, 1], {"batches": [["a"]]}, "batches a list of strings"),
+        ([1, 1, 1], {"collection": 7}, "collection must be a text"),
+        ([1, 1, 1], {"batches": "abc"}, "batches a list of texts"),
+        ([1, 1, 1], {"batches": [["a"]]}, "batches a list of texts"),
     ],
 )
 def test_files_are_not_believed(tmp_path: Path, counts: Any, changes: dict[str, Any], message: str) -> None:

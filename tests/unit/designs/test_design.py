@@ -290,7 +290,7 @@ def test_specifications_keep_the_fractions() -> None:
         (lambda: Design("warner", ("1/3", "1/4")), "warner must have the parameters p, got 2"),
         (lambda: Design("warner", "1/3"), "parameters must be a tuple"),  # type: ignore[arg-type]
         (lambda: Design("warner", ("1/3",), one_sided=True), "one_sided must be left out for warner"),
-        (lambda: Design("garbling", ("1/3",), one_sided=1), "one_sided must be True or False"),  # type: ignore[arg-type]
+        (lambda: Design("garbling", ("1/3",), one_sided=1), "one_sided must be true or false"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_out_of_bounds_is_refused(build: Callable[[], Design], message: str) -> None:

@@ -136,7 +136,7 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"weights": [1.0, 1.0]}, "weights must have one number for each of 4 people"),
         ({"strata": [0, 0, 0, 1]}, "strata must have at least two sampling units each, got one in 1"),
         ({"psus": [0, 0, 1]}, "psus must have one entry for each"),
-        ({"fractions": {"north": 0.5}}, "fractions must name strata, got 'north'"),
+        ({"fractions": {"north": 0.5}}, "fractions must name strata that have people, got “north”"),
         ({"fractions": {0: 1.0}}, "fractions must be < 1"),
         ({"method": "guess"}, "method must be one of linearized"),
         ({"method": "bootstrap"}, "rng must be given"),

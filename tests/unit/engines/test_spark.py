@@ -125,7 +125,7 @@ def test_wrong_answers_come_back_without_the_answer(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     wrong = pa.record_batch({"smoker": ["yes", "secret"], "town": ["1", "2"]})
     part = part_of(write_part(SURVEY, store, 3, iter([wrong])))
-    assert part.error.startswith("InvalidInputError|partition 3: unknown category of attribute 'smoker' in row 2")
+    assert part.error.startswith("InvalidInputError|partition 3: unknown category of attribute “smoker” in row 2")
     assert "secret" not in part.error
     store.discard()
 
@@ -190,7 +190,7 @@ def test_reports_that_do_not_fit_are_refused() -> None:
         with pytest.raises(InvalidReportError, match=message):
             spark._raise_first([(0, row["error"])])
     subset = survey_over(AdaptiveSMP((40, 40), 1.0))
-    with pytest.raises(InvalidReportError, match="must have the column 'payload'"):
+    with pytest.raises(InvalidReportError, match="must have the column “payload”"):
         report_arrays(pa.table({"attribute": [1]}), subset.mechanism)
 
 
@@ -209,7 +209,7 @@ def test_counted_reports_are_the_sum_of_all(mechanism: Any) -> None:
     assert many.n == 3000 * 10**15 + 7 * len(counted)
     assert weighted(collection, []) == Aggregate.empty(mechanism, collection.id)
     unknown = [(None, *rows[0][1:-1], 5), (None, *rows[1][1:-1], 6)]
-    with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, it is not in 11"):
+    with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, but it is not in 11"):
         weighted(collection, [*rows, *unknown])
     with pytest.raises(InvalidReportError, match=r"\(rows counted among different reports\)"):
         weighted(collection, [*rows, (*rows[0][:-2], 50_000 if len(rows[0]) == 2 else 250, 3)])

@@ -45,7 +45,7 @@ def test_draft_of_a_file(tmp_path: Path, small_blocks: None) -> None:
     draft = draft_schema_file(answers_file(tmp_path / "a.csv"), tmp_path / "schema.json", 50, progress=seen)
     assert Schema.load(tmp_path / "schema.json") == draft.schema
     assert draft.schema.names == ("age", "smoker")
-    assert any("'id' is left out: it numbers its rows" in warning for warning in draft.warnings)
+    assert any("“id” is left out: it numbers its rows" in warning for warning in draft.warnings)
     assert len(seen.calls) > 3
     assert draft_schema_file(answers_file(tmp_path / "a.parquet"), tmp_path / "schema.json") == draft
 
@@ -134,7 +134,7 @@ def test_every_row_is_valid_before_anything_appears(tmp_path: Path, small_blocks
     answers = answers_file(tmp_path / "a.csv")
     with answers.open("a") as file:
         file.write("1000,33,perhaps\n")
-    with pytest.raises(UnknownCategoryError, match=r"^unknown category of attribute 'smoker' in row 1001: "):
+    with pytest.raises(UnknownCategoryError, match=r"^unknown category of attribute “smoker” in row 1001: "):
         randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng())
     with pytest.raises(UnknownCategoryError, match="in row 1001"):
         read_truth(SURVEY, answers)
@@ -144,13 +144,13 @@ def test_every_row_is_valid_before_anything_appears(tmp_path: Path, small_blocks
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("age,sex\n1,f\n", "must have the column 'smoker', got 'age' and 1 more"),
+        ("age,sex\n1,f\n", "must have the column “smoker”, got “age” and 1 more"),
         ("age,smoker\n1,yes\n2\n", "must have 2 cells in every record, got 1 in row 2"),
         ("age,smoker\n", "holds no answers"),
         ("", "has no line of column names"),
-        ("age,smoker\n" + "1,yes\n" * 16 + "x,yes\n", "unknown answer of attribute 'age' in row 17"),
-        ("age,smoker\n1,yes\n,no\n", "missing answer of attribute 'age' in row 2"),
-        ("age,smoker\n1,yes\ninf,no\n", "answers of attribute 'age' in row 2 must be finite numbers"),
+        ("age,smoker\n" + "1,yes\n" * 16 + "x,yes\n", "unknown answer of attribute “age” in row 17"),
+        ("age,smoker\n1,yes\n,no\n", "missing answer of attribute “age” in row 2"),
+        ("age,smoker\n1,yes\ninf,no\n", "answers of attribute “age” in row 2 must be finite numbers"),
     ],
 )
 def test_bad_answers_leave_nothing(content: str, message: str, tmp_path: Path) -> None:

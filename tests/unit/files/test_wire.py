@@ -206,7 +206,7 @@ def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
     other = Collection(Schema((Attribute("x", ("a", "b")),)), GRR(k=2, epsilon=1.0))
     path = tmp_path / "x.jsonl"
     path.write_bytes(body(3).to_json() + b"\n" + body(1, survey=other).to_json())
-    with pytest.raises(MismatchError, match=r"line 2 of .* is of collection"):
+    with pytest.raises(MismatchError, match=r"line 2 of .* belongs to collection"):
         JsonLinesReader(path, SURVEY)
     path.write_bytes(body(3).to_json() + b"\nnonsense")
     with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):

@@ -245,7 +245,7 @@ def test_one_function_words_each_of_three_mistakes(name: str) -> None:
 
 
 def test_the_three_functions_say_name_rule_value_and_remedy() -> None:
-    assert str(unknown_name("rule", "x", ["a", "b"], "use a")) == "rule must be one of a, b, got rule='x': use a"
+    assert str(unknown_name("rule", "x", ["a", "b"], "use a")) == "rule must be one of a, b, got rule=“x”: use a"
     assert str(out_of_range("n", ">= 1", 0)) == "n must be >= 1, got n=0"
     assert str(not_available("a table", "GRR", "use SMP")) == "a table is not available for GRR: use SMP"
 

@@ -51,7 +51,7 @@ def test_a_class_without_an_entry_point_keeps_every_law_that_needs_no_name(monke
     checked = check_mechanism(mechanism, registered=False)
     assert [law for law, _ in checked.skipped] == ["is_found_by_name"]
     assert "entry point" in str(checked)
-    with pytest.raises(BrokenLawError, match=r"breaks is_found_by_name: .*entry point .*'ToyRR'"):
+    with pytest.raises(BrokenLawError, match=r"breaks is_found_by_name: .*entry point .*“ToyRR”"):
         check_mechanism(mechanism)
 
 

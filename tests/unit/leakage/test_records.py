@@ -184,7 +184,7 @@ def test_where_the_joint_is_too_large_groups_give_bounds() -> None:
 def test_bad_records_are_named() -> None:
     with pytest.raises(InvalidInputError, match="records must not be empty"):
         observed(np.zeros((0, 2), dtype=np.int64), (2, 2))
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 2, attribute 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got something else in row 2, attribute 1"):
         pairwise_leakage(np.array([[0, 1], [1, 2]]), (2, 2))
     with pytest.raises(InvalidInputError, match="records must vary in some attribute, got the same record 3 times"):
         observed(np.ones((3, 2), dtype=np.int64), (2, 2))

@@ -65,7 +65,7 @@ def test_without_columns_it_is_the_closed_form_of_the_anchor() -> None:
     expected = [known.corrected.standard_error, known.attentive.standard_error]
     np.testing.assert_allclose(errors * math.sqrt(n / (n - 1)), expected, rtol=1e-7)
     assert fit.privacy_statement.count("epsilon = 1.73461")
-    with pytest.raises(NoIntervalError, match="two reports of each person have none"):
+    with pytest.raises(NoIntervalError, match="two reports of each person does not have"):
         fit.conf_int(method="profile")
 
 
@@ -204,7 +204,7 @@ def test_rows_are_counted_and_other_values_refused_without_quoting_them() -> Non
         ("report ~ x + second", {}, "must name attributes"),
         ("report ~ x - 1", {}, "must have an intercept"),
         ("report ~ x + report", {}, "must be on one side|on its left side"),
-        ("nothing ~ x", {}, "must have the column 'nothing'"),
+        ("nothing ~ x", {}, "must have the column “nothing”"),
         ("report ~ x", {"followers": "2"}, "followers must be one of"),
     ],
 )

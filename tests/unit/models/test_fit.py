@@ -256,7 +256,7 @@ def test_a_key_brings_rows_together() -> None:
     ("formula", "options", "error", "says"),
     [
         ("smoker ~ drink", {}, NotIdentifiedError, "smoker and drink together"),
-        ("smoker ~ height", {}, InvalidParameterError, "got 'height'"),
+        ("smoker ~ height", {}, InvalidParameterError, "got “height”"),
         ("smoker ~ np.log(drink)", {}, InvalidParameterError, "drink must stand alone"),
         ("age ~ region", {}, InvalidParameterError, "must name an attribute"),
         ("smoker ~ age", {"model": "ordered"}, InvalidParameterError, None),

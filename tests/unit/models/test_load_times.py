@@ -181,7 +181,7 @@ def test_files_of_every_kind_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"confidence": {"value": "medium", "randomizedTriggerRate": 0.5}}, "row 2: .* must be 'high', 'low' or empty"),
+        ({"confidence": {"value": "medium", "randomizedTriggerRate": 0.5}}, "row 2: .* must be high, low or empty"),
         ({"confidence": {"value": "low", "randomizedTriggerRate": 1.5}}, "row 2: .* in \\[0, 1\\], got 1.5"),
         ({"confidence": {"value": "low"}}, "row 2: .* in \\[0, 1\\], got nan"),
         ({"duration": "fast"}, "row 2: duration must be a number or empty"),
@@ -197,7 +197,7 @@ def test_too_little_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="at least two loads with a confidence and a time, got 1"):
         load_times([ENTRY, sure, sure])
     with pytest.raises(
-        InvalidParameterError, match=r"value must name a column, got value='confidence\.value'; columns: a"
+        InvalidParameterError, match=r"value must name a column, got value=“confidence\.value”; columns: a"
     ):
         load_times({"a": [1]})
     with pytest.raises(InvalidParameterError, match="quantiles must be different"):

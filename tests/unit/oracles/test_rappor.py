@@ -220,5 +220,5 @@ def test_bad_permanent_responses_and_reports() -> None:
         rappor.aggregate(bad)
     with pytest.raises(InvalidInputError, match=r"shape \(n, 1\)"):
         rappor.report(np.zeros((3, 2), dtype=np.uint8), rng)
-    with pytest.raises(InvalidInputError, match="got another in row 1"):
+    with pytest.raises(InvalidInputError, match="got something else in row 1"):
         rappor.permanent([4], rng)

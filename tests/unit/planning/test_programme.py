@@ -37,7 +37,7 @@ def test_pure_epsilon_adds_exactly_and_groups_are_apart() -> None:
     )
     assert [row.total for row in found.surveys] == [Fraction(7, 10), Fraction(1, 3), Fraction(4, 5)]
     assert found.groups == {"a": pytest.approx(0.7 + 1 / 3), "b": 1.5}
-    assert found.statement == "One contributor spends at most epsilon = 1.5, in 'b'."
+    assert found.statement == "One contributor spends at most epsilon = 1.5, in “b”."
     assert found.groups["a"] >= 0.7 + 1 / 3
 
 
@@ -157,5 +157,5 @@ def test_refuses() -> None:
     other = Schema((Attribute("mood", ("up", "down")), *SMOKER.attributes))
     with pytest.raises(MismatchError, match="same categories"):
         programme([survey(GRR(2, 1.0))], records=RECORDS, schema=other)
-    with pytest.raises(MismatchError, match="must have as a column"):
+    with pytest.raises(MismatchError, match="but the records have no such column"):
         programme([survey(GRR(2, 1.0))], records=RECORDS[:, 1:], schema=SMOKER)

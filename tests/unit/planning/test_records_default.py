@@ -97,7 +97,7 @@ def test_corr_rr_is_for_few_contributors() -> None:
     assert many.mechanism.name == "RS+FD"
     assert "Corr-RR has an expected squared error of" in many.reason
     large = records_default([30, 40], 0.5, hide_sampled_attribute=True, contributors=300)
-    assert "Corr-RR was not considered: values of domains that differ must be <= 32" in large.reason
+    assert "Corr-RR was not considered: attributes with different numbers of categories must have <= 32" in large.reason
 
 
 def test_a_budget_too_small_to_split() -> None:
@@ -111,7 +111,7 @@ def test_a_budget_too_small_to_split() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([4], 1.0), "sizes must list at least two attributes, got sizes=(4,): use recommend"),
+        (([4], 1.0), "sizes must list at least two attributes, got sizes=4; for one attribute use recommend"),
         (([4, 1], 1.0), "sizes[1] must be >= 2"),
         (([4, 4], 0.0), "epsilon must be > 0"),
         (([4, 4], 1.0, False, True, 5), "contributors must be >= 20, got contributors=5"),
@@ -173,7 +173,11 @@ def test_the_bias_of_corr_rr_does_not_fall() -> None:
             "marginals must have the sizes (4, 4), got (2,",
         ),
         (([2, 2], 1.0, 100, [[0.5, math.nan]] * 2), InvalidInputError, "marginals"),
-        (([2, 90], 1.0, 100), TooLargeError, "values of domains that differ must be <= 32 together, got 92"),
+        (
+            ([2, 90], 1.0, 100),
+            TooLargeError,
+            "attributes with different numbers of categories must have <= 32 categories in all, got 92",
+        ),
     ],
 )
 def test_bad_plans_of_corr_rr_are_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:

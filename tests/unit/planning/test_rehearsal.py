@@ -201,14 +201,14 @@ def test_files_of_answers_and_of_shares(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("attribute,category,share\nsmoker,yes,half\n", "a number in the share column; row 1 has none"),
-        ("attribute,category,share\nsmoker,yes,.5\nsmoker,yes,.5\n", "row 2 names it again"),
+        ("attribute,category,share\nsmoker,yes,.5\nsmoker,yes,.5\n", "row 2 repeats one"),
         ("attribute,category,share\nsmoker,yes,.5\n", "must sum to 1, got 0.5"),
         ("attribute,category,share\nsmoker,yes,-1\nsmoker,no,2\n", "shares between 0 and 1"),
         (
             "attribute,category,share\nsmoker,maybe,1\n",
             "must use the question's categories; “maybe” is not one of them",
         ),
-        ("attribute,category,share\nage,old,1\n", "must only name questions of the schema; “age” is not in it"),
+        ("attribute,category,share\nage,old,1\n", "must only name questions in the schema; “age” is not in it"),
         ("other\nyes\n", "smoker"),
         ("smoker\nnobody-must-read-this\n", "smoker"),
     ],
@@ -228,7 +228,7 @@ def test_bad_input() -> None:
         Guess.from_shares(SMOKER, {})
     with pytest.raises(InvalidInputError, match="at least one row"):
         Guess.from_codes(SMOKER, np.empty((0, 1), np.int64))
-    with pytest.raises(InvalidParameterError, match="guess must use the collection's schema"):
+    with pytest.raises(InvalidParameterError, match="guess must be for the schema of the collection"):
         rehearse(collection(SURVEY, 1.0), 10, guess, rng=rng)
     for changed, message in (
         ({"runs": 1}, "runs must be >= 2"),

@@ -276,7 +276,7 @@ def test_what_cannot_be_planned_is_not_warned_of() -> None:
     ("options", "message"),
     [
         ({"contributors": 0}, "contributors must be"),
-        ({"target": 100.0}, "target must be in percentage points"),
+        ({"target": 100.0}, "target must be a number of percentage points"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"epsilons": []}, "epsilons must be a non-empty sequence"),
         ({"epsilons": "1"}, "epsilons must be a non-empty sequence"),
@@ -336,9 +336,9 @@ def test_square_waves_are_for_means_without_a_jump() -> None:
     fine = Attribute("fine", kind="numeric", range=(0, 100), grid=41, missing="no answer")
     survey: Any = collection(Schema((plain, missing, fine, Attribute("mood", ("bad", "good")))), 1.0)
     assert [oracle.name == "SquareWave" for oracle in survey.mechanism.oracles] == [True, False, True, False]
-    assert "square waves for 'plain' and 'fine'" in survey.reason or "square waves for 'plain', 'fine'" in survey.reason
+    assert "square waves for “plain” and “fine”" in survey.reason or "square waves for “plain”, “fine”" in survey.reason
     assert survey.reason.endswith(
-        "means of 'missing' are read from shares, which serves answers without a score better"
+        "means of “missing” are read from shares, which serves answers without a score better"
     )
     alone: Any = collection(Schema((missing, Attribute("mood", ("bad", "good")))), 1.0)
     assert alone.mechanism == recommend(alone.schema.sizes, 1.0)

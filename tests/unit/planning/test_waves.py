@@ -150,5 +150,5 @@ def test_refuses() -> None:
     ):
         with pytest.raises(InvalidParameterError, match=message):
             make()
-    with pytest.raises(InvalidInputError, match="'a' twice"):
+    with pytest.raises(InvalidInputError, match="“a” twice"):
         rotating_panel(["a", "b", "a"], 2, "x")

@@ -354,10 +354,10 @@ def test_given_groups_pool_across_labels_and_leave_the_others_alone() -> None:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([["a", "z"]], "groups must name attributes of the estimate, got 'z'"),
-        ([["a", "b"], ["b"]], "groups must not overlap, got 'b' twice"),
-        ([["a", "c"]], "groups must share a domain, got ['a', 'c'] of sizes [2, 3]"),
-        (["ab"], "groups must be sequences of attribute names, got 'ab'"),
+        ([["a", "z"]], "groups must name attributes of the estimate, got “z”"),
+        ([["a", "b"], ["b"]], "groups must not overlap, got “b” twice"),
+        ([["a", "c"]], "groups must join attributes with the same number of categories, got “a”, “c” with 2, 3"),
+        (["ab"], "groups must be sequences of attribute names, got “ab”"),
         ([3], "groups must be sequences of attribute names, got 3"),
     ],
 )
@@ -370,7 +370,9 @@ def test_wrong_groups(groups: Any, message: str) -> None:
 
 def test_groups_of_a_single_estimate() -> None:
     single: Any = of_counts(2, 1.0, [[6, 4]])[0]
-    with pytest.raises(InvalidParameterError, match="groups must be None for a single Estimate"):
+    with pytest.raises(
+        InvalidParameterError, match="groups must be left out, because the estimate is of one attribute"
+    ):
         hierarchical(single, groups=[[0]])
 
 

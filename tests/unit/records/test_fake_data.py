@@ -348,9 +348,9 @@ def test_fakes_follow_the_oracle() -> None:
     assert RSFD((2, 2), 1.0).fakes == "uniform"
     assert RSFD((2, 2), 1.0, "OUE").fakes == "zero"
     assert RSFD((2, 2), 1.0, "OUE") == RSFD((2, 2), 1.0, "OUE", "zero")
-    with pytest.raises(InvalidParameterError, match="fakes over GRR must be uniform, got fakes='zero'"):
+    with pytest.raises(InvalidParameterError, match="fakes over GRR must be uniform, got fakes=“zero”"):
         RSFD((2, 2), 1.0, "GRR", "zero")
-    with pytest.raises(InvalidParameterError, match="fakes over OUE must be zero or random, got fakes='uniform'"):
+    with pytest.raises(InvalidParameterError, match="fakes over OUE must be zero or random, got fakes=“uniform”"):
         RSFD((2, 2), 1.0, "OUE", "uniform")
     with pytest.raises(InvalidParameterError, match="oracle must be one of GRR, OUE"):
         RSFD((2, 2), 1.0, "SUE")
@@ -374,7 +374,7 @@ def test_priors_are_data() -> None:
     [
         (((0.5, 0.5),), r"one distribution per attribute \(2\)"),
         ("ab", "one distribution per attribute"),
-        (((0.5, 0.5), (0.5, 0.5)), r"priors\[1\] must have 3 probabilities, got \(0.5, 0.5\)"),
+        (((0.5, 0.5), (0.5, 0.5)), r"priors\[1\] must have 3 probabilities, got 0.5, 0.5"),
         (((0.5, 0.5), (0.5, 0.6, -0.1)), r"priors\[1\]\[2\] must be >= 0, got -0.1"),
         (((0.5, 0.5001), (0.2, 0.3, 0.5)), r"priors\[0\] must sum to 1 within 1e-09, got sum=1.0001"),
         (((0.5, float("nan")), (0.2, 0.3, 0.5)), r"priors\[0\]\[1\] must be a finite number"),
@@ -398,7 +398,9 @@ def test_refuses_bad_budgets(epsilon: float) -> None:
 def test_refuses_bad_input() -> None:
     rng = SimulationRandomness(1)
     for mechanism in (RSFD((2, 3), 1.0), RSFD((2, 3), 1.0, "OUE"), RSRFD((2, 3), 1.0, _priors((2, 3)))):
-        with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 2, attribute 1"):
+        with pytest.raises(
+            InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 2, attribute 1"
+        ):
             mechanism.randomize([[1, 2], [1, -1]], rng)
         with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), got shape=\(1, 1\)"):
             mechanism.randomize([[1]], rng)

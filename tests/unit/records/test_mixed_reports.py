@@ -101,8 +101,8 @@ def test_the_choice_is_stored_in_the_specification() -> None:
 @pytest.mark.parametrize(
     ("oracles", "message"),
     [
-        ((GRR(2, 1.0),), "oracles must be one per attribute (2), got 1"),
-        ("GRR", "oracles must be a sequence of frequency oracles, got oracles='GRR'"),
+        ((GRR(2, 1.0),), "oracles must have one entry for each attribute (2), got 1"),
+        ("GRR", "oracles must be a sequence of frequency oracles, got oracles=“GRR”"),
         ((GRR(2, 1.0), SMP((2,), 1.0)), "oracles[1] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave"),
         ((GRR(2, 1.0), GRR(4, 1.0)), "oracles[1] must have k=3 and epsilon=1.0, got GRR(k=4, epsilon=1.0)"),
         ((GRR(2, 1.1), GRR(3, 1.0)), "oracles[0] must have k=2 and epsilon=1.0, got GRR(k=2, epsilon=1.1)"),

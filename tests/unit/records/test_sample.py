@@ -212,7 +212,7 @@ def test_the_wire() -> None:
 def test_refuses_bad_input() -> None:
     smp = SMP((2, 3), 1.0)
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 3, attribute 0"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got something else in row 3, attribute 0"):
         smp.randomize([[1, 2], [1, 1], [2, 0]], rng)
     with pytest.raises(InvalidInputError, match=r"shape \(n, 2\)"):
         smp.randomize([1, 2], rng)
@@ -223,7 +223,7 @@ def test_refuses_bad_input() -> None:
     for epsilon in (0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InvalidParameterError, match="epsilon must be"):
             SMP((2, 3), epsilon)
-    with pytest.raises(InvalidParameterError, match="oracle must be one of GRR, OUE, got oracle='grr'"):
+    with pytest.raises(InvalidParameterError, match="oracle must be one of GRR, OUE, got oracle=“grr”"):
         SMP((2, 3), 1.0, "grr")
 
 

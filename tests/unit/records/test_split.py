@@ -163,10 +163,10 @@ def test_the_wire() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"sizes": ()}, "sizes must be a non-empty sequence"),
+        ({"sizes": ()}, "sizes must list the number of categories"),
         ({"sizes": (2, 1)}, r"sizes\[1\] must be >= 2, got sizes\[1\]=1"),
         ({"sizes": 3}, "sizes must be"),
-        ({"oracle": "OLH"}, "oracle must be one of GRR, OUE, got oracle='OLH'"),
+        ({"oracle": "OLH"}, "oracle must be one of GRR, OUE, got oracle=“OLH”"),
         ({"epsilon": 0}, "epsilon must be > 0, got epsilon=0"),
         ({"epsilon": -1.0}, "epsilon must be > 0, got epsilon=-1.0"),
         ({"epsilon": float("nan")}, "epsilon must be a finite number"),
@@ -182,7 +182,7 @@ def test_refuses_bad_parameters(parameters: dict[str, Any], message: str) -> Non
 def test_refuses_bad_input() -> None:
     spl = SPL((2, 3), 1.0)
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 2, attribute 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 2, attribute 1"):
         spl.randomize([[1, 2], [1, 3]], rng)
     with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), got shape=\(1, 3\)"):
         spl.randomize([[1, 2, 0]], rng)

@@ -72,7 +72,7 @@ def test_of_many_comparisons_the_largest_are_looked_at(monkeypatch: pytest.Monke
     assert (few.difference.lower, few.difference.comparisons) == (whole.lower, whole.comparisons)
     alike = pairs.simulate_aggregate(held, [200] * 36, SimulationRandomness(2))
     none = summarize_crosstab(crosstabs(pairs, alike)[0, 1], pairs.privacy())
-    assert none.sentences[1].startswith("Of the 20 largest differences between groups of '0' none is certain")
+    assert none.sentences[1].startswith("Of the 20 largest differences between groups of “0” none is certain")
 
 
 def test_the_page_says_everything_in_every_form() -> None:

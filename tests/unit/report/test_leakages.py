@@ -197,7 +197,7 @@ def test_few_records_are_warned_about_and_give_a_range() -> None:
     records = np.repeat([[0, 0], [0, 1], [1, 1]], [60, 40, 3], axis=0)
     summary = summarize(records, schema_of(("rare", "b")), 1.0, source="x.csv", release="by any")
     (warning,) = summary.warnings
-    assert "rare 'v1' (3)" in warning
+    assert "rare “v1” (3)" in warning
     low, high = summary.strongest[0].plausible or (0, 0)
     assert 0 < low < high < 1
     assert f"reveals {low:.2f} to {high:.2f} of a possible 1.00 about" in str(summary.strongest[0])
@@ -231,9 +231,9 @@ def test_totals_of_records_that_are_nearly_all_different_are_warned_about() -> N
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"target": "z"}, InvalidParameterError, "target must be one of a, b, c, got target='z'"),
-        ({"target": "c"}, InvalidInputError, "target 'c' is the same in all records"),
-        ({"released": ["a", "y"]}, InvalidParameterError, "attributes must be among a, b, c, got 'y'"),
+        ({"target": "z"}, InvalidParameterError, "target must be one of a, b, c, got target=“z”"),
+        ({"target": "c"}, InvalidInputError, "target “c” is the same in all records"),
+        ({"released": ["a", "y"]}, InvalidParameterError, "attributes must be among a, b, c, got “y”"),
     ],
 )
 def test_unknown_and_constant_attributes_are_refused(options: dict[str, Any], error: type, says: str) -> None:
@@ -637,7 +637,7 @@ def test_unseen_categories_are_refused_where_the_mechanism_depends_on_them() -> 
 
     records, schema = chain(2, k=4), schema_of(("a", "b"), k=4)
     records[records[:, 0] == 3, 0] = 0
-    with pytest.raises(InvalidInputError, match="every category of 'a' must occur"):
+    with pytest.raises(InvalidInputError, match="every category of “a” must occur"):
         calibrate_records(records, schema, 2, source="x.csv", mechanism=SubsetSelection)
     assert calibrate_records(records, schema, 2, source="x.csv", mechanism=GRR).notes
 

@@ -54,7 +54,7 @@ def test_one_category_by_its_label() -> None:
     for own, all_of_them in zip(one.interval(0.9), COLOURS.interval(0.9), strict=True):
         assert own[0] == all_of_them[2]
     assert COLOURS[["z", "w"]].frequencies.tolist() == COLOURS.frequencies[[3, 0]].tolist()
-    with pytest.raises(UnknownCategoryError, match="has no category 'red'"):
+    with pytest.raises(UnknownCategoryError, match="has no category “red”"):
         COLOURS["red"]
 
 
@@ -109,7 +109,7 @@ def test_the_default_collection_says_which_and_why() -> None:
     assert text.mechanism.takes_text
     with pytest.raises(InvalidParameterError, match="mechanism must be named to set oracle"):
         deniable.collection(schema, 1.0, oracle="OUE")
-    with pytest.raises(InvalidParameterError, match="full_record already chooses the mechanism"):
+    with pytest.raises(InvalidParameterError, match="full_record chooses the mechanism"):
         deniable.collection(schema, 1.0, mechanism="SPL", full_record=True)
     with pytest.raises(InvalidParameterError, match="full_record=True only applies to collections with several"):
         deniable.collection(Schema(schema.attributes[:1]), 1.0, full_record=True)

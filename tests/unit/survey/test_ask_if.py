@@ -61,12 +61,12 @@ def test_documents_have_the_condition_and_are_read_back() -> None:
     [
         (AskIf("drinker", ("yes",)), "must be an earlier question"),
         (AskIf("much", ("few",)), "must be an earlier question"),
-        (AskIf("smoker", ("maybe",)), "must be labels of 'smoker'"),
-        (AskIf("smoker", ()), "at least one and not all"),
-        (AskIf("smoker", ("yes", "no")), "at least one and not all"),
-        (AskIf("smoker", ("yes", "yes")), "must be different"),
-        (AskIf("hours", ("5",)), "choose one listed answer, 'hours' is of kind"),
-        (AskIf("boxes", ("a",)), "choose one listed answer, 'boxes' is"),
+        (AskIf("smoker", ("maybe",)), "must be labels of “smoker”"),
+        (AskIf("smoker", ()), "each once, but not all"),
+        (AskIf("smoker", ("yes", "no")), "each once, but not all"),
+        (AskIf("smoker", ("yes", "yes")), "each once, but not all"),
+        (AskIf("hours", ("5",)), "choose one of its listed answers, but “hours” is of kind"),
+        (AskIf("boxes", ("a",)), "choose one of its listed answers, but “boxes” is"),
     ],
 )
 def test_a_condition_is_about_some_listed_answers_of_an_earlier_question(condition: AskIf, said: str) -> None:
@@ -78,7 +78,7 @@ def test_a_condition_is_about_some_listed_answers_of_an_earlier_question(conditi
 
 
 def test_a_question_that_not_everyone_is_asked_needs_a_category_for_the_others() -> None:
-    with pytest.raises(InvalidParameterError, match="missing of attribute 'much' must be given"):
+    with pytest.raises(InvalidParameterError, match="missing of attribute “much” must be given"):
         Attribute("much", ("few", "many"), ask_if=AskIf("smoker", ("yes",)))
     with pytest.raises(InvalidParameterError, match="answers of ask_if must be a sequence"):
         AskIf("smoker", "yes")  # type: ignore[arg-type]

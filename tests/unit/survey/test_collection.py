@@ -43,11 +43,11 @@ def test_the_mechanism_fits_the_schema() -> None:
     with pytest.raises(MismatchError) as caught:
         Collection(Schema((SMOKER,)), GRR(k=4, epsilon=1.0))
     assert str(caught.value) == (
-        "the mechanism must have the schema's domain sizes (3), got GRR(k=4, epsilon=1.0) with (4)"
+        "the mechanism must have the schema's numbers of categories, (3), got GRR(k=4, epsilon=1.0) with (4)"
     )
-    with pytest.raises(MismatchError, match=r"domain sizes \(3, 4\), got GRR"):
+    with pytest.raises(MismatchError, match=r"numbers of categories, \(3, 4\), got GRR"):
         Collection(TWO.schema, GRR(k=3, epsilon=1.0))
-    with pytest.raises(MismatchError, match=r"domain sizes \(3, 4\), got SPL.* with \(4, 3\)$"):
+    with pytest.raises(MismatchError, match=r"numbers of categories, \(3, 4\), got SPL.* with \(4, 3\)$"):
         Collection(TWO.schema, SPL(sizes=(4, 3), epsilon=2.0))
     assert Collection(ONE.schema, SPL(sizes=(3,), epsilon=2.0)).mechanism.epsilon == 2.0
 
@@ -56,10 +56,10 @@ def test_the_mechanism_fits_the_schema() -> None:
     ("arguments", "message"),
     [
         ({"version": 0}, "version must be >= 1, got version=0"),
-        ({"version": "1"}, "version must be an integer, got version='1'"),
-        ({"title": None}, "title must be a text, got title=None"),
+        ({"version": "1"}, "version must be an integer, got version=“1”"),
+        ({"title": None}, "title must be a text, got title=none"),
         ({"schema": {}}, "schema must be a Schema, as `draft_schema(...).schema` is, got dict"),
-        ({"mechanism": "GRR"}, "mechanism must be a mechanism, got mechanism='GRR'"),
+        ({"mechanism": "GRR"}, "mechanism must be an object such as GRR(k=3, epsilon=1.0), got mechanism=“GRR”"),
     ],
 )
 def test_parameters_are_checked(arguments: dict[str, Any], message: str) -> None:
@@ -191,24 +191,24 @@ def test_codes_instead_of_answers() -> None:
     assert np.array_equal(ONE.randomize(codes[:, 0], SimulationRandomness(1)), first)
     with pytest.raises(InvalidInputError, match="shape"):
         ONE.randomize(codes, SimulationRandomness(1))
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 1"):
         ONE.randomize(np.array([3]), SimulationRandomness(1))
 
 
 def test_one_contributor() -> None:
     assert ONE.randomize({"smoker": ["no"]}, SimulationRandomness(1)).shape == (1,)
-    with pytest.raises(UnknownCategoryError, match="unknown category of attribute 'smoker' in row 1"):
+    with pytest.raises(UnknownCategoryError, match="unknown category of attribute “smoker” in row 1"):
         ONE.randomize({"smoker": ["maybe"]}, SimulationRandomness(1))
 
 
 def test_aggregates_of_another_collection_are_refused() -> None:
     reports = ONE.randomize(ANSWERS, SimulationRandomness(1))
     second = replace(ONE, version=2)
-    expected = f"the aggregate is of collection {ONE.id[:12]}, not of {second.id[:12]}"
+    expected = f"the aggregate belongs to collection {ONE.id[:12]}, not to {second.id[:12]}"
     with pytest.raises(MismatchError) as caught:
         second.estimate(ONE.aggregate(reports))
     assert str(caught.value) == expected
-    with pytest.raises(MismatchError, match=r"is of collection \(none\), not of"):
+    with pytest.raises(MismatchError, match=r"belongs to collection \(none\), not to"):
         ONE.estimate(ONE.mechanism.aggregate(reports))
     with pytest.raises(MismatchError, match="different collections"):
         ONE.aggregate(reports) + second.aggregate(reports)
@@ -346,15 +346,15 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("format",), "deniable schema", "s is not a deniable collection: expected format='deniable collection'"),
+        (("format",), "deniable schema", "s is not a deniable collection: expected format=“deniable collection”"),
         (
             ("format_version",),
             3,
             "s has format_version=3; this release can read format_version=1 and 2 of a deniable collection",
         ),
-        (("mechanism", "mechanism"), "XYZ", "s: unknown mechanism 'XYZ'"),
+        (("mechanism", "mechanism"), "XYZ", "s: unknown mechanism “XYZ”"),
         (("mechanism", "mechanism"), [], "s: "),
-        (("mechanism", "k"), 4, "s: the mechanism must have the schema's domain sizes (3)"),
+        (("mechanism", "k"), 4, "s: the mechanism must have the schema's numbers of categories, (3)"),
         (("mechanism", "k"), "3", "s: k must be an integer"),
         (("mechanism", "epsilon"), "-1", "s: epsilon must be > 0"),
         (("mechanism", "q"), 1, "s: damaged specification of GRR"),
@@ -448,9 +448,9 @@ def test_a_deal_without_a_name_is_refused() -> None:
 
 def test_shares_are_given_to_dealt_coins_and_to_nobody_else() -> None:
     smoker = Schema((Attribute("smoker", ("yes", "no")),))
-    with pytest.raises(InvalidParameterError, match="shares must be given: QuotaRR"):
+    with pytest.raises(InvalidParameterError, match="shares must be given, because QuotaRR"):
         Collection(smoker, QuotaRR(1.0, 100, deal_id="monday")).randomize({"smoker": ["no"]}, SimulationRandomness(1))
-    with pytest.raises(InvalidParameterError, match="shares must not be given: GRR"):
+    with pytest.raises(InvalidParameterError, match="shares must be left out, because GRR"):
         Collection(smoker, GRR(2, 1.0)).randomize({"smoker": ["no"]}, SimulationRandomness(1), shares=[0])
 
 
@@ -469,7 +469,9 @@ def test_what_the_id_is_made_of_is_spelled_in_one_way(before: str, after: str, k
     """A browser computes the id from the document itself: it refused these, and the library read them."""
     text = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0), 1, "round").to_json()
     assert before in text
-    with pytest.raises(FileFormatError, match=f"the collection: {key} must be spelled as the id is computed from it"):
+    with pytest.raises(
+        FileFormatError, match=f"the collection: {key} must be written as when the id was computed from it"
+    ):
         Collection.from_json(text.replace(before, after))
     # White space and the order of keys do not matter.
     reordered = dict(reversed(json.loads(text).items()))

@@ -36,12 +36,12 @@ def test_the_digest_is_of_the_words_and_their_order() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("a", "b", "c", "b", "a"), "words must be distinct, got 'b' in rows 2 and 4"),
-        (("a",), "words must be at least 2, got 1"),
-        ((), "words must be at least 2, got 0"),
+        (("a", "b", "c", "b", "a"), "words must be distinct, got “b” in rows 2 and 4"),
+        (("a",), "words must have at least 2 entries, got 1"),
+        ((), "words must have at least 2 entries, got 0"),
         ("ab", "words must be a sequence of texts, got str"),
         (("a", 3), "words must be Unicode texts, got 3 in row 2"),
-        (("a", "b\ud800"), r"words must be Unicode texts, got 'b\\ud800' in row 2"),
+        (("a", "b\ud800"), r"words must be Unicode texts, got “b\\ud800” in row 2"),
     ],
 )
 def test_bad_dictionaries_are_named(words: Any, message: str) -> None:
@@ -51,14 +51,16 @@ def test_bad_dictionaries_are_named(words: Any, message: str) -> None:
 
 def test_queries_outside_the_dictionary_are_named() -> None:
     dictionary = Dictionary(WORDS)
-    with pytest.raises(UnknownCategoryError, match="word must be in the dictionary of 6 words, got another in row 3"):
+    with pytest.raises(
+        UnknownCategoryError, match="every word must be in the dictionary of 6 words; the one in row 3 is not"
+    ):
         dictionary.codes(["red", "blue", "Red", "also not"])
     for odd in (None, ["red"], 0):
         with pytest.raises(UnknownCategoryError, match="in row 2"):
             dictionary.codes(["red", odd])  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match=r"words must be a list of texts, got one str$"):
+    with pytest.raises(InvalidInputError, match=r"words must be a list of texts, got a single str$"):
         dictionary.codes("red")
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.5, got another in row 2"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.5, got something else in row 2"):
         dictionary.words_of([0, 6])
 
 

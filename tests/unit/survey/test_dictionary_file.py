@@ -59,11 +59,11 @@ def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, content: st
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\nb\nc\nb\na\n", "must hold every word once, got 'b' in lines 2 and 4"),
-        (b"a\n\nb\n", "must hold a word in every line, got an empty line 2"),
-        (b"a\nb\n\n", "got an empty line 3"),
-        (b"", "got an empty line 1"),
-        (b"a\n", "words must be at least 2, got 1"),
+        (b"a\nb\nc\nb\na\n", "must hold every word once, got “b” in lines 2 and 4"),
+        (b"a\n\nb\n", "must hold a word in every line, got none in line 2"),
+        (b"a\nb\n\n", "got none in line 3"),
+        (b"", "got none in line 1"),
+        (b"a\n", "words must have at least 2 entries, got 1"),
         (b"a\n\xff\n", "not UTF-8 text: byte 3 is 0xff"),
     ],
 )
@@ -99,9 +99,9 @@ def test_words_are_text_and_never_numbers(words: Path) -> None:
 
 def test_an_unknown_word_is_named_without_the_whole_dictionary(words: Path) -> None:
     schema = Schema((Attribute.from_dictionary("word", words),))
-    with pytest.raises(UnknownCategoryError, match=r"unknown word of attribute 'word' in row 2: .*not in words"):
+    with pytest.raises(UnknownCategoryError, match=r"unknown word of attribute “word” in row 2: .*not in words"):
         schema.encode({"word": ["red", "gren"]})
-    with pytest.raises(UnknownCategoryError, match="attribute 'word' must have the category 'gren'"):
+    with pytest.raises(UnknownCategoryError, match="attribute “word” must have the category “gren”"):
         schema.attributes[0].codes(["red", "gren"])
 
 
@@ -109,8 +109,8 @@ def test_attributes_that_contradict_themselves(words: Path) -> None:
     dictionary = DictionaryFile.read(words)
     wrong: Any
     for wrong, message in (
-        ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got 'red' twice"),
-        ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got 'x' twice"),
+        ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got “red” twice"),
+        ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got “x” twice"),
         ({"dictionary": dictionary, "categories": ("a", "b")}, "are those of its dictionary"),
         ({"text": True, "categories": ("a", "b")}, "open text"),
         ({"text": True, "other": "x"}, "open text"),
@@ -118,7 +118,7 @@ def test_attributes_that_contradict_themselves(words: Path) -> None:
     ):
         with pytest.raises(InvalidParameterError, match=message):
             Attribute("word", **wrong)
-    with pytest.raises(InvalidParameterError, match="open text must be the only attribute, got 'a', 'b'"):
+    with pytest.raises(InvalidParameterError, match="an open-text attribute must be the only one, got “a”, “b”"):
         Schema((Attribute("a", text=True), Attribute("b", ("yes", "no"))))
 
 
@@ -162,10 +162,10 @@ def test_documents_are_written_beside_their_dictionary_only(words: Path, tmp_pat
     survey = collection(words)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    with pytest.raises(OutputError, match="must lie beside it"):
+    with pytest.raises(OutputError, match="must be in the same folder"):
         survey.save(elsewhere / "survey.json")
     (elsewhere / "words.txt").write_text("other\nwords\n")
-    with pytest.raises(OutputError, match="is another dictionary"):
+    with pytest.raises(OutputError, match="is a different dictionary"):
         survey.schema.save(elsewhere / "schema.json")
     assert {path.name for path in elsewhere.iterdir()} == {"words.txt"}
 
@@ -190,13 +190,13 @@ def test_open_text_reaches_the_mechanism_as_it_is(tmp_path: Path) -> None:
 def test_open_text_is_checked() -> None:
     schema = Schema((Attribute("word", text=True),))
     assert (schema.sizes, schema.is_text, schema.attributes[0].labels) == ((0,), True, ())
-    with pytest.raises(InvalidInputError, match=r"missing answer of attribute 'word' in row 12"):
+    with pytest.raises(InvalidInputError, match=r"missing answer of attribute “word” in row 12"):
         schema.encode({"word": ["a", "b", ""]}, first_row=10)
-    with pytest.raises(InvalidInputError, match=r"attribute 'word' in row 11 must not contain NUL"):
+    with pytest.raises(InvalidInputError, match=r"attribute “word” in row 11 must not contain the character NUL"):
         schema.encode({"word": ["a", "a\0b"]}, first_row=10)
     with pytest.raises(InvalidInputError, match="open text"):
         schema.decode(np.zeros((1, 1), dtype=np.int64))
-    with pytest.raises(MismatchError, match="domain sizes"):
+    with pytest.raises(MismatchError, match="numbers of categories"):
         Collection(schema, GRR(k=2, epsilon=1.0))
-    with pytest.raises(MismatchError, match="domain sizes"):
+    with pytest.raises(MismatchError, match="numbers of categories"):
         Collection(Schema((Attribute("word", ("a", "b")),)), HeavyHitters(epsilon=1.0))

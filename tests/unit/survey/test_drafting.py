@@ -56,7 +56,7 @@ def test_numbers_with_leading_zeros_are_text() -> None:
     assert _drafted(["01", "1", "002"] * 20)[0] == Attribute("a", ("002", "01", "1"))
     attribute, remarks = _drafted([f"0{i}" for i in range(60)] * 20)
     assert attribute is None
-    assert remarks == ["column 'a' is left out: it has 60 distinct answers, max_categories=50"]
+    assert remarks == ["column “a” is left out: it has 60 distinct answers, max_categories=50"]
 
 
 @pytest.mark.parametrize("as_text", [True, False])
@@ -73,19 +73,19 @@ def test_what_is_left_out_is_named() -> None:
     people = [f"person {i}" for i in range(N)]
     assert _drafted(people) == (
         None,
-        ["column 'a' is left out: it looks like an identifier (200 distinct answers of 200)"],
+        ["column “a” is left out: it looks like an identifier (200 distinct answers of 200)"],
     )
     assert _drafted(["a", "b", *people[:18]])[0] is None
     assert _drafted(people[:5])[0] == Attribute("a", tuple(people[:5]))
-    assert _drafted(range(1000, 1000 + N)) == (None, ["column 'a' is left out: it numbers its rows"])
-    assert _drafted([str(i) for i in range(N)]) == (None, ["column 'a' is left out: it numbers its rows"])
-    assert _drafted([""] * N) == (None, ["column 'a' is left out: it is empty"])
-    assert _drafted(pa.nulls(N)) == (None, ["column 'a' is left out: it is empty"])
-    assert _drafted(["x"] * N) == (None, ["column 'a' is left out: it holds a single answer"])
+    assert _drafted(range(1000, 1000 + N)) == (None, ["column “a” is left out: it numbers its rows"])
+    assert _drafted([str(i) for i in range(N)]) == (None, ["column “a” is left out: it numbers its rows"])
+    assert _drafted([""] * N) == (None, ["column “a” is left out: it is empty"])
+    assert _drafted(pa.nulls(N)) == (None, ["column “a” is left out: it is empty"])
+    assert _drafted(["x"] * N) == (None, ["column “a” is left out: it holds a single answer"])
     assert _drafted(["x", ""] * N)[0] == Attribute("a", ("x",), missing="missing")
     assert _drafted(["x", "y", "z"] * N, 2) == (
         None,
-        ["column 'a' is left out: it has 3 distinct answers, max_categories=2"],
+        ["column “a” is left out: it has 3 distinct answers, max_categories=2"],
     )
 
 
@@ -93,13 +93,13 @@ def test_very_many_distinct_answers_are_not_remembered(monkeypatch: pytest.Monke
     monkeypatch.setattr("deniable.survey.drafting.MAX_TRACKED", 60)
     attribute, remarks = _drafted([f"place {i % 100}" for i in range(1000)])
     assert attribute is None
-    assert remarks == ["column 'a' is left out: it has at least 60 distinct answers, max_categories=50"]
+    assert remarks == ["column “a” is left out: it has at least 60 distinct answers, max_categories=50"]
     assert _drafted(np.arange(1000)[::-1], kinds=False)[0] == Attribute("a", edges=tuple(range(100, 1000, 100)))
 
 
 def test_rare_categories_are_counted() -> None:
     draft = draft_schema(pa.table({"a": ["x"] * 90 + ["y"] * 5 + ["z"] * 4 + ["w"]}))
-    assert draft.warnings == (PUBLISHED, "attribute 'a': 2 of 4 categories are held by fewer than 5 people")
+    assert draft.warnings == (PUBLISHED, "attribute “a”: 2 of 4 categories are held by fewer than 5 people")
     assert "published" in PUBLISHED
     assert "private answers" in PUBLISHED
 
@@ -122,17 +122,19 @@ def test_row_numbers_across_batches() -> None:
 
 
 def test_no_draft_of_nothing() -> None:
-    with pytest.raises(InvalidInputError, match=r"^a schema is drafted from at least one record, got none$"):
+    with pytest.raises(
+        InvalidInputError, match=r"^a table must have at least one record to draft a schema from it, got none$"
+    ):
         draft_schema(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(
-        InvalidInputError, match=r"^no column is fit for a schema: column 'a' is left out: it is empty$"
+        InvalidInputError, match=r"^no column can be used in a schema: column “a” is left out: it is empty$"
     ):
         draft_schema(pa.table({"a": [""]}))
     with pytest.raises(InvalidInputError, match=r"a column without a name is left out$"):
         draft_schema(pa.table([["x", "y"]], names=[""]))
-    with pytest.raises(InvalidInputError, match=r"column 'a' must hold text or numbers, got the type list"):
+    with pytest.raises(InvalidInputError, match=r"column “a” must hold text or numbers, got the type list"):
         draft_schema(pa.table({"a": [[["x"]], [["y"]]]}))
-    with pytest.raises(InvalidInputError, match=r"column 'a' is left out: it holds lists$"):
+    with pytest.raises(InvalidInputError, match=r"column “a” is left out: it holds lists$"):
         draft_schema(pa.table({"a": [["x"], ["y"]]}), kinds=False)
     with pytest.raises(InvalidParameterError, match=r"^max_categories must be >= 2, got max_categories=1$"):
         draft_schema(pa.table({"a": ["x", "y"]}), 1)
@@ -175,7 +177,7 @@ def test_many_numbers_go_onto_a_round_grid_wider_than_the_answers() -> None:
     attribute, remarks = _drafted(ages)
     assert attribute == Attribute("a", kind="numeric", range=(0, 90), grid=46)
     (remark,) = remarks
-    assert remark.startswith("attribute 'a': its range comes from the answers, rounded outwards; a range is public")
+    assert remark.startswith("attribute “a”: its range comes from the answers, rounded outwards; a range is public")
     assert not re.search(r"\d", remark)
     heights = np.random.default_rng(1).uniform(1.52, 1.98, N)
     assert _drafted(heights)[0] == Attribute("a", kind="numeric", range=(1.5, 2.0), grid=51)
@@ -196,11 +198,11 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     assert attribute is not None
     assert (attribute.kind, attribute.missing, attribute.other) == ("numeric", "NA", "no number")
     assert remarks[1] == (
-        "attribute 'a': 2 cells 'NA' are read as missing answers (rows 201, 203); write 'n/a' in the same way if that "
+        "attribute “a”: 2 cells “NA” are read as missing answers (rows 201, 203); write “n/a” in the same way if that "
         "means the same"
     )
     assert remarks[2] == (
-        "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number' (row 202): correct those that "
+        "attribute “a”: 1 of 203 cells are not numbers, and are reported as “no number” (row 202): correct those that "
         "should be numbers, what they say is lost otherwise"
     )
     few, remarks = _drafted([*numbers, "about forty"])
@@ -210,7 +212,7 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     refused, remarks = _drafted([*numbers, *["refused to say"] * 60])
     assert refused is not None
     assert (refused.kind, refused.other) == ("numeric", "no number")
-    assert remarks[1].startswith("attribute 'a': 60 of 260 cells are no numbers")
+    assert remarks[1].startswith("attribute “a”: 60 of 260 cells are not numbers")
     assert _drafted([*numbers, *["refused to say"] * 201])[0] is None
     assert _drafted([*numbers, *[f"about {word}" for word in ("ten", "forty", "fifty", "sixty")] * 5])[0] is None
     commas, _ = _drafted([f"{i * 7 % 90},5" for i in range(200)])
@@ -224,7 +226,9 @@ def test_several_answers_in_a_cell_or_a_list() -> None:
     cells = ["phone; tv", "tv", "", "radio;phone", "tv;radio;phone", "phone"] * 20
     attribute, remarks = _drafted(cells)
     assert attribute == Attribute("a", ("phone", "radio", "tv"), kind="multiple")
-    assert remarks == ["attribute 'a': several answers, each a box that is reported yes or no; divided at ';'"]
+    assert remarks == [
+        "attribute “a”: several answers, each an option that is reported as yes or no; cells are divided at “;”"
+    ]
     assert _drafted([cell.replace(";", ", ") for cell in cells])[0] == Attribute(
         "a", ("phone", "radio", "tv"), kind="multiple", separator=","
     )
@@ -246,12 +250,12 @@ def test_dates_are_cut_and_answers_that_are_one_are_counted() -> None:
     for column in (days, pa.array(days).cast(pa.date32()), [f"{day} 12:30" for day in days]):
         attribute, remarks = _drafted(column)
         assert attribute == Attribute("a", edges=by_month, kind="ordered")
-        assert remarks[0].startswith("attribute 'a': dates, cut by months; the cut points come from the first")
+        assert remarks[0].startswith("attribute “a”: dates, cut by months; the cut points come from the first")
     born = _drafted([f"{1950 + i % 40}-{1 + i % 12:02}-11" for i in range(200)])[0]
     assert born == Attribute("a", edges=tuple(f"{year}-01-01" for year in range(1951, 1990)), kind="ordered")
     for column in ([f"2024-05-{1 + i % 30:02}" for i in range(200)], [f"{1800 + i}-01-01" for i in range(200)]):
         assert _drafted(column)[1] == [
-            "column 'a' is left out: its dates fall into one month, or are no days; cut them yourself (edges)"
+            "column “a” is left out: its dates fall into one month, or are no days; cut them yourself (edges)"
         ]
     months = _drafted(["2023-11", "2024-02", "2023-12", "2024-03", ""] * 20)[0]
     assert months == Attribute(
@@ -259,14 +263,14 @@ def test_dates_are_cut_and_answers_that_are_one_are_counted() -> None:
     )
     assert _drafted(["1950-01", "2024-12"] * 20)[0] is None
     alike = _drafted(["Yes", "yes ", "YES", "no", "so so", "so  so"] * 20)[1]
-    assert alike[0].startswith("attribute 'a': 5 categories differ from another one by case or white space only")
+    assert alike[0].startswith("attribute “a”: 5 categories differ from another one by case or white space only")
 
 
 @pytest.mark.parametrize("value", [1e15, 1e300])
 def test_numbers_without_a_grid_are_left_out(value: float) -> None:
     attribute, remarks = _drafted([value * (1 + i / 8) for i in range(60)])
     assert attribute is None
-    assert remarks == ["column 'a' is left out: its numbers are too large or too close together"]
+    assert remarks == ["column “a” is left out: its numbers are too large or too close together"]
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.sampled_from([1, 10, 100]), st.booleans())

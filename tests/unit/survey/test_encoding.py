@@ -127,7 +127,7 @@ def test_exact_text_goes_before_equal_number() -> None:
 def test_only_plain_decimals_are_read_as_numbers(text: str) -> None:
     """A postcode with a leading zero is not the postcode without."""
     message = _message(Attribute("postcode", ("1234", "5678")), ["5678", text], UnknownCategoryError)
-    assert "in row 2: the schema has '1234', '5678'; " in message
+    assert "in row 2: the schema has “1234”, “5678”; " in message
 
 
 def test_a_number_of_two_meanings_is_asked_about_and_space_around_one_is_not() -> None:
@@ -183,16 +183,16 @@ def test_missing_and_other_of_a_binned_attribute() -> None:
 @pytest.mark.parametrize("other", [None, "else"])
 def test_a_number_that_is_not_finite_is_never_other(column: Any, other: str | None) -> None:
     binned = Attribute("x", edges=(0,), other=other)
-    assert _message(binned, column) == "answers of attribute 'x' in row 2 must be finite numbers"
+    assert _message(binned, column) == "answers of attribute “x” in row 2 must be finite numbers"
     if isinstance(column, pa.Array):
         listed = Attribute("x", ("1", "2"), other=other)
-        assert _message(listed, column) == "answers of attribute 'x' in row 2 must be finite numbers"
+        assert _message(listed, column) == "answers of attribute “x” in row 2 must be finite numbers"
         assert _codes(Attribute("x", ("1", "nan")), column) == [0, 1]
 
 
 def test_an_answer_that_is_no_number_is_unknown() -> None:
     assert _message(Attribute("age", edges=(20,)), ["20", "old"], UnknownCategoryError) == (
-        "unknown answer of attribute 'age' in row 2: it must be a number like 1500.5, with a decimal point and nothing "
+        "unknown answer of attribute “age” in row 2: it must be a number like 1500.5, with a decimal point and nothing "
         "between thousands; write all numbers in this way"
     )
 
@@ -214,7 +214,7 @@ def test_a_duration_is_no_number(attribute: Attribute, unit: str) -> None:
     minutes = pa.array([60, 1], pa.duration("s")).cast(pa.duration(unit))
     with pytest.raises(InvalidInputError) as caught:
         Schema((attribute,)).encode({"x": minutes}, SimulationRandomness(1))
-    assert str(caught.value) == f"column 'x' must hold text or numbers, got the type duration[{unit}]"
+    assert str(caught.value) == f"column “x” must hold text or numbers, got the type duration[{unit}]"
 
 
 DESTROYED = [
@@ -231,12 +231,12 @@ DESTROYED = [
     (
         Attribute("x", ("a", "b"), kind="multiple"),
         ["a;b", "a,b"],
-        'declare the box or another "separator" in the schema',
+        'declare the option or another "separator" in the schema',
     ),
     (
         Attribute("x", ("a", "b"), kind="multiple"),
         [["a"], ["A"]],
-        'declare the box or another "separator" in the schema',
+        'declare the option or another "separator" in the schema',
     ),
 ]
 
@@ -259,7 +259,7 @@ def test_an_unknown_category_is_named_with_attribute_and_record() -> None:
     with pytest.raises(UnknownCategoryError) as caught:
         schema.encode(answers)
     assert str(caught.value) == (
-        "unknown category of attribute 'b' in row 17: the schema has 'x', 'y'; "
+        "unknown category of attribute “b” in row 17: the schema has “x”, “y”; "
         "correct the answer, or declare the category in the schema"
     )
     with pytest.raises(UnknownCategoryError, match="in row 1017:"):
@@ -273,11 +273,11 @@ def test_long_messages_are_cut() -> None:
     many = Attribute("a", tuple(f"label {i}" for i in range(1000)))
     message = _message(many, ["x" * 10_000], UnknownCategoryError)
     assert len(message) < 400
-    assert "'label 7' and 992 more" in message
+    assert "“label 7” and 992 more" in message
 
 
 def test_a_missing_answer_without_a_category_for_it() -> None:
-    expected = "missing answer of attribute 'a' in row 2; declare a category \"missing\" in the schema to accept it"
+    expected = 'missing answer of attribute “a” in row 2; declare a category "missing" in the schema to accept it'
     assert _message(YES_NO, ["yes", None]) == expected
     assert _message(YES_NO, ["yes", ""]) == expected
     assert _message(Attribute("a", ("yes", "no"), other="else"), ["yes", ""]) == expected
@@ -288,18 +288,18 @@ def test_a_missing_column_is_named_with_those_present() -> None:
     schema = Schema((YES_NO, Attribute("b", ("x", "y"))))
     with pytest.raises(InvalidInputError) as caught:
         schema.encode({"a": ["yes"], "c": ["x"]})
-    assert str(caught.value) == "the answers must have the column 'b', got 'a' and 1 more"
-    with pytest.raises(InvalidInputError, match=r"must have the columns 'a', 'b', got 0 of other names$"):
+    assert str(caught.value) == "the answers must have the column “b”, got “a” and 1 more"
+    with pytest.raises(InvalidInputError, match=r"must have the columns “a”, “b”, got 0 with other names$"):
         schema.encode({})
     with pytest.raises(
-        InvalidInputError, match=r"must have columns of different names, got columns 1 and 3 of one name$"
+        InvalidInputError, match=r"must have columns of different names, but columns 1 and 3 have the same name$"
     ):
         schema.encode(pa.table([["yes"], ["x"], ["no"]], names=["a", "b", "a"]))
 
 
 @pytest.mark.parametrize("column", [pa.array([["yes"]]), pa.array([{"x": 1}]), pa.array([b"\xff"])])
 def test_a_column_without_text_is_refused(column: pa.Array) -> None:
-    assert "column 'a' must hold text or numbers, got the type" in _message(YES_NO, column)
+    assert "column “a” must hold text or numbers, got the type" in _message(YES_NO, column)
 
 
 @pytest.mark.parametrize("answers", [np.array([[1]]), ["yes"], "yes", {"a": "yes"}, {"a": [1], "b": [1, 2]}, None])

@@ -189,7 +189,7 @@ def test_rounding_comes_before_the_mechanism_and_contributors_row_by_row() -> No
 
 
 def test_rng_is_needed_for_numbers_and_for_nothing_else() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^rng must be given: attribute 'income' is numeric"):
+    with pytest.raises(InvalidParameterError, match=r"^rng must be given, because answers to “income” are rounded"):
         TWO.encode({"income": [1], "sex": ["f"], "hours": [1]})
     assert Schema(TWO.attributes[1:2]).encode({"sex": ["m"]}).tolist() == [[1]]
     assert TWO.read({"income": [3], "sex": ["f"], "hours": [1]}).base.tolist() == [[1, 0, 1]]
@@ -238,21 +238,21 @@ def test_a_float_is_its_shortest_decimal() -> None:
         (
             ["1", "-0.5"],
             InvalidInputError,
-            "answer of attribute 'x' in row 2 must be in [0, 8]; correct it, or declare a wider",
+            "answer of attribute “x” in row 2 must be in [0, 8]; correct it, or declare a wider",
         ),
-        ([1.0, 8.001], InvalidInputError, "answer of attribute 'x' in row 2 must be in [0, 8]"),
-        (["1", None], InvalidInputError, "missing answer of attribute 'x' in row 2"),
-        (["1", ""], InvalidInputError, "missing answer of attribute 'x' in row 2"),
+        ([1.0, 8.001], InvalidInputError, "answer of attribute “x” in row 2 must be in [0, 8]"),
+        (["1", None], InvalidInputError, "missing answer of attribute “x” in row 2"),
+        (["1", ""], InvalidInputError, "missing answer of attribute “x” in row 2"),
         (
             ["1", "inf"],
             InvalidInputError,
-            "answers of attribute 'x' in row 2 must be finite numbers of at most 400 digits",
+            "answers of attribute “x” in row 2 must be finite numbers of at most 400 digits",
         ),
-        (["1", "1e999"], InvalidInputError, "answers of attribute 'x' in row 2 must be finite numbers"),
-        (["1", "0" * 500], InvalidInputError, "answers of attribute 'x' in row 2 must be finite numbers"),
-        (pa.array([1.0, float("nan")]), InvalidInputError, "answers of attribute 'x' in row 2 must be finite numbers"),
-        (["1", "many"], UnknownCategoryError, "unknown answer of attribute 'x' in row 2: it must be a number"),
-        ([[1], [2]], InvalidInputError, "column 'x' must hold text or numbers"),
+        (["1", "1e999"], InvalidInputError, "answers of attribute “x” in row 2 must be finite numbers"),
+        (["1", "0" * 500], InvalidInputError, "answers of attribute “x” in row 2 must be finite numbers"),
+        (pa.array([1.0, float("nan")]), InvalidInputError, "answers of attribute “x” in row 2 must be finite numbers"),
+        (["1", "many"], UnknownCategoryError, "unknown answer of attribute “x” in row 2: it must be a number"),
+        ([[1], [2]], InvalidInputError, "column “x” must hold text or numbers"),
     ],
 )
 def test_answers_that_have_no_place(column: Any, error: type[Exception], message: str) -> None:

@@ -15,12 +15,12 @@ from deniable.survey.inspection import inspect_collection, question_text
 @pytest.mark.parametrize(
     ("attribute", "text"),
     [
-        (Attribute("word", text=True), "'word' (open text)"),
+        (Attribute("word", text=True), "“word” (open text)"),
         (
             Attribute("income", kind="numeric", range=(0, 5000), grid=51, missing="no answer"),
-            "'income' (number): 0 to 5000, rounded at random to one of 51 points, 'no answer'",
+            "“income” (number): 0 to 5000, rounded at random to one of 51 points, “no answer”",
         ),
-        (Attribute("mood", ("bad", "good"), kind="ordered"), "'mood' (ordered, 2 answers): 'bad', 'good'"),
+        (Attribute("mood", ("bad", "good"), kind="ordered"), "“mood” (ordered, 2 answers): “bad”, “good”"),
     ],
 )
 def test_a_question_says_what_may_be_answered(attribute: Attribute, text: str) -> None:
@@ -31,7 +31,7 @@ def test_a_dictionary_is_referred_to_and_not_listed(tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("".join(f"word{i}\n" for i in range(300)))
     attribute = Attribute.from_dictionary("word", words, "nothing", "something else")
-    said = "'word' (dictionary): the 300 words of 'words.txt', 'nothing', 'something else'"
+    said = "“word” (dictionary): the 300 words of “words.txt”, “nothing”, “something else”"
     assert question_text(attribute) == said
     (question,) = inspect_collection(collection(Schema((attribute,)), 1.0)).to_dict()["attributes"]
     assert question["kind"] == "dictionary"

@@ -190,11 +190,15 @@ def test_a_key_tells_the_kind_and_excludes_others() -> None:
     assert (Attribute("a", text=True).kind, Attribute("a", kind="text").text) == ("text", True)
     words = DictionaryFile("w.txt", Dictionary(("x", "y")))
     assert Attribute("a", dictionary=words).kind == "dictionary"
-    with pytest.raises(InvalidParameterError, match=r"dictionary of attribute 'a' must be left out: it is open text$"):
+    with pytest.raises(
+        InvalidParameterError, match=r"dictionary must be left out of attribute “a”, because it is open text$"
+    ):
         Attribute("a", text=True, dictionary=words)
-    with pytest.raises(InvalidParameterError, match=r"leave out dictionary, or kind='ordered'$"):
+    with pytest.raises(InvalidParameterError, match=r"has both dictionary and kind=“ordered”: leave one of them out$"):
         Attribute("a", kind="ordered", dictionary=words)
-    with pytest.raises(InvalidParameterError, match=r"dictionary of attribute 'a' must be given: it is of kind"):
+    with pytest.raises(
+        InvalidParameterError, match=r"dictionary of attribute “a” must be given, because its kind is dictionary"
+    ):
         Attribute("a", kind="dictionary")
-    with pytest.raises(InvalidParameterError, match=r"kind of attribute 'a' must be one of .*, got kind=\['x'\]"):
+    with pytest.raises(InvalidParameterError, match=r"kind of attribute “a” must be one of .*, got kind=“x”"):
         Attribute("a", ("x", "y"), kind=["x"])  # type: ignore[arg-type]

@@ -155,55 +155,64 @@ def test_the_reference_has_every_key_and_its_examples_are_attributes() -> None:
 # ---------------------------------------------------------------------- wrong keys
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"kind": "number"}, f"kind of attribute 'a' must be one of {', '.join(KINDS)}, got kind='number'"),
-    ({"kind": "ordered", "text": True}, "attribute 'a' is open text: leave out text, or kind='ordered'"),
-    ({"scores": (1, 2)}, "scores of attribute 'a' must be left out: it is of kind 'categories', scores is for ordered"),
-    ({"kind": "multiple", "edges": (1,)}, "edges of attribute 'a' must be left out: it is of kind 'multiple'"),
-    ({"grid": 3}, "grid of attribute 'a' must be left out"),
-    ({"range": (0, 1)}, "range of attribute 'a' must be left out"),
-    ({"clip": True}, "clip of attribute 'a' must be left out"),
+    ({"kind": "number"}, f"kind of attribute “a” must be one of {', '.join(KINDS)}, got kind=“number”"),
+    ({"kind": "ordered", "text": True}, "attribute “a” has both text and kind=“ordered”: leave one of them out"),
+    (
+        {"scores": (1, 2)},
+        "scores must be left out of attribute “a”, because it is of kind “categories”; scores is for ordered",
+    ),
+    ({"kind": "multiple", "edges": (1,)}, "edges must be left out of attribute “a”, because it is of kind “multiple”"),
+    ({"grid": 3}, "grid must be left out of attribute “a”"),
+    ({"range": (0, 1)}, "range must be left out of attribute “a”"),
+    ({"clip": True}, "clip must be left out of attribute “a”"),
     (
         {"kind": "numeric", "clip": 1, "range": (0, 1), "grid": 2, "categories": ()},
-        "clip of attribute 'a' must be True",
+        "clip of attribute “a” must be true",
     ),
-    ({"separator": ","}, "separator of attribute 'a' must be left out: it is of kind 'categories'"),
-    ({"kind": "text", "range": (0, 1), "categories": ()}, "range of attribute 'a' must be left out"),
+    ({"separator": ","}, "separator must be left out of attribute “a”, because it is of kind “categories”"),
+    ({"kind": "text", "range": (0, 1), "categories": ()}, "range must be left out of attribute “a”"),
     (
         {"kind": "ordered", "scores": (1,)},
-        "scores of attribute 'a' must be 2 finite numbers, one a category, got scores",
+        "scores of attribute “a” must be 2 finite numbers, one for each category, got scores",
     ),
-    ({"kind": "ordered", "scores": (1, float("inf"))}, "scores of attribute 'a' must be 2 finite numbers"),
-    ({"kind": "ordered", "scores": "ab"}, "scores of attribute 'a' must be numbers, got scores='ab'"),
-    ({"kind": "ordered", "ask": "mean"}, "scores of attribute 'a' must be given, one number a category"),
-    ({"ask": "mean"}, "ask of attribute 'a' must be \"shares\": it is of kind 'categories'"),
-    ({"ask": "median"}, "ask of attribute 'a' must be \"shares\" or \"mean\", got ask='median'"),
-    ({"kind": "multiple", "separator": ""}, "separator of attribute 'a' must be a non-empty text"),
-    ({"kind": "multiple", "separator": "x"}, "categories of attribute 'a' must not contain the separator 'x'"),
+    ({"kind": "ordered", "scores": (1, float("inf"))}, "scores of attribute “a” must be 2 finite numbers"),
+    ({"kind": "ordered", "scores": "ab"}, "scores of attribute “a” must be numbers, got scores=“ab”"),
+    ({"kind": "ordered", "ask": "mean"}, "scores of attribute “a” must give one number for each category"),
+    ({"ask": "mean"}, 'ask of attribute “a” must be "shares", because it is of kind “categories”'),
+    ({"ask": "median"}, 'ask of attribute “a” must be "shares" or "mean", got ask=“median”'),
+    ({"kind": "multiple", "separator": ""}, "separator of attribute “a” must be a non-empty text"),
+    ({"kind": "multiple", "separator": "x"}, "categories of attribute “a” must not contain the separator “x”"),
     (
         {"kind": "multiple", "categories": ("x ", "y")},
-        "categories of attribute 'a' must not contain the separator ';' or",
+        "categories of attribute “a” must not contain the separator “;” or",
     ),
-    ({"kind": "multiple", "categories": ("x",)}, "labels of attribute 'a' must be >= 2"),
-    ({"title": 3}, "title of attribute 'a' must be a Unicode text, got title=3"),
-    ({"kind": "numeric"}, "range of attribute 'a' must be given: it is of kind 'numeric', as in range=(0, 100)"),
-    ({"kind": "numeric", "range": (0, 1)}, "grid of attribute 'a' must be given: it is of kind 'numeric'"),
-    ({"kind": "numeric", "range": (0, 1), "grid": 2}, "categories of attribute 'a' are the points of its grid"),
+    ({"kind": "multiple", "categories": ("x",)}, "attribute “a” must have at least two labels"),
+    ({"title": 3}, "title of attribute “a” must be a Unicode text, got title=3"),
+    (
+        {"kind": "numeric"},
+        "range of attribute “a” must be given, because its kind is numeric; write for instance range=(0, 100)",
+    ),
+    ({"kind": "numeric", "range": (0, 1)}, "grid of attribute “a” must be given, because its kind is numeric"),
+    ({"kind": "numeric", "range": (0, 1), "grid": 2}, "categories of attribute “a” are the points of its grid"),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 1},
-        "grid of attribute 'a' must be an integer in [2, 1024], got grid=1",
+        "grid of attribute “a” must be an integer in [2, 1024], got grid=1",
     ),
-    ({"kind": "numeric", "range": (0, 1), "grid": 1025}, "grid of attribute 'a' must be an integer in [2, 1024]"),
-    ({"kind": "numeric", "range": (0, 1), "grid": True}, "grid of attribute 'a' must be an integer in [2, 1024]"),
-    ({"kind": "numeric", "range": (1, 1), "grid": 2}, "range of attribute 'a' must increase, within [-1e15, 1e15]"),
-    ({"kind": "numeric", "range": (0, 1e16), "grid": 2}, "range of attribute 'a' must increase, within [-1e15, 1e15]"),
-    ({"kind": "numeric", "range": (0, float("nan")), "grid": 2}, "range of attribute 'a' must increase"),
-    ({"kind": "numeric", "range": (0, 1, 2), "grid": 2}, "range of attribute 'a' must be two numbers"),
-    ({"kind": "numeric", "range": "01", "grid": 2}, "range of attribute 'a' must be two numbers"),
-    ({"kind": "numeric", "range": (0, "1"), "grid": 2}, "range of attribute 'a' must be two numbers"),
-    ({"kind": "numeric", "range": (1, 1 + 1e-14), "grid": 900}, "grid of attribute 'a' must have points that differ"),
+    ({"kind": "numeric", "range": (0, 1), "grid": 1025}, "grid of attribute “a” must be an integer in [2, 1024]"),
+    ({"kind": "numeric", "range": (0, 1), "grid": True}, "grid of attribute “a” must be an integer in [2, 1024]"),
+    ({"kind": "numeric", "range": (1, 1), "grid": 2}, "range of attribute “a” must increase, within [-1e15, 1e15]"),
+    ({"kind": "numeric", "range": (0, 1e16), "grid": 2}, "range of attribute “a” must increase, within [-1e15, 1e15]"),
+    ({"kind": "numeric", "range": (0, float("nan")), "grid": 2}, "range of attribute “a” must increase"),
+    ({"kind": "numeric", "range": (0, 1, 2), "grid": 2}, "range of attribute “a” must be two numbers"),
+    ({"kind": "numeric", "range": "01", "grid": 2}, "range of attribute “a” must be two numbers"),
+    ({"kind": "numeric", "range": (0, "1"), "grid": 2}, "range of attribute “a” must be two numbers"),
+    (
+        {"kind": "numeric", "range": (1, 1 + 1e-14), "grid": 900},
+        "grid of attribute “a” must have points that 15 digits can tell apart",
+    ),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 2, "missing": "1", "categories": ()},
-        "must be distinct, got '1' twice",
+        "must be distinct, got “1” twice",
     ),
 ]
 
@@ -220,7 +229,7 @@ def test_a_key_that_does_not_fit_is_named(keys: dict[str, Any], message: str) ->
     [
         (
             {"kind": "number"},
-            "s: kind of attribute 'a' must be one of ",
+            "s: kind of attribute “a” must be one of ",
         ),
         ({"range": [0, "1"]}, "s: attributes[0].range[1]: input should be a valid number"),
         ({"range": [0, 1, 2]}, "s: attributes[0].range: "),
@@ -229,7 +238,7 @@ def test_a_key_that_does_not_fit_is_named(keys: dict[str, Any], message: str) ->
         ({"clip": 1}, "s: attributes[0].clip: input should be a valid boolean"),
         ({"scores": [None]}, "s: attributes[0].scores[0]: input should be a valid number"),
         ({"score": 1}, "s: attributes[0].score: extra inputs are not permitted"),
-        ({"kind": "numeric", "range": [0, 1], "grid": 1}, "s: grid of attribute 'a' must be an integer in [2, 1024]"),
+        ({"kind": "numeric", "range": [0, 1], "grid": 1}, "s: grid of attribute “a” must be an integer in [2, 1024]"),
     ],
     ids=str,
 )
@@ -292,16 +301,16 @@ def test_documents_of_dates_are_of_version_2() -> None:
     plain = {"name": "visit", "categories": ["before", "after"], "edges": ["2026-01-01"]}
     with pytest.raises(FileFormatError, match="set format_version=2"):
         Schema.from_json(json.dumps(document | {"format_version": 1, "attributes": [plain]}))
-    assert question_text(VISIT).startswith("'visit' (date, ordered, 4 answers): '< 2026-01-01', ")
+    assert question_text(VISIT).startswith("“visit” (date, ordered, 4 answers): “< 2026-01-01”, ")
     wrong: Any
     for wrong in (("2026-01-01", 3), ("2026-02-30",), ("2026-02-01", "2026-01-01"), ("20260101",), ("2026-1-1",)):
-        with pytest.raises(InvalidParameterError, match=r"^edges of attribute 'a' must be increasing numbers, or incr"):
+        with pytest.raises(InvalidParameterError, match=r"^edges of attribute “a” must be increasing numbers, or incr"):
             Attribute("a", edges=wrong)
 
 
 @pytest.mark.parametrize("answer", ["2026-02-30", "01/02/2026", "2026-01-01x", "soon", "20260101", 20260101])
 def test_what_is_no_date(answer: Any) -> None:
-    with pytest.raises(UnknownCategoryError, match=r"^unknown answer of attribute 'visit' in row 1: it must be a date"):
+    with pytest.raises(UnknownCategoryError, match=r"^unknown answer of attribute “visit” in row 1: it must be a date"):
         Schema((VISIT,)).encode({"visit": [answer]})
 
 
@@ -316,7 +325,7 @@ def test_boxes_are_columns_with_names_that_read_well() -> None:
     assert [column.labels for column in schema.columns[1:]] == [("no", "yes")] * 3
     titled = Attribute("devices", ("phone", "tv"), kind="multiple", title="What is at home?").columns
     assert [column.title for column in titled] == ["What is at home? phone", "What is at home? tv"]
-    with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got 'devices: tv' twice"):
+    with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got “devices: tv” twice"):
         Schema((DEVICES, Attribute("devices: tv", ("x", "y"))))
 
 
@@ -367,15 +376,15 @@ def test_boxes_that_are_numbers() -> None:
         (
             ["tv", "tv;fax"],
             UnknownCategoryError,
-            "unknown box of attribute 'devices' in row 2: the schema has 'phone', ",
+            "unknown option of attribute “devices” in row 2: the schema has “phone”, ",
         ),
-        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at ';'; correct the answer, or declare"),
-        ([["tv"], ["fax"]], UnknownCategoryError, "unknown box of attribute 'devices' in row 2"),
-        ([["tv"], [None]], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
-        ([["tv"], None], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
-        ([None, None], InvalidInputError, "missing answer of attribute 'devices' in row 1"),
+        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at “;”; correct the answer, or declare"),
+        ([["tv"], ["fax"]], UnknownCategoryError, "unknown option of attribute “devices” in row 2"),
+        ([["tv"], [None]], InvalidInputError, "missing answer of attribute “devices” in row 2"),
+        ([["tv"], None], InvalidInputError, "missing answer of attribute “devices” in row 2"),
+        ([None, None], InvalidInputError, "missing answer of attribute “devices” in row 1"),
         (pa.array([60], pa.duration("s")), InvalidInputError, "must hold text or numbers, got the type duration[s]"),
-        ([[["tv"]], []], InvalidInputError, "column 'devices' must hold text or numbers"),
+        ([[["tv"]], []], InvalidInputError, "column “devices” must hold text or numbers"),
     ],
 )
 def test_answers_that_are_no_boxes(column: Any, error: type[Exception], message: str) -> None:
@@ -436,10 +445,10 @@ def test_what_is_asked_decides_the_mechanism() -> None:
     both: Any = collection(Schema((stars, DEVICES, income)), 1.0)
     assert both.mechanism == AdaptiveSMP((5, 2, 2, 2, 21), 1.0, oracles_for((5, 2, 2, 2, 21), 1.0, [4]))
     assert both.mechanism.oracles[4] == SquareWave(21, 1.0)
-    assert both.reason.endswith("; square waves for 'income', whose mean is asked, the others by size")
+    assert both.reason.endswith("; square waves for “income”, whose mean is asked, the others by size")
     split = collection(Schema((stars, asked_of("b"))), 32.0)
     assert split.mechanism.name.startswith("SPL")
-    assert split.reason.endswith("; means of 'b' are read from its codes")
+    assert split.reason.endswith("; means of “b” are read from its codes")
     hidden = collection(Schema((stars, asked_of("b"))), 1.0, hide_sampled_attribute=True)
     assert hidden.mechanism.name in ("RS+FD", "SPL")
 
@@ -487,10 +496,10 @@ def test_means_of_numbers_through_the_whole_house() -> None:
 
 def test_questions_in_words() -> None:
     income = Attribute("income", kind="numeric", range=(0, 2.5), grid=6, missing="no answer")
-    assert question_text(income) == "'income' (number): 0 to 2.5, rounded at random to one of 6 points, 'no answer'"
-    assert question_text(DEVICES) == "'devices' (any of them, 3 answers): 'phone', 'radio', 'tv'"
+    assert question_text(income) == "“income” (number): 0 to 2.5, rounded at random to one of 6 points, “no answer”"
+    assert question_text(DEVICES) == "“devices” (any of them, 3 answers): “phone”, “radio”, “tv”"
     stars = Attribute("stars", ("1", "2"), kind="ordered", title="Stars")
-    assert question_text(stars) == "'stars', 'Stars' (ordered, 2 answers): '1', '2'"
+    assert question_text(stars) == "“stars”, “Stars” (ordered, 2 answers): “1”, “2”"
     found = inspect_collection(
         collection(Schema((income, DEVICES, stars, Attribute("age", edges=(9,)))), 1.0)
     ).to_dict()

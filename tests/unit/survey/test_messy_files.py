@@ -38,7 +38,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "Note", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"]},
             {"name": "Betrag", "kind": "numeric", "range": [0, 90], "grid": 46},
         ],
-        ["'Betrag': its range comes from the answers"],
+        ["“Betrag”: its range comes from the answers"],
     ),
     "german.csv": (
         [
@@ -48,7 +48,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "Miete", "kind": "numeric", "range": [0, 2000], "grid": 41, "missing": "k.A."},
             {"name": "Gewicht", "kind": "numeric", "range": [0, 2.5], "grid": 51},
         ],
-        ["'Einkommen': its range", "'Miete': its range", "cells 'k.A.' are read as missing", "'Gewicht': its range"],
+        ["“Einkommen”: its range", "“Miete”: its range", "cells “k.A.” are read as missing", "“Gewicht”: its range"],
     ),
     "tabs.csv": (
         [
@@ -59,7 +59,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             },
             {"name": "visits", "kind": "ordered", "categories": ["0", "1", "2", "3", "4", "5", "6", "7"]},
         ],
-        ["column 'nothing' is left out: it is empty"],
+        ["column “nothing” is left out: it is empty"],
     ),
     "numbers.csv": (
         [
@@ -75,11 +75,11 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "children", "kind": "ordered", "categories": ["0", "1", "2", "3"], "missing": "?"},
         ],
         [
-            "'age': its range",
-            "2 cells 'NA' are read as missing",
-            "2 of 149 cells are no numbers",
-            "'height'",
-            "cells '?'",
+            "“age”: its range",
+            "2 cells “NA” are read as missing",
+            "2 of 149 cells are not numbers",
+            "“height”",
+            "cells “?”",
         ],
     ),
     "incomes.csv": (
@@ -91,7 +91,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "spellings.csv": (
         [SPELLED, {"name": "town", "categories": ["Boston", "New York", "new  york"]}],
-        ["'smoker': 5 categories differ from another one by case or white space only", "'town': 2 categories differ"],
+        ["“smoker”: 5 categories differ from another one by case or white space only", "“town”: 2 categories differ"],
     ),
     "boxes.csv": (
         [
@@ -99,7 +99,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "wants", **BOXES},
             {"name": "had", **BOXES, "separator": "|"},
         ],
-        ["divided at ','", "divided at ';'", "divided at '|'"],
+        ["divided at “,”", "divided at “;”", "divided at “|”"],
     ),
     "identifiers.csv": (
         [
@@ -108,12 +108,12 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "answer", "categories": ["agree", "disagree"], "missing": "missing"},
         ],
         [
-            "column 'row' is left out: it numbers its rows",
-            "column 'email' is left out: it looks like an identifier",
-            "attribute 'date': dates, cut by months",
-            "attribute 'month': 3 of 23 categories are held by fewer than 5 people",
-            "column 'remark' is left out: it looks like an identifier",
-            "column 'wave' is left out: it holds a single answer",
+            "column “row” is left out: it numbers its rows",
+            "column “email” is left out: it looks like an identifier",
+            "attribute “date”: dates, cut by months",
+            "attribute “month”: 3 of 23 categories are held by fewer than 5 people",
+            "column “remark” is left out: it looks like an identifier",
+            "column “wave” is left out: it holds a single answer",
         ],
     ),
     "workbook.xlsx": (
@@ -125,10 +125,10 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "agrees", "categories": ["false", "true"]},
         ],
         [
-            "'owns': several answers",
-            "'amount': its range",
-            "'when': dates, cut by months",
-            "'remark' is left out",
+            "“owns”: several answers",
+            "“amount”: its range",
+            "“when”: dates, cut by months",
+            "“remark” is left out",
         ],
     ),
     "typed.parquet": (
@@ -140,7 +140,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             _cut("born", [f"{year}-01-01" for year in range(1951, 2000)]),
             {"name": "town", "categories": ["A", "B", "C"]},
         ],
-        ["'owns': several answers", "'minutes': its range", "'born': dates, cut by years"],
+        ["“owns”: several answers", "“minutes”: its range", "“born”: dates, cut by years"],
     ),
 }
 
@@ -193,12 +193,15 @@ def test_spellings_are_offered_as_one_and_rows_are_named(tmp_path: Path, monkeyp
 
     said = run("schema", "a.csv", "-o", "schema.json")
     assert (
-        "2 cells 'NA' are read as missing answers (rows 4, 61); write 'n/a' in the same way if that means the same"
+        "2 cells “NA” are read as missing answers (rows 4, 61); write “n/a” in the same way if that means the same"
         in said
     )
-    assert "2 of 61 cells are no numbers, and reported as 'no number' (rows 2, 6): correct those that should be" in said
-    assert "'smokes': 5 categories differ" in said
-    assert "('No' and 'no'; 'Yes' and 'yes' and 'yes ')" in said
+    assert (
+        "2 of 61 cells are not numbers, and are reported as “no number” (rows 2, 6): correct those that should be"
+        in said
+    )
+    assert "“smokes”: 5 categories differ" in said
+    assert "(“No” and “no”; “Yes” and “yes” and “yes ”)" in said
     assert "--tidy FILE writes answers in which age, smokes are spelled in one way" in said
     tidied = run("schema", "a.csv", "-o", "schema.json", "--tidy", "tidy.csv", "--force")
     assert "differ" not in tidied

@@ -62,33 +62,33 @@ def test_labels_of_intervals() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": ""}, "name of an attribute must be a non-empty text, got name=''"),
+        ({"name": ""}, "name of an attribute must be a non-empty text, got name=“”"),
         ({"name": 3}, "name of an attribute must be a non-empty text, got name=3"),
-        ({"categories": ()}, "labels of attribute 'a' must be >= 2 with missing and other, got 0"),
-        ({"categories": ("x",)}, "labels of attribute 'a' must be >= 2 with missing and other, got 1"),
-        ({"categories": "xy"}, "categories of attribute 'a' must be a sequence of texts, got 'xy'"),
-        ({"categories": ("x", 3)}, "labels of attribute 'a' must be Unicode texts, got 3"),
-        ({"categories": ("x", "\ud800")}, "labels of attribute 'a' must be Unicode texts, got '\\ud800'"),
-        ({"categories": ("x", "y", "x")}, "labels of attribute 'a' must be distinct, got 'x' twice"),
-        ({"categories": ("x", "y"), "missing": "y"}, "labels of attribute 'a' must be distinct, got 'y' twice"),
-        ({"missing": "m", "other": "m"}, "labels of attribute 'a' must be distinct, got 'm' twice"),
-        ({"edges": ()}, "edges of attribute 'a' must be finite, increasing numbers, got edges=[]"),
-        ({"edges": (1, 1)}, "edges of attribute 'a' must be finite, increasing numbers, got edges=[1.0, 1.0]"),
+        ({"categories": ()}, "attribute “a” must have at least two labels, missing and other among them, got 0"),
+        ({"categories": ("x",)}, "attribute “a” must have at least two labels, missing and other among them, got 1"),
+        ({"categories": "xy"}, "categories of attribute “a” must be a sequence of texts, got “xy”"),
+        ({"categories": ("x", 3)}, "labels of attribute “a” must be Unicode texts, got 3"),
+        ({"categories": ("x", "\ud800")}, "labels of attribute “a” must be Unicode texts, got “\\ud800”"),
+        ({"categories": ("x", "y", "x")}, "labels of attribute “a” must be distinct, got “x” twice"),
+        ({"categories": ("x", "y"), "missing": "y"}, "labels of attribute “a” must be distinct, got “y” twice"),
+        ({"missing": "m", "other": "m"}, "labels of attribute “a” must be distinct, got “m” twice"),
+        ({"edges": ()}, "edges of attribute “a” must be finite, increasing numbers, got edges=an empty list"),
+        ({"edges": (1, 1)}, "edges of attribute “a” must be finite, increasing numbers, got edges=1.0, 1.0"),
         (
             {"edges": (0, float("nan"))},
-            "edges of attribute 'a' must be finite, increasing numbers, got edges=[0.0, nan]",
+            "edges of attribute “a” must be finite, increasing numbers, got edges=0.0, nan",
         ),
         (
             {"edges": (0, float("inf"))},
-            "edges of attribute 'a' must be finite, increasing numbers, got edges=[0.0, inf]",
+            "edges of attribute “a” must be finite, increasing numbers, got edges=0.0, inf",
         ),
         (
             {"edges": ("x",)},
-            "edges of attribute 'a' must be increasing numbers, or increasing dates like '2026-05-01', got edges=['x']",
+            "edges of attribute “a” must be increasing numbers, or increasing dates such as 2026-05-01, got edges=“x”",
         ),
         (
             {"categories": ("x", "y"), "edges": (1, 2)},
-            "categories of attribute 'a' must name the 3 intervals of its edges, got 2",
+            "categories of attribute “a” must have a name for each of the 3 intervals between its edges, got 2",
         ),
     ],
 )
@@ -101,12 +101,12 @@ def test_an_attribute_out_of_bounds_is_refused(arguments: dict[str, Any], messag
 def test_a_schema_needs_distinct_attributes() -> None:
     yes_no = Attribute("a", ("yes", "no"))
     with pytest.raises(
-        InvalidParameterError, match=r"^attributes must be a non-empty sequence of Attribute, got \(\)$"
+        InvalidParameterError, match=r"^attributes must be a non-empty sequence of Attribute, got an empty list$"
     ):
         Schema(())
     with pytest.raises(InvalidParameterError, match=r"^attributes must be a non-empty sequence of Attribute"):
         Schema(("a",))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match=r"^names of attributes must be distinct, got 'a' twice$"):
+    with pytest.raises(InvalidParameterError, match=r"^names of attributes must be distinct, got “a” twice$"):
         Schema((yes_no, Attribute("b", ("yes", "no")), yes_no))
 
 
@@ -135,7 +135,7 @@ def test_decode_names_what_is_out_of_range() -> None:
         )
     )
     assert schema.decode(np.array([[1, 2], [0, 0]])).to_pydict() == {"a": ["y", "x"], "b": ["z", "x"]}
-    with pytest.raises(InvalidInputError, match=r"value must be in 0..1, got another in row 2, attribute 0"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0..1, got something else in row 2, attribute 0"):
         schema.decode(np.array([[1, 2], [2, 0]]))
 
 
@@ -192,16 +192,16 @@ def _document(**changes: Any) -> str:
             '{\n "format": "deniable schema",,',
             "s.json is not JSON: Expecting property name enclosed in double quotes in line 2, column 30",
         ),
-        ("[1]", "s.json is not a deniable schema: expected format='deniable schema', got list"),
-        ("{}", "s.json is not a deniable schema: expected format='deniable schema', got format=None"),
+        ("[1]", "s.json is not a deniable schema: expected format=“deniable schema”, got list"),
+        ("{}", "s.json is not a deniable schema: expected format=“deniable schema”, got format=none"),
         (
             '{"format": "x", "format": "y"}',
-            "s.json is not a deniable schema: the key 'format' occurs twice in one object",
+            "s.json is not a deniable schema: the key “format” occurs twice in one object",
         ),
         ("[NaN]", "s.json is not a deniable schema: NaN is not a JSON number"),
         (
             _document(format="deniable collection"),
-            "s.json is not a deniable schema: expected format='deniable schema', got format='deniable collection'",
+            "s.json is not a deniable schema: expected format=“deniable schema”, got format=“deniable collection”",
         ),
         (
             _document(format_version=3),
@@ -209,7 +209,7 @@ def _document(**changes: Any) -> str:
         ),
         (
             _document(format_version=True),
-            "s.json has format_version=True; this release can read format_version=1 and 2 of a deniable schema",
+            "s.json has format_version=true; this release can read format_version=1 and 2 of a deniable schema",
         ),
         (_document(atributes=[]), "s.json: atributes: extra inputs are not permitted"),
         (_document(attributes={}), "s.json: attributes: input should be a valid array"),
@@ -224,9 +224,9 @@ def _document(**changes: Any) -> str:
         ),
         (
             _document(attributes=[{"name": "a", "categories": ["x", "x"]}]),
-            "s.json: labels of attribute 'a' must be distinct, got 'x' twice",
+            "s.json: labels of attribute “a” must be distinct, got “x” twice",
         ),
-        (_document(attributes=[]), "s.json: attributes must be a non-empty sequence of Attribute, got ()"),
+        (_document(attributes=[]), "s.json: attributes must be a non-empty sequence of Attribute, got an empty list"),
     ],
 )
 def test_a_damaged_document_is_refused_with_the_place(text: str, message: str) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deniable.core.outputs import atomic_path, write_text
 from deniable.core.spreadsheets import csv_text
-from deniable.errors import InvalidParameterError, MissingExtraError, TooLargeError
+from deniable.errors import InvalidParameterError, MissingExtraError, TooLargeError, quoted
 from deniable.survey.collection import Collection
 
 SUFFIXES = (".csv", ".dta", ".sav")
@@ -65,12 +65,13 @@ def variables(collection: Collection) -> tuple[Variable, ...]:
     for column in collection.schema.columns:
         if not column.question_kind.coded:
             raise InvalidParameterError(
-                f"{column.name!r} must have a list of answers for a codebook, it asks for open text; leave it out"
+                f"{quoted(column.name)} must have a list of answers to be in a codebook, but it asks for open text; "
+                "leave it out"
             )
         if column.k > MOST_LABELS:
             raise TooLargeError(
-                f"a codebook must have at most {MOST_LABELS:,} answers of a question, got {column.k:,} of "
-                f"{column.name!r}; use its dictionary file"
+                f"a codebook must have at most {MOST_LABELS:,} answers to a question, got {column.k:,} to "
+                f"{quoted(column.name)}; use its dictionary file"
             )
         name = _name(column.name, {one.name for one in found})
         found.append(Variable(name, column.title or column.name, column.labels))
@@ -97,7 +98,7 @@ def write_codebook(collection: Collection, path: Path) -> None:
     smokes,smokes,1,yes
     """
     if path.suffix not in SUFFIXES:
-        raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES)}, got output={path}")
+        raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES)}, got {path}")
     asked = variables(collection)
     facts = list(_facts(collection))
     if path.suffix == ".csv":
@@ -110,7 +111,7 @@ def write_codebook(collection: Collection, path: Path) -> None:
         import pyreadstat
     except ImportError as error:
         raise MissingExtraError(
-            'to write .dta and .sav pyreadstat is needed: pip install "deniable[codebooks]"'
+            'pyreadstat must be installed to write .dta and .sav: pip install "deniable[codebooks]"'
         ) from error
     table = pandas.DataFrame({one.name: pandas.Series([], dtype="int32") for one in asked})
     titles: dict[str, str | None] = {one.name: _short(one.title, _LONGEST_TITLE) for one in asked}

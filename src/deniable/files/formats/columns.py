@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import listed
 from deniable.core.mechanism import Mechanism, ReportField
-from deniable.errors import FileFormatError, InvalidReportError
+from deniable.errors import FileFormatError, InvalidReportError, quoted
 
 
 def arrow_type(field: ReportField) -> pa.DataType:
@@ -28,13 +28,15 @@ def arrays_of(reports: Any, fields: tuple[ReportField, ...]) -> list[NDArray[Any
     """Return the columns of a batch of reports, checked against the mechanism's fields."""
     parts = [reports] if len(fields) == 1 else list(reports)
     if len(parts) != len(fields):
-        raise InvalidReportError(f"reports must have the fields {[field.name for field in fields]}, got {len(parts)}")
+        raise InvalidReportError(
+            f"reports must have the fields {listed([field.name for field in fields])}, got {len(parts)} parts"
+        )
     arrays = [np.ascontiguousarray(part) for part in parts]
     for array, field in zip(arrays, fields, strict=True):
         shape = (len(arrays[0]),) if field.width is None else (len(arrays[0]), field.width)
         if array.dtype != np.dtype(field.dtype) or array.shape != shape:
             raise InvalidReportError(
-                f"report field {field.name!r} must have dtype={field.dtype}, shape={shape}, "
+                f"report field {quoted(field.name)} must have dtype={field.dtype}, shape={shape}, "
                 f"got dtype={array.dtype}, shape={array.shape}"
             )
     return arrays
@@ -60,7 +62,9 @@ def to_numpy(column: pa.Array, field: ReportField, source: str, start: int) -> N
     """
     if column.null_count:
         row = start + int(column.is_null().to_numpy(zero_copy_only=False).argmax()) + 1
-        raise InvalidReportError(f"{source}: report field {field.name!r} must not be null, got null in row {row}")
+        raise InvalidReportError(
+            f"{source}: report field {quoted(field.name)} must not be empty (null), but it is in row {row}"
+        )
     if field.width is None:
         values = column.to_numpy(zero_copy_only=False)
     elif field.dtype == "uint8":
@@ -76,14 +80,14 @@ def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
     """Raise FileFormatError unless a file has a field's column, of its type."""
     index = schema.get_field_index(field.name)
     if index < 0:
-        raise FileFormatError(f"{path} must have the column {field.name!r}, got {', '.join(schema.names)}")
+        raise FileFormatError(f"{path} must have the column {quoted(field.name)}, got {', '.join(schema.names)}")
     found, expected = schema.field(index).type, arrow_type(field)
     if pa.types.is_fixed_size_list(expected) and pa.types.is_fixed_size_list(found):
         same = found.list_size == expected.list_size and found.value_type == expected.value_type
     else:
         same = found == expected
     if not same:
-        raise FileFormatError(f"{path}: column {field.name!r} must have the type {expected}, got {found}")
+        raise FileFormatError(f"{path}: column {quoted(field.name)} must have the type {expected}, got {found}")
 
 
 def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -> Any:
@@ -116,7 +120,9 @@ def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -
     arrays = []
     for field in mechanism.report_fields:
         if table.schema.get_field_index(field.name) < 0:
-            raise InvalidReportError(f"a batch must have the column {field.name!r}, got {listed(table.column_names)}")
+            raise InvalidReportError(
+                f"a batch must have the column {quoted(field.name)}, got {listed(table.column_names)}"
+            )
         column = table.column(field.name).combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # of no chunks
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
@@ -137,5 +143,6 @@ def _taken_back(column: pa.Array, field: ReportField) -> pa.Array:
     except (pa.ArrowException, ValueError):
         # Not chained: it may quote a report.
         raise InvalidReportError(
-            f"report field {field.name!r} must have values of the type {kind}, got others in a column of {column.type}"
+            f"report field {quoted(field.name)} must have values of the type {kind}, got others in a column of "
+            f"{column.type}"
         ) from None

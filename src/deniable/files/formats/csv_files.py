@@ -35,7 +35,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, quoted
 
 BLOCK_BYTES = 1 << 20
 """Bytes of text parsed at a time; also the longest record. The parser reads up to 32 blocks ahead."""
@@ -143,7 +143,7 @@ def checked_delimiter(delimiter: str) -> str:
     """Return what divides cells, or raise InvalidParameterError if it cannot."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise InvalidParameterError(
-            f"delimiter must be one ASCII character, and no quote or line end, got delimiter={delimiter!r}"
+            f"delimiter must be one ASCII character other than a quote or line end, got delimiter={quoted(delimiter)}"
         )
     return delimiter
 
@@ -300,7 +300,8 @@ class CsvFile:
                     cell.decode()
                 except UnicodeDecodeError:
                     raise FileFormatError(
-                        f"{self.path} must be UTF-8 text, it is not in column {name!r}, row {rows + row + 1}"
+                        f"{self.path} must be UTF-8 text, but it is not in column {quoted(name)}, row "
+                        f"{rows + row + 1}; save it as UTF-8"
                     ) from None
             raise
 
@@ -325,20 +326,23 @@ class CsvFile:
         if isinstance(error, UnicodeDecodeError):
             if stream.encoding != UTF_8:
                 raise FileFormatError(
-                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, got others after row {rows}; "
-                    "save it as UTF-8"
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, but it has another encoding after row "
+                    f"{rows}; save it as UTF-8"
                 ) from None
-            raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None
+            raise FileFormatError(f"{self.path} must be UTF-8 text, but its header is not; save it as UTF-8") from None
         if "straddl" in str(error):
             raise InvalidInputError(
                 f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}: a quote may "
-                "never be closed"
+                "have been opened and not closed"
             ) from None
         if "Empty CSV" in str(error):
             raise InvalidInputError(
-                f"{self.path} has no line of column names: the file is empty, or a quote in that line is never closed"
+                f"{self.path} has no line of column names: the file is empty, or a quote in that line is opened and "
+                "not closed"
             ) from None
-        raise FileFormatError(f"{self.path} is not a CSV file, after row {rows}") from None
+        raise FileFormatError(
+            f"{self.path} cannot be read as CSV after row {rows}; open it in a spreadsheet and save it as CSV"
+        ) from None
 
     def _unclosed(self, rows: int) -> InvalidInputError:
         return InvalidInputError(f"{self.path} ends inside quotes: a quote in row {rows}, or before, is never closed")

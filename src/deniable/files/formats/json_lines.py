@@ -139,8 +139,8 @@ def _read(path: Path, collection: Collection) -> NDArray[np.uint8]:
                     body = from_json(line.strip())
                     if body.collection != collection.id:
                         raise MismatchError(
-                            f"line {number} of {path} is of collection {short_id(body.collection)}, "
-                            f"not of {short_id(collection.id)}"
+                            f"line {number} of {path} belongs to collection {short_id(body.collection)}, "
+                            f"not to {short_id(collection.id)}"
                         )
                     if body.rows.shape[1] != width:
                         raise InvalidReportError(f"a report must have {width} bytes, got {body.rows.shape[1]}")

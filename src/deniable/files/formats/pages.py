@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deniable.errors import FileFormatError
+from deniable.errors import FileFormatError, quoted
 from deniable.survey.encoding import is_list_type, unreadable
 
 MOST_UNPACKED, MOST_OF_MANY, _COLUMN = 1 << 28, 1 << 30, 1 << 22
@@ -75,21 +75,21 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
             chunk, leaf = metadata.row_group(i).column(j), metadata.schema.column(j)
             if leaf.max_repetition_level and chunk.num_values > MOST_ELEMENTS:
                 raise FileFormatError(
-                    f"{path} must have at most {MOST_ELEMENTS:,} elements of lists in a row group, got "
+                    f"{path} must have lists with at most {MOST_ELEMENTS:,} elements in a row group, got "
                     f"{chunk.num_values:,}; write it again with smaller row groups"
                 )
             for page in _pages(source, chunk):
                 if page.encoding in _DELTAS:
                     raise FileFormatError(
                         f"{path} must have texts in the encodings PLAIN or RLE_DICTIONARY, got "
-                        f"{_DELTAS[page.encoding]} in column {leaf.path!r}; write it again in one of those"
+                        f"{_DELTAS[page.encoding]} in column {quoted(leaf.path)}; write it again in one of those"
                     )
                 largest[j] = max(largest[j], page.unpacked)
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
     if largest.total() > limit:
         raise FileFormatError(
-            f"{path} must have pages of at most {limit >> 20:,} MiB together, one of each column, when they are "
-            f"unpacked, got {largest.total() >> 20:,} MiB; write it again with pages of 1 MiB"
+            f"{path} must have smaller pages: one page of each column may need {limit >> 20:,} MiB together "
+            f"when unpacked, got {largest.total() >> 20:,} MiB; write it again with pages of 1 MiB"
         )
 
 

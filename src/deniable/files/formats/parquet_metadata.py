@@ -11,7 +11,7 @@ from typing import Any
 
 from deniable.core.documents import loads
 from deniable.core.spec import canonical_json
-from deniable.errors import FileFormatError, MismatchError
+from deniable.errors import FileFormatError, MismatchError, quoted
 from deniable.survey.collection import Collection, short_id
 
 KEY = b"deniable"
@@ -66,12 +66,12 @@ class Kind:
             raise FileFormatError(f"{path} {self.foreign}: a {self.format} file says so in its metadata")
         if stated.get("format_version") != VERSION:
             raise FileFormatError(
-                f"{path} has format_version={stated.get('format_version')!r}; this release can read "
+                f"{path} has format_version={quoted(stated.get('format_version'))}; this release can read "
                 f"format_version={VERSION} of {self.format}"
             )
         keys = ("collection", *self.keys)
         if not all(isinstance(stated.get(key), str) for key in keys):
-            raise FileFormatError(f"{path} is damaged: its metadata must state {', '.join(keys)}")
+            raise FileFormatError(f"{path} is damaged: its metadata must contain {', '.join(keys)}")
         if stated["collection"] != collection.id:
             raise MismatchError(
                 f"{path} holds {self.rows} of collection {short_id(stated['collection'])}, not of "

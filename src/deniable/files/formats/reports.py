@@ -26,7 +26,7 @@ from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.outputs import Commit, atomic_path
 from deniable.core.randomness import Randomness, draw
 from deniable.core.spec import content_hash
-from deniable.errors import FileFormatError, MismatchError
+from deniable.errors import FileFormatError, MismatchError, quoted
 from deniable.files.formats.columns import arrays_of, arrow_type, check_column, to_arrow, to_numpy
 from deniable.files.formats.pages import is_text_type
 from deniable.files.formats.parquet_metadata import REPORTS
@@ -186,10 +186,12 @@ class ReportReader:
         for field in collection.mechanism.report_fields:
             check_column(schema, field, str(self.path))
         if ID_COLUMN not in schema.names:
-            raise FileFormatError(f"{self.path} must have the column {ID_COLUMN!r}, got {', '.join(schema.names)}")
+            raise FileFormatError(
+                f"{self.path} must have the column {quoted(ID_COLUMN)}, got {', '.join(schema.names)}"
+            )
         kind = schema.field(ID_COLUMN).type
         if not is_text_type(kind.value_type if pa.types.is_dictionary(kind) else kind):
-            raise FileFormatError(f"{self.path}: column {ID_COLUMN!r} must hold texts, got {kind}")
+            raise FileFormatError(f"{self.path}: column {quoted(ID_COLUMN)} must hold texts, got {kind}")
 
     def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type.
@@ -213,7 +215,9 @@ class ReportReader:
                 digest.update(arrays)
                 yield mechanism.report_type(*arrays)
         if digest.hexdigest(self._number) != self.digest:
-            raise FileFormatError(f"{self.path} is damaged: its reports do not have the digest {short_id(self.digest)}")
+            raise FileFormatError(
+                f"{self.path} is damaged: its reports do not match its digest {short_id(self.digest)}"
+            )
 
 
 def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
@@ -237,8 +241,8 @@ def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
     for row, value in enumerate(ids):
         if value.as_py() != collection:
             raise MismatchError(
-                f"row {start + row + 1} of {source} is of collection {short_id(str(value.as_py() or ''))}, "
-                f"not of {short_id(collection)}"
+                f"row {start + row + 1} of {source} belongs to collection {short_id(str(value.as_py() or ''))}, "
+                f"not to {short_id(collection)}"
             )
 
 

@@ -68,7 +68,7 @@ class Workbook:
             import openpyxl
         except ImportError as error:
             raise MissingExtraError(
-                f'to read {path} openpyxl is needed: pip install "deniable[excel]"; or save the sheet as CSV'
+                f'openpyxl must be installed to read {path}: pip install "deniable[excel]"; or save the sheet as CSV'
             ) from error
         self.path = path
         self._rows = 0
@@ -164,7 +164,7 @@ def check_workbook_size(path: Path, file: BinaryIO) -> None:
     most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
     if unpacked > most:
         raise FileFormatError(
-            f"{path} must become at most {most >> 20:,} MiB when it is unpacked, got {unpacked >> 20:,} MiB; "
+            f"{path} must need at most {most >> 20:,} MiB when unpacked, got {unpacked >> 20:,} MiB; "
             "save the sheet as CSV"
         )
     if styles > MOST_STYLES:

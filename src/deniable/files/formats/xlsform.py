@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deniable.designs import Design, garbling
-from deniable.errors import DeniableError, FileFormatError, InvalidInputError, InvalidParameterError, MissingExtraError
+from deniable.errors import (
+    DeniableError,
+    FileFormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    MissingExtraError,
+    quoted,
+)
 from deniable.files.formats.workbooks import cell_text, check_workbook_size
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -176,7 +183,8 @@ def read_xlsform(path: Path) -> XLSForm:
         form.read(row, cells)
     if form.refused:
         raise InvalidInputError(
-            f"{path}: garbling must be mapped exactly, or not at all; change the form:\n" + "\n".join(form.refused)
+            f"{path}: the garbling of a question must be one that deniable can do exactly; change these questions:\n"
+            + "\n".join(form.refused)
         )
     title = settings.get("form_title", "")
     for texts in form.texts.values():
@@ -189,7 +197,7 @@ def _sheets(path: Path) -> dict[str, list[tuple[int, Row]]]:
     try:
         import openpyxl
     except ImportError as error:
-        raise MissingExtraError(f'to read {path} openpyxl is needed: pip install "deniable[excel]"') from error
+        raise MissingExtraError(f'openpyxl must be installed to read {path}: pip install "deniable[excel]"') from error
     found: dict[str, list[tuple[int, Row]]] = {}
     with path.open("rb") as file, _readable(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles, rules and pictures
@@ -206,7 +214,7 @@ def _sheets(path: Path) -> dict[str, list[tuple[int, Row]]]:
             ]
     missing = [name for name in ("survey", "choices") if name not in found]
     if missing:
-        raise FileFormatError(f"{path} must have the sheets survey and choices of XLSForm, got none named {missing[0]}")
+        raise FileFormatError(f"{path} must have the sheets survey and choices of XLSForm, but {missing[0]} is missing")
     return found
 
 
@@ -238,11 +246,13 @@ class _Lists:
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names of the choices of a list."""
         if not name or name not in self._choices:
-            raise _CannotMapError(f"the sheet choices has no list {name!r}; add it")
+            raise _CannotMapError(f"the sheet choices has no list named {quoted(name)}; add it")
         found = tuple(cells.get("name", "") for _, cells in self._choices[name])
         if not all(found) or len(set(found)) < len(found):
             row = next(row for row, cells in self._choices[name] if found.count(cells.get("name", "")) > 1 or not cells)
-            raise _CannotMapError(f"choices of the list {name!r} must have distinct names; see row {row} of choices")
+            raise _CannotMapError(
+                f"choices of the list {quoted(name)} must have distinct names; see row {row} of choices"
+            )
         return found
 
     def label(self, name: str, choice: str, column: str) -> str:
@@ -296,7 +306,9 @@ class _Form:
         if kind in _NOT_ASKED and not garbles:
             raise _CannotMapError(f"{kind} asks for no answer")
         if any(self.rosters):
-            raise _CannotMapError(f"it is in the repeat {self.rosters[-1]!r}; a person reports each question once")
+            raise _CannotMapError(
+                f"it is in the repeat {quoted(self.rosters[-1])}, but a person reports each question once; move it out"
+            )
         if cells.get("relevant") or any(self.conditions):
             raise _CannotMapError(
                 "it has a condition (relevant), which would show who answered it; ask everyone, with an answer such "
@@ -327,19 +339,22 @@ class _Form:
         carrier = cells.get("garbling::answer", "")
         if carrier not in attribute.categories:
             raise _CannotMapError(
-                f"garbling::answer must be the name of a choice, {' or '.join(attribute.categories)}, got {carrier!r}"
+                f"garbling::answer must be the name of a choice, {' or '.join(attribute.categories)}, got "
+                f"{quoted(carrier)}"
             )
         covariate = cells.get("garbling::covariate", "")
         if covariate == "*":
-            raise _CannotMapError(f"garbling::covariate must be empty, got '*': {_BATCHES}")
+            raise _CannotMapError(f"garbling::covariate must be empty, got *: {_BATCHES}")
         if covariate:
             raise _CannotMapError(f"garbling::covariate must be empty, got a column of the roster: {_BATCHES}")
         written = cells.get("garbling::rate", "")
         if not re.fullmatch(r"(\d*\.?\d+|\d+\.)(e-?\d+)?", written, re.I):
-            raise _CannotMapError(f"garbling::rate must be a decimal in [0, 1), got {written!r}")
+            raise _CannotMapError(f"garbling::rate must be a decimal in [0, 1), got {quoted(written)}")
         rate = Fraction(written)
         if rate >= 1:
-            raise _CannotMapError(f"garbling::rate must be in [0, 1), got {written}: everyone would say the same")
+            raise _CannotMapError(
+                f"garbling::rate must be in [0, 1), got {written}: with 1 everyone would give the same answer"
+            )
         if not rate:
             return None
         other = next(one for one in attribute.categories if one != carrier)
@@ -386,7 +401,9 @@ class _Form:
         given = dict(re.findall(r"(\w+)\s*=\s*(-?\d+(?:\.\d+)?)", cells.get("parameters", "")))
         least, most, step = (Fraction(given.get(key, usual)) for key, usual in _RANGE.items())
         if step <= 0 or most <= least or (most - least) % step:
-            raise _CannotMapError("parameters must have start < end, a whole number of steps apart; change one of them")
+            raise _CannotMapError(
+                "parameters must have start < end, with a whole number of steps between them; change one of them"
+            )
         return _number(name, least, most, min(int((most - least) / step) + 1, FINEST), cells)
 
 
@@ -418,11 +435,13 @@ def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
     for part in re.split(r"\band\b", constraint) if constraint else []:
         found = _LIMITS.fullmatch(part)
         if found is None:
-            raise _CannotMapError("its constraint must give a least and a largest number, as . >= 0 and . <= 120")
+            raise _CannotMapError("its constraint must give a least and a largest number, such as . >= 0 and . <= 120")
         sign, limit = found.group(1), Fraction(found.group(2))
         if sign in "<>":
             if not whole:
-                raise _CannotMapError("its limits must be possible answers: write <= and >= instead of < and >")
+                raise _CannotMapError(
+                    "its limits must themselves be possible answers: write <= and >= instead of < and >"
+                )
             limit += -1 if sign == "<" else 1
         if sign[0] == ">":
             least = limit

@@ -129,7 +129,7 @@ def draft_schema_file(
     Raises
     ------
     InvalidInputError
-        If the file holds no answers, or no column is fit for a schema.
+        If the file holds no answers, or no column can be used in a schema.
     InvalidParameterError
         If numbers may be read in two ways, and `decimal` does not say in which.
     FileFormatError

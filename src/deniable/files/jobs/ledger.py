@@ -223,13 +223,13 @@ def answers_ledger() -> Ledger:
     try:
         if not directory.is_absolute():
             # Of a user without a home "~" stays as it is, and would be a folder beside the reports.
-            raise OSError("this user has no home")
+            raise OSError("this user has no home directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if directory.stat().st_mode & 0o077:
             directory.chmod(0o700)
     except OSError as error:
         raise OutputError(
-            f"cannot write {directory}: {error.strerror or error}. It records what was randomised; set "
+            f"cannot write {directory}: {error.strerror or error}. The ledger there records what was randomised; set "
             "XDG_STATE_HOME to use another place"
         ) from error
     return Ledger(directory / FILE_NAME, FORMAT)

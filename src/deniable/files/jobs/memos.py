@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from deniable.core.documents import Document, parse_document, read_document
 from deniable.core.randomness import Randomness
 from deniable.core.spec import content_hash, to_spec
-from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, OutputError
+from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, OutputError, quoted
 from deniable.files.formats.columns import arrays_of
 from deniable.files.jobs.ledger import answers_ledger
 from deniable.files.jobs.private_document import PrivateDocument
@@ -197,8 +197,8 @@ class MemoStore:
         values = np.asarray(codes).reshape(-1)
         if len(values) != 1:
             raise InvalidParameterError(
-                f"answers must have one row where permanent responses are kept, got {len(values)} rows; "
-                "give every person a file and a name (--person)"
+                f"answers must have one row, because permanent responses are kept for one person, got {len(values)} "
+                "rows; give every person a file and a name (--person)"
             )
         return memoised_of(collection).report_from(self.memo(collection, rng).rows, values[0], rng)
 
@@ -236,10 +236,10 @@ class MemoStore:
             fields = zip(columns, mechanism.report_fields, strict=True)
             rows = mechanism.report_type(*(np.ascontiguousarray(one, np.dtype(field.dtype)) for one, field in fields))
         except DeniableError as error:
-            raise FileFormatError(f"{self.path} must hold rows of {mechanism.name}: {error}") from error
+            raise FileFormatError(f"{self.path} must hold rows for {mechanism.name}: {error}") from error
         if len(kept.rows) != mechanism.memo_rows:
             raise FileFormatError(
-                f"{self.path} must hold {mechanism.memo_rows:,} rows of this series, got {len(kept.rows):,}; restore "
+                f"{self.path} must hold {mechanism.memo_rows:,} rows for this series, got {len(kept.rows):,}; restore "
                 "the store from a copy"
             )
         return rows
@@ -275,7 +275,7 @@ def person_directory(person: str) -> Path:
     """
     if not (person and len(person) <= 40 and person.isascii() and person.replace("-", "").replace("_", "").isalnum()):
         raise InvalidParameterError(
-            f"person must be 1 to 40 letters, digits, hyphens or underscores, got person={person!r}",
+            f"person must be 1 to 40 letters, digits, hyphens or underscores, got person={quoted(person)}",
             parameters=("person",),
         )
     directory = answers_ledger().path.parent / "persons" / person

@@ -37,7 +37,7 @@ def pair_files(first: tuple[Collection, PathLike], second: tuple[Collection, Pat
         If a file is damaged or foreign.
     """
     if first[0].mechanism != second[0].mechanism:
-        raise MismatchError("both waves must have the same mechanism, or their reports cannot be counted in pairs")
+        raise MismatchError("both waves must have the same mechanism, because their reports are counted in pairs")
     reports = [_reports(collection, path) for collection, path in (first, second)]
     try:
         return pair_counts(first[0].mechanism, *reports)

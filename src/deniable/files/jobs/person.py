@@ -24,7 +24,14 @@ from typing import Any
 from deniable.core.documents import Document, document_body, parse_document, placed, read_document
 from deniable.core.privacy import bound_text
 from deniable.core.thresholds import EpsilonLike, exact, exact_text, log_up
-from deniable.errors import DeniableError, FileFormatError, InvalidParameterError, PrivacyLimitError, out_of_range
+from deniable.errors import (
+    DeniableError,
+    FileFormatError,
+    InvalidParameterError,
+    PrivacyLimitError,
+    out_of_range,
+    quoted,
+)
 from deniable.files.jobs.memos import Memo, is_memoised, memoised_of, person_directory
 from deniable.files.jobs.private_document import PrivateDocument
 from deniable.files.jobs.spending import budget
@@ -286,12 +293,14 @@ class PersonLedger:
             for draw in theirs:
                 if ours.get(draw.draw, draw) != draw:
                     raise FileFormatError(
-                        f"{path} must say of every draw what this ledger says, got another entry for "
-                        f"draw={draw.draw}; nothing was merged"
+                        f"{path} must agree with this ledger about every draw, but its entry differs for "
+                        f"draw {draw.draw}; nothing was merged"
                     )
             added = [draw for draw in dict.fromkeys(theirs) if draw.draw not in ours]
             if len({draw.draw for draw in added}) < len(added):
-                raise FileFormatError(f"{path} must have one entry for every draw; nothing was merged")
+                raise FileFormatError(
+                    f"{path} must have one entry for every draw, but one draw has two; nothing was merged"
+                )
             self._write([*ours.values(), *added])
             return len(added)
 
@@ -342,7 +351,7 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
     """
     if is_memoised(collection) != (memo is not None):
         raise InvalidParameterError(
-            "memo must be given for a mechanism that keeps permanent responses, and for no other, got "
+            "memo must be given if the mechanism keeps permanent responses, and left out if it does not, got "
             f"mechanism={collection.mechanism.name}"
         )
     name = secrets.token_hex(16)
@@ -408,7 +417,9 @@ def read_draws(path: PathLike) -> tuple[Draw, ...]:
     if f'"{DEVICE_FORMAT}"' in text[:200]:
         body, version = document_body(text, str(path), DEVICE_FORMAT, 2)
         if version < 2:
-            raise FileFormatError(f"{path} must be a list of version 2, got format_version={version}; save it again")
+            raise FileFormatError(
+                f"{path} must have format_version=2, got format_version={version}; save the list again"
+            )
         with placed(str(path)):
             shape = DeviceShape.model_validate_json(body)
         draws = [Draw(**one.model_dump(exclude={"person"})) for one in shape.spending if one.person == 1]
@@ -429,9 +440,9 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
             raise FileFormatError(f"{path} must state budgets as numbers: {error}") from error
         positive = all(amount > 0 for amount in amounts)
         if not positive or (memo is not None and (memo.rows < 0 or not memo.forever or not memo.once)):
-            raise FileFormatError(f"{path} must state budgets > 0, got another one for draw={draw.draw}")
+            raise FileFormatError(f"{path} must state budgets > 0, but the budget of draw {draw.draw} is not")
         if len(draw.draw) != 32 or set(draw.draw) - set("0123456789abcdef"):
-            raise FileFormatError(f"{path} must name draws by 32 hexadecimal digits, got draw={draw.draw!r}")
+            raise FileFormatError(f"{path} must name each draw by 32 hexadecimal digits, got draw={quoted(draw.draw)}")
 
 
 def float_above(value: Fraction) -> float:

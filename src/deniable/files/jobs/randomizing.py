@@ -370,7 +370,9 @@ def read_truth(
     """
     columns = collection.schema.columns
     if collection.schema.is_text:
-        raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
+        raise InvalidParameterError(
+            "open text has no categories to count: use count_texts, which counts the strings that you name"
+        )
     counts = [np.zeros(column.k) for column in columns]
     with _opened(collection, answers, delimiter, decimal) as reader:
         for readings in _read(collection, _numbered(reader, progress)):

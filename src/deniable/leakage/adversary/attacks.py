@@ -24,7 +24,7 @@ from scipy import integrate
 from deniable.core.checks import checked_domain
 from deniable.core.mechanism import check_channel_size
 from deniable.core.randomness import Randomness, draw
-from deniable.errors import not_available, out_of_range
+from deniable.errors import not_available, out_of_range, quoted
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle, checked_oracle
@@ -172,7 +172,7 @@ def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
            [0.2888, 0.2888, 0.4223]])
     """
     k = mechanism.k
-    check_channel_size(k, k, f"the attack on {mechanism!r}")
+    check_channel_size(k, k, f"the attack on {quoted(mechanism)}")
     success = _law(mechanism).guess_success()
     channel = np.full((k, k), float((1 - success) / (k - 1)))
     np.fill_diagonal(channel, float(success))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidInputError, InvalidReportError
+from deniable.errors import InvalidInputError, InvalidReportError, quoted
 from deniable.leakage.adversary.attacks import says_one
 from deniable.oracles.oracle import FrequencyOracle
 
@@ -134,7 +134,7 @@ def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], eve
     if events is not None or mechanism is None or says_one(mechanism):
         return LabelReader(len(inputs), events)
     if inputs.ndim != 1 or inputs.min() < 0 or inputs.max() >= mechanism.k:
-        raise InvalidInputError(f"inputs must be codes in 0..{mechanism.k - 1} for {mechanism!r}")
+        raise InvalidInputError(f"inputs must be codes in 0..{mechanism.k - 1} for {quoted(mechanism)}")
     return FeatureReader(mechanism, inputs.astype(np.int64))
 
 

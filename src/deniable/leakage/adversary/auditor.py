@@ -21,7 +21,7 @@ from scipy import special, stats
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.randomness import Randomness
 from deniable.core.result import Result
-from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range, quoted
 from deniable.leakage.adversary.audit_events import (
     Labels,
     Reader,
@@ -167,7 +167,7 @@ def audit(
     known = read if is_oracle(read) else None
     claim = getattr(client, "epsilon", None) if claimed_epsilon is None else claimed_epsilon
     if claim is None or not 0 < float(claim) < math.inf:
-        raise InvalidParameterError(f"claimed_epsilon must be finite and > 0, got claimed_epsilon={claim}")
+        raise InvalidParameterError(f"claimed_epsilon must be finite and > 0, got claimed_epsilon={quoted(claim)}")
     answers = _checked_inputs(inputs, None if known is None else known.k)
     alpha = checked_probability("alpha", alpha, open_interval=True)
     probability = event_probability(known) if known is not None and events is None else None

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import checked_probability
 from deniable.core.randomness import Randomness
 from deniable.core.result import HIDDEN, Result
-from deniable.errors import DeniableError, InvalidParameterError
+from deniable.errors import DeniableError, InvalidParameterError, quoted
 from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.records.pair_sample import PairSample
@@ -80,7 +80,9 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     """Return one subject per attribute of a collection, or those that are named."""
     schema, mechanism = collection.schema, collection.mechanism
     if schema.is_text:
-        raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: an audit compares listed categories")
+        raise InvalidParameterError(
+            f"attribute {quoted(schema.names[0])} is open text, but an audit compares listed categories"
+        )
     if collection.dealt:
         raise InvalidParameterError(
             f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal together; "
@@ -88,7 +90,7 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
         )
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
-        raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")
+        raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {quoted(unknown[0])}")
     if is_records(mechanism) and mechanism.reveals == "pairs":
         return _pair_subjects(schema, mechanism, names)
     promised = collection.privacy().per_attribute
@@ -135,7 +137,7 @@ class PartClient(ABC):
             told, part = self._told(reports), self._part(reports)
             if not isinstance(part, np.ndarray):
                 raise InvalidParameterError(
-                    f"an audit by attribute needs reports of one array, got those of {self.oracle!r}"
+                    f"an audit by attribute needs a mechanism whose reports are one array, got {quoted(self.oracle)}"
                 )
             if told is None:
                 return part

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deniable.core.checks import checked_records, listed
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EpsilonLike
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
 from deniable.leakage.calibration.budget_allocation import calibrate_unequal
 from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
 from deniable.leakage.calibration.checked import CheckedBudgets
@@ -254,7 +254,7 @@ def calibrate_records(
     total = checked_cap("epsilon_total", epsilon_total)
     limits = _limits(data, total, caps or {})
     if (unequal or caps) and mechanism is None:
-        raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
+        raise InvalidParameterError("mechanism must be named for unequal budgets, because they minimise its variance")
     if delta and mechanism is not None:
         raise InvalidParameterError(
             f"delta must be 0 for a mechanism that is named, got delta={delta}: leave out the mechanism to have "
@@ -332,7 +332,7 @@ def _prior(data: Observed, criterion: Criterion, along_tree: bool) -> _Prior:
 def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> list[float]:
     unknown = [name for name in caps if name not in data.names]
     if unknown:
-        raise InvalidParameterError(f"caps must be for attributes among {listed(data.names)}, got {unknown[0]!r}")
+        raise InvalidParameterError(f"caps must be for attributes among {listed(data.names)}, got {quoted(unknown[0])}")
     return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]
 
 
@@ -347,6 +347,6 @@ def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactor
         subsets = law is not None and law.reachable is not None and oracle.report_fields[0].width is not None
         if law is not None and (law.hashes is not None or subsets):
             raise InvalidInputError(
-                f"every category of {name!r} must occur in the records to calibrate this mechanism, {size} of "
+                f"every category of {quoted(name)} must occur in the records to calibrate this mechanism, {size} of "
                 f"{data.domains[attribute]} do: leave the others out of the schema"
             )

@@ -21,7 +21,7 @@ from scipy import optimize
 
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range, quoted
 from deniable.leakage.calibration.criteria import (
     Blocks,
     Criterion,
@@ -228,7 +228,9 @@ def calibrate_worst(
     """
     shapes = {np.shape(joint) for joint in joints}
     if len(shapes) != 1:
-        raise InvalidInputError(f"joints must be at least one prior, all of one shape, got shapes={sorted(shapes)}")
+        raise InvalidInputError(
+            f"joints must be at least one prior, all of one shape, got shapes={quoted(sorted(shapes))}"
+        )
     found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
     least = min(found, key=lambda one: float(one.epsilons[0]))
     at_least = [

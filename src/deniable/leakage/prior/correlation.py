@@ -367,7 +367,7 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
     if not is_oracle(release):
         return Leakage(cpl(release, rows), "exact")
     if release.k != rows.shape[1]:
-        raise InvalidInputError(f"conditional must have {release.k} columns for {release!r}, got {rows.shape[1]}")
+        raise InvalidInputError(f"conditional must have {release.k} columns for {release}, got {rows.shape[1]}")
     if release.support_law is not None:
         return _reachable(release, release.support_law, rows)
     channel = enumerated(release)

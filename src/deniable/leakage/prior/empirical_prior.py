@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
-from deniable.errors import InvalidInputError, TooLargeError, unknown_name
+from deniable.errors import InvalidInputError, TooLargeError, quoted, unknown_name
 from deniable.leakage.prior.correlation import Release, check_length, enumerated, is_budget, release_epsilon
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
 from deniable.survey.schema import Schema
@@ -240,7 +240,7 @@ def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed
         raise unknown_name("target", target, [listed(schema.names)])
     data = observed(codes, schema.sizes, schema.names)
     if target is not None and target not in data.names:
-        raise InvalidInputError(f"target {target!r} is the same in all records: there is nothing to tell apart")
+        raise InvalidInputError(f"target {quoted(target)} is the same in all records: there is nothing to tell apart")
     if len(data.names) < 2:
         raise InvalidInputError(
             f"at least two attributes must vary in the records, got {listed(data.names)} only: nothing is correlated"
@@ -267,7 +267,9 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
     for j, (name, attribute) in enumerate(zip(data.names, data.attributes, strict=True)):
         labels = schema.columns[attribute].labels
         held = np.bincount(data.codes[:, j], minlength=data.sizes[j])
-        rare += [f"{name} {labels[data.categories[j][c]]!r} ({held[c]})" for c in np.flatnonzero(held < SMALL_CELL)]
+        rare += [
+            f"{name} {quoted(labels[data.categories[j][c]])} ({held[c]})" for c in np.flatnonzero(held < SMALL_CELL)
+        ]
     if rare:
         warnings.append(
             f"{len(rare)} categor{'y is' if len(rare) == 1 else 'ies are'} held by fewer than {SMALL_CELL} records, so "

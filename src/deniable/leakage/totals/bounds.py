@@ -288,11 +288,11 @@ def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
         channel = enumerated(release)
         if channel is None:
             raise TooLargeError(
-                f"the channel of {release!r} must be small enough to list: use concatenated_bound, which needs no "
+                f"the channel of {release} must be small enough to list: use concatenated_bound, which needs no "
                 "more than epsilons"
             )
         if len(channel) != conditional.shape[axis]:
-            raise InvalidInputError(f"{release!r} must have {conditional.shape[axis]} inputs, got {len(channel)}")
+            raise InvalidInputError(f"{release} must have {conditional.shape[axis]} inputs, got {len(channel)}")
         channels.append(channel)
     check_states([len(conditional), *(max(channel.shape) for channel in channels)])
     table = contract(conditional, range(1, conditional.ndim), [np.eye(len(conditional)), *channels])

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_records
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.leakage.prior.correlation import Leakage, mechanism_cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import PairCounts, observed
@@ -99,8 +99,8 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
     """
     if mechanism.reveals not in ("one", "fakes", "pairs"):
         raise InvalidParameterError(
-            f"mechanism must be SMP, SMP[ADP], PivotCoded, PairSample, RS+FD or RS+RFD, got {mechanism!r}: its epsilon "
-            "for the whole contributor bounds the leakage about every attribute, whatever the prior"
+            f"mechanism must be SMP, SMP[ADP], PivotCoded, PairSample, RS+FD or RS+RFD, got {quoted(mechanism)}: its "
+            "epsilon for the whole contributor bounds the leakage about every attribute, whatever the prior"
         )
     if mechanism.reveals == "pairs":
         return _of_pairs(records, mechanism)

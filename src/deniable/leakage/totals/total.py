@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
 from deniable.leakage.prior.correlation import check_length, cpl
 from deniable.leakage.prior.distributions import (
     Floats,
@@ -187,8 +187,8 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[
             matrix: ArrayLike = mechanism.channel() if is_oracle(mechanism) else mechanism
             if np.ndim(matrix) != 2:
                 raise InvalidInputError(
-                    f"mechanism {j} must be a mechanism or a channel of shape (inputs, outputs), got {mechanism!r}: "
-                    "an epsilon alone allows a bound only (concatenated_bound)"
+                    f"mechanism {j} must be a mechanism or a channel of shape (inputs, outputs), got "
+                    f"{quoted(mechanism)}: an epsilon alone allows a bound only (concatenated_bound)"
                 )
             known[id(mechanism)] = merged_channel(matrix)
         channel = known[id(mechanism)]

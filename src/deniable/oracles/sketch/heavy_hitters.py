@@ -180,7 +180,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             If an entry is not text or contains a NUL, naming its row (1-based).
         """
         if isinstance(texts, (str, bytes)):
-            raise InvalidInputError(f"strings must be a sequence of texts, got one {type(texts).__name__}")
+            raise InvalidInputError(f"strings must be a sequence of texts, got a single {type(texts).__name__}")
         # Bytes once: one text of all, its bytes, and where each string begins in them.
         try:
             content = "\0".join(texts).encode()
@@ -202,7 +202,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             except (AttributeError, UnicodeEncodeError):
                 break
             if b"\0" in content:
-                raise InvalidInputError(f"string must not contain NUL, it does in row {row + 1}")
+                raise InvalidInputError(f"string must not contain the character NUL, but it does in row {row + 1}")
         raise InvalidInputError(f"string must be Unicode text, got {type(text).__name__} in row {row + 1}") from None
 
     def fold(self, encoded: Bytes, group: int) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from deniable.core.checks import checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidParameterError, out_of_range
+from deniable.errors import InvalidParameterError, out_of_range, quoted
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.hash_range import Objective
 from deniable.oracles.sketch.families.registry import FAMILIES, family_entry
@@ -177,11 +177,11 @@ def OCMS(  # noqa: N802 (the field's name)
 
 def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | Fraction | None) -> Objective:
     if mode not in ("l2", "mse"):
-        raise InvalidParameterError(f'mode must be "l2" or "mse", got mode={mode!r}')
+        raise InvalidParameterError(f'mode must be "l2" or "mse", got mode={quoted(mode)}')
     if mode == "l2":
         if max_frequency is not None:
             raise InvalidParameterError(
-                f'max_frequency belongs to mode="mse", got max_frequency={max_frequency!r}',
+                f'max_frequency works only with mode="mse", got max_frequency={quoted(max_frequency)}',
                 parameters=("max_frequency",),
             )
         return Objective.mean(k, epsilon)

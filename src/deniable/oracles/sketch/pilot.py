@@ -23,7 +23,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.result import Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import EmptyAggregateError, MismatchError
+from deniable.errors import EmptyAggregateError, MismatchError, quoted
 from deniable.oracles.pure import PureOracle, is_pure
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.ocms import OCMS
@@ -97,10 +97,10 @@ def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> Frequ
     if not is_pure(mechanism):
         raise MismatchError(
             "the pilot's mechanism must have support probabilities, such as OCMS, GRR or OUE for one attribute, got "
-            f"{mechanism!r}"
+            f"{quoted(mechanism)}"
         )
     if aggregate.n == 0:
-        raise EmptyAggregateError(f"a bound needs at least one report, got n=0 for {mechanism!r}")
+        raise EmptyAggregateError(f"a bound needs at least one report, got n=0 for {quoted(mechanism)}")
     support = mechanism.support_counts(aggregate)
     value = int(np.argmax(support))
     count, n = int(support[value]), aggregate.n

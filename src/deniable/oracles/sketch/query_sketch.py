@@ -23,7 +23,7 @@ from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SkipsInv
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families._columns import columns_of
 
@@ -81,11 +81,11 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         seen: dict[int, int] = {}
         for i, x in enumerate(queries):
             if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or not 0 <= x < self.sketch.k:
-                raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={x!r}")
+                raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={quoted(x)}")
             if seen.setdefault(int(x), i) != i:
                 raise InvalidParameterError(f"queries must be distinct, got {x} at {seen[int(x)]} and {i}")
         if not queries:
-            raise InvalidParameterError("queries must be at least one code, got none")
+            raise InvalidParameterError("queries must list at least one code, got none")
         object.__setattr__(self, "queries", tuple(seen))
         object.__setattr__(self, "k", self.sketch.k)
         object.__setattr__(self, "epsilon", self.sketch.epsilon)

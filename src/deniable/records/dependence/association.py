@@ -215,7 +215,8 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     numbers = [np.asarray(one, dtype=np.float64) for one in given]
     if len(numbers) != 2 or any(one.shape != (k,) for one, k in zip(numbers, table.shape, strict=False)):
         raise InvalidParameterError(
-            f"scores must be two lists, with one number for each code of the two attributes {table.shape}"
+            f"scores must be two lists with one number for each category: {table.shape[0]} numbers, then "
+            f"{table.shape[1]}"
         )
     # Unbiased estimates of scores and squared scores from one report of each code.
     (x, x2), (y, y2) = (
@@ -257,6 +258,8 @@ def dependence_matrix(tables: PairTables) -> Floats:
 
 def _residual(table: PairTable) -> tuple[Floats, Floats, Floats]:
     if not table.cells.is_raw:
-        raise InvalidParameterError(f"table must be raw, got one after {', '.join(table.cells.processing)}")
+        raise InvalidParameterError(
+            f"table must be raw (not post-processed), got one after {', '.join(table.cells.processing)}"
+        )
     rows, columns = table.margins
     return rows, columns, table.frequencies - np.outer(rows, columns)

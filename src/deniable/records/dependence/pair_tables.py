@@ -22,7 +22,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.estimate import Estimate
 from deniable.core.projection import nearest_distribution
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import InvalidParameterError, MismatchError, quoted
 from deniable.oracles.grr import GRR
 from deniable.records.pairs import Pair, attribute_pairs, pair_counts
 from deniable.records.split import SPLPairs
@@ -111,7 +111,7 @@ class PairTables(Mapping[Pair, PairTable]):
         mechanism = aggregate.mechanism
         if not isinstance(mechanism, SPLPairs):
             raise MismatchError(
-                f"pair tables need an aggregate of SPLPairs, the mechanism {SPLPairs.name!r}, got one of {mechanism!r}"
+                f"pair tables need an aggregate of the mechanism {SPLPairs.name}, got one of {quoted(mechanism)}"
             )
         mechanism.check(aggregate)
         self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.layout.oracles
@@ -121,7 +121,7 @@ class PairTables(Mapping[Pair, PairTable]):
     def __getitem__(self, pair: Pair) -> PairTable:
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
         if i == j:
-            raise InvalidParameterError(f"pair must name two different attributes, got pair={pair}")
+            raise InvalidParameterError(f"pair must name two different attributes, got pair={quoted(pair)}")
         if i > j:
             return self[j, i].transposed
         if (i, j) not in self._found:

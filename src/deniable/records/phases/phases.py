@@ -20,7 +20,7 @@ from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.spec import content_hash, to_spec
-from deniable.errors import InvalidParameterError, MismatchError, unknown_name
+from deniable.errors import InvalidParameterError, MismatchError, quoted, unknown_name
 from deniable.oracles.sketch.pilot import learn_sketch
 from deniable.records.phases.refinement import refine
 from deniable.records.phases.second_phase import second_phases
@@ -84,7 +84,9 @@ def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
     """Raise InvalidParameterError unless all settings are among the free ones."""
     unknown = next((setting for setting in settings if setting not in free), None)
     if unknown is not None:
-        raise InvalidParameterError(f"{name} learns with {', '.join(free) or 'no settings'}, got {unknown!r}")
+        raise InvalidParameterError(
+            f"{name} can be learned with the settings {', '.join(free) or '(none)'}, got {quoted(unknown)}"
+        )
 
 
 def next_phase(
@@ -194,14 +196,14 @@ def next_round(
     (3, 600, 1)
     """
     if not phases:
-        raise InvalidParameterError("phases must be one or more, got none")
+        raise InvalidParameterError("phases must list at least one phase, got none")
     if len(phases) == 1:
         return next_phase(*phases[0], contributors, mechanism, **settings)
     together = Phases(phases)
     checked_integer("contributors", contributors, 2)
     if mechanism != "Corr-RR":
         raise InvalidParameterError(
-            f"mechanism must be Corr-RR to learn from {len(phases)} phases, got mechanism={mechanism!r}: "
+            f"mechanism must be Corr-RR to learn from {len(phases)} phases, got mechanism={quoted(mechanism)}: "
             "let it learn from one of them"
         )
     _learned_with("Corr-RR from several phases", ["method", "alignment"], settings)
@@ -247,12 +249,12 @@ class Phases:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
         if len(self.parts) < 2:
-            raise InvalidParameterError(f"parts must be two phases or more, got {len(self.parts)}")
+            raise InvalidParameterError(f"parts must list at least two phases, got {len(self.parts)}")
         earlier: list[str] = []
         for place, (collection, aggregate) in enumerate(self.parts, start=1):
             collection.check(aggregate)
             if collection.schema != self.parts[0][0].schema:
-                raise MismatchError(f"phase {place} must have the schema of phase 1, got another")
+                raise MismatchError(f"phase {place} must have the schema of phase 1, got a different one")
             if collection.id in earlier:
                 raise InvalidParameterError(
                     f"parts must be different phases, got collection {short_id(collection.id)} twice: "
@@ -321,7 +323,7 @@ class Phases:
         if estimator is not None and not any(estimator in names for names in offered):
             choices = dict.fromkeys(name for names in offered for name in names)
             known = f"one of {', '.join(choices)}" if choices else "left out, every phase has one"
-            raise InvalidParameterError(f"estimator must be {known}, got estimator={estimator!r}")
+            raise InvalidParameterError(f"estimator must be {known}, got estimator={quoted(estimator)}")
         return tuple(
             collection.estimate(aggregate, estimator=estimator if estimator in names else None)
             for (collection, aggregate), names in zip(self.parts, offered, strict=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import RecordEstimate
-from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, unknown_name
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, quoted, unknown_name
 from deniable.records.phases.two_phase import combine, precision_at_uniform, unbiased
 from deniable.records.pivot.copy_probabilities import learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR
@@ -81,7 +81,8 @@ def refine(
         usable = [estimates[j] for estimates in rounds if estimates[j].is_raw and estimates[j].n > 0]
         if not usable:
             raise MismatchError(
-                f"rounds must have an unbiased estimate of every attribute, got none of attribute {j}: add one of SPL"
+                f"rounds must have an unbiased estimate of every attribute, got none of attribute {j}; add a round "
+                "with the mechanism SPL"
             )
         precision = np.array([precision_at_uniform(one) for one in usable])
         marginals.append(precision @ np.stack([one.frequencies for one in usable]) / precision.sum())
@@ -150,9 +151,14 @@ def _checked(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -> Any:
     for aggregate in aggregates:
         mechanism: Any = aggregate.mechanism
         if not mechanism.records or mechanism.dealt or mechanism.domain != first.domain:
-            raise MismatchError(f"rounds must use record mechanisms over the same domains, got {mechanism!r}")
+            raise MismatchError(f"rounds must use record mechanisms over the same domains, got {quoted(mechanism)}")
         if same_epsilon and mechanism.epsilon != first.epsilon:
-            raise MismatchError(f"rounds must have one epsilon to learn the next, got {mechanism!r} and {first!r}")
+            raise MismatchError(
+                f"rounds must all have the same epsilon to learn the next one, got {quoted(mechanism)} and "
+                f"{quoted(first)}"
+            )
         if aggregate.n == 0:
-            raise EmptyAggregateError(f"a round needs at least one report, got an empty aggregate of {mechanism!r}")
+            raise EmptyAggregateError(
+                f"a round needs at least one report, got an empty aggregate of {quoted(mechanism)}"
+            )
     return first

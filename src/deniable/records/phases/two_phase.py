@@ -11,7 +11,7 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.joint import mixed
-from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, quoted
 
 WEIGHTS = ("counts", "inverse-variance")
 LEARNED = "combination by learned weights (biased: they depend on parameters learned from one of the parts)"
@@ -40,7 +40,7 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
         if not estimate.is_raw:
             raise MismatchError(
                 f"phase one must have unbiased estimates, got {', '.join(estimate.processing)}: learn from the phases "
-                "before as well, or from another one of SPL"
+                "before as well, or from a phase with the mechanism SPL"
             )
         if estimate.n == 0:
             raise EmptyAggregateError(f"phase one must have reports of every attribute, got none of attribute {j}")
@@ -51,7 +51,7 @@ def unbiased(aggregate: Aggregate) -> RecordEstimate:
     """Return the estimate of a record mechanism: `unmixed` where it has that and `estimate` is biased."""
     mechanism: Any = aggregate.mechanism
     if not mechanism.records:
-        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {mechanism!r}")
+        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {quoted(mechanism)}")
     found: RecordEstimate = mechanism.estimate(aggregate)
     if all(estimate.is_raw for estimate in found.values()) or "unmixed" not in mechanism.estimators:
         return found
@@ -118,13 +118,15 @@ def combine(
     (400, True)
     """
     if not estimates:
-        raise InvalidParameterError("estimates must be one or more, got none")
+        raise InvalidParameterError("estimates must list at least one estimate, got none")
     keys = list(estimates[0])
     if any(list(other) != keys or any(other[j].k != estimates[0][j].k for j in keys) for other in estimates):
         raise MismatchError("estimates must describe the same attributes; these do not")
     given = None if isinstance(weights, str) else _checked_weights(weights, len(estimates))
     if given is None and weights not in WEIGHTS:
-        raise InvalidParameterError(f"weights must be one of {', '.join(WEIGHTS)}, or numbers, got weights={weights!r}")
+        raise InvalidParameterError(
+            f"weights must be one of {', '.join(WEIGHTS)}, or numbers, got weights={quoted(weights)}"
+        )
     return RecordEstimate({j: _combined([part[j] for part in estimates], weights, given, learned) for j in keys})
 
 
@@ -132,7 +134,7 @@ def _checked_weights(weights: Any, parts: int) -> Floats:
     numbers = np.asarray(weights, dtype=np.float64)
     if numbers.shape != (parts,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
         raise InvalidParameterError(
-            f"weights must be {parts} numbers >= 0 that do not sum to 0, got weights={weights!r}"
+            f"weights must be {parts} numbers >= 0 that do not sum to 0, got weights={quoted(weights)}"
         )
     return numbers
 
@@ -140,7 +142,9 @@ def _checked_weights(weights: Any, parts: int) -> Floats:
 def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floats | None, learned: bool) -> Estimate:
     for part in parts:
         if part.raw is not None:
-            raise InvalidParameterError(f"estimates must be raw, got one after {', '.join(part.processing)}")
+            raise InvalidParameterError(
+                f"estimates must be raw (not post-processed), got one after {', '.join(part.processing)}"
+            )
     reports = np.array([part.n for part in parts], dtype=np.float64)
     if given is not None:
         share = np.where(reports > 0, given, 0.0)

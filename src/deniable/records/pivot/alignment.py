@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_entries, checked_integer
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, quoted
 
 Map = tuple[int, ...]
 Alignment = tuple[tuple[int, int, Map], ...]
@@ -58,7 +58,7 @@ def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
 def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignment:
     """Return entries (larger attribute, smaller attribute, map onto the smaller's domain) as tuples, one per pair."""
     if isinstance(alignment, (str, bytes)) or not hasattr(alignment, "__len__"):
-        raise InvalidParameterError(f"alignment must be a sequence of maps, got alignment={alignment!r}")
+        raise InvalidParameterError(f"alignment must be a sequence of maps, got alignment={quoted(alignment)}")
     result: list[tuple[int, int, Map]] = []
     for place, entry in enumerate(alignment):
         name = f"alignment[{place}]"

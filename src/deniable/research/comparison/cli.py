@@ -12,7 +12,7 @@ import typer
 
 from deniable.cli._app import check_outputs, command, console, progress, writing
 from deniable.core.outputs import write_text
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.report.page import Table
 from deniable.report.text import print_line, print_lines, table_lines
 from deniable.research.comparison.comparing import candidate, compare as run_comparison
@@ -60,7 +60,9 @@ def bench(
         try:
             law = np.array([float(one) for one in frequencies.split(",")])
         except ValueError:
-            raise InvalidParameterError(f"frequencies must be numbers, as .5,.3,.2, got {frequencies!r}") from None
+            raise InvalidParameterError(
+                f"frequencies must be numbers, such as .5,.3,.2, got {quoted(frequencies)}"
+            ) from None
     python = None if peers is None else peers / "bin" / "python"
     chosen = [candidate(text, len(law), epsilon, python) for text in candidates]
     with progress("comparing", quiet=as_json):

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import checked_integer
 from deniable.core.construction import mechanism
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import BrokenLawError, FileFormatError, InvalidParameterError, MissingExtraError
+from deniable.errors import BrokenLawError, FileFormatError, InvalidParameterError, MissingExtraError, quoted
 from deniable.research.comparison.peer_worker import PEERS
 from deniable.testing.foreign import Client, Estimator, check_foreign
 
@@ -107,7 +107,8 @@ class Peer(Candidate):
         self._peer, self._mechanism = name.split("/")
         if self._mechanism not in PEERS[self._peer][1]:
             raise InvalidParameterError(
-                f"mechanism of {self._peer} must be one of {', '.join(PEERS[self._peer][1])}, got {self._mechanism!r}"
+                f"mechanism of {self._peer} must be one of {', '.join(PEERS[self._peer][1])}, got "
+                f"{quoted(self._mechanism)}"
             )
 
     def laws(self) -> str:
@@ -178,10 +179,10 @@ def _factory(text: str) -> Any:
         else:
             module = importlib.import_module(place)
     except (FileNotFoundError, ModuleNotFoundError) as error:
-        raise InvalidParameterError(f"candidate must name a file or a module, got {place!r}: {error}") from error
+        raise InvalidParameterError(f"candidate must name a file or a module, got {quoted(place)}: {error}") from error
     factory = getattr(module, name, None)
     if not callable(factory):
-        raise InvalidParameterError(f"{place} must have a function {name!r}, and has not; check its spelling")
+        raise InvalidParameterError(f"{place} must have a function {quoted(name)}, but it has none; check the spelling")
     return factory
 
 

@@ -10,7 +10,7 @@ import typer
 from deniable.cli._app import check_output, command, note, progress, writing
 from deniable.cli._options import CollectionFile
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.research.dealt.files import deal_file, hand_out
 from deniable.research.dealt.files.shares import dealer_of
 from deniable.research.dealt.mpc.splitting import Helpers
@@ -85,5 +85,5 @@ def _range(text: str) -> tuple[int, int]:
         return int(first), int(last if dash else first)
     except ValueError:
         raise InvalidParameterError(
-            f"contributor must be a number or a range such as 1-500, got contributor={text!r}"
+            f"contributor must be a number or a range such as 1-500, got contributor={quoted(text)}"
         ) from None

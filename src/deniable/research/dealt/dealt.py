@@ -31,7 +31,7 @@ from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Repo
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Influence, influence
-from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError, quoted
 from deniable.oracles.bits import Bits
 from deniable.oracles.grr import CodeReports
 from deniable.oracles.unary_encoding import BitReports
@@ -86,7 +86,7 @@ class DealtMechanism(Mechanism[Reports]):
         """Check n and the deal's name, and keep n as an int."""
         object.__setattr__(self, "n", checked_integer("n", self.n, least, most))
         if not isinstance(self.deal_id, str):
-            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
+            raise InvalidParameterError(f"deal_id must be a string, got deal_id={quoted(self.deal_id)}")
 
     def _check_dealt_to(self, n: int | None) -> None:
         """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
@@ -176,7 +176,9 @@ class DealtMechanism(Mechanism[Reports]):
         if not isinstance(shares, Shares):
             raise InvalidInputError(f"shares must be Shares from the dealer, got {type(shares).__name__}")
         if shares.deal_id != self.deal_id:
-            raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {self.deal_id!r}")
+            raise MismatchError(
+                f"the shares belong to deal {quoted(shares.deal_id)}, not to deal {quoted(self.deal_id)}"
+            )
         fields = self.share_fields
         if len(shares.columns) != len(fields):
             names = ", ".join(field.name for field in fields)
@@ -225,9 +227,8 @@ class DealtMechanism(Mechanism[Reports]):
     def _channel(self) -> NoReturn:
         # Of a collector who reads all reports no channel of one report says what is learned.
         raise TooLargeError(
-            f"the channel of {self!r} is too large to list: reports of one deal depend on each other, "
-            f"so it covers all {self.n} contributors at the same time. privacy() states what every "
-            "adversary learns"
+            f"the channel of {self} is too large to list: reports of one deal depend on each other, "
+            f"so it covers all {self.n} contributors at the same time. privacy() states what every adversary learns"
         )
 
 

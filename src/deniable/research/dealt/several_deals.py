@@ -17,7 +17,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Floats, Target
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.errors import DeniableError, InvalidParameterError, MismatchError
+from deniable.errors import DeniableError, InvalidParameterError, MismatchError, quoted
 from deniable.oracles.pure import PureOracle, is_pure
 from deniable.research.dealt.dealt import DealtOracle, is_dealt_oracle
 from deniable.research.dealt.estimate import quadratic
@@ -82,7 +82,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     deals = [aggregate.mechanism for aggregate in aggregates]
     if not any(mechanism.dealt for mechanism in deals):
         raise MismatchError(
-            f"one aggregate at least must come from a mechanism with dealt shares, got one from {deals[0]!r}"
+            f"one aggregate at least must come from a mechanism with dealt shares, got one from {quoted(deals[0])}"
         )
     parts: list[Estimate] = []
     mechanisms: list[Part] = []
@@ -90,14 +90,14 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
         if not (is_dealt_oracle(mechanism) or is_pure(mechanism)):
             raise MismatchError(
                 f"aggregates must come from a mechanism with dealt shares whose deals can be combined, or from a "
-                f"frequency oracle such as GRR, got one from {mechanism!r}"
+                f"frequency oracle such as GRR, got one from {quoted(mechanism)}"
             )
         if mechanism.domain != deals[0].domain:
             raise MismatchError(
                 f"deals must share one domain size, got k={deals[0].domain[0]} and k={mechanism.domain[0]}"
             )
         if mechanism in deals[:place]:
-            raise MismatchError(f"two aggregates belong to one deal, {mechanism!r}: add them up first")
+            raise MismatchError(f"two aggregates belong to one deal, {quoted(mechanism)}: add them up first")
         mechanisms.append(mechanism)
         parts.append(mechanism.estimate(aggregate))
     if len(parts) == 1:
@@ -252,7 +252,7 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
             f"as {short_id(collection.id)}: schema, title and version must be equal"
         )
     if theirs.dealt and _budget(mine) != _budget(theirs):
-        raise MismatchError(f"all deals must have one mechanism and budget, got {mine!r} and {theirs!r}")
+        raise MismatchError(f"all deals must have one mechanism and budget, got {quoted(mine)} and {quoted(theirs)}")
 
 
 def _budget(mechanism: Mechanism[Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.leakage.calibration.calibration import checked_cap
 from deniable.leakage.prior.distributions import Floats, checked_joint
 from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
@@ -113,7 +113,7 @@ def select_attributes(
     if worth.shape != (d,):
         raise InvalidInputError(f"weights must have one entry per attribute ({d}), got shape={worth.shape}")
     if not (np.isfinite(worth).all() and (worth >= 0).all()):
-        raise InvalidParameterError(f"weights must be finite and >= 0, got weights={worth.tolist()}")
+        raise InvalidParameterError(f"weights must be finite and >= 0, got weights={quoted(worth)}")
     known: dict[frozenset[int], Floats] = {}
 
     def found(chosen: frozenset[int]) -> Floats:

@@ -24,7 +24,7 @@ from deniable.core.checks import Codes, checked_report_records
 from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.core.state import Counts
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError, quoted
 from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, grr_oracles, row_blocks
 from deniable.records.pivot.alignment import Map, checked_map, contiguous_map
@@ -92,7 +92,9 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         if sum(self.sizes) > MAX_MAPPED:
             raise TooLargeError(f"the maps must have at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
         if not hasattr(self.maps, "__len__") or len(self.maps) not in (0, len(self.sizes)):
-            raise InvalidParameterError(f"maps must have one map per attribute ({len(self.sizes)}), got {self.maps!r}")
+            raise InvalidParameterError(
+                f"maps must have one map per attribute ({len(self.sizes)}), got {quoted(self.maps)}"
+            )
         given = self.maps or [contiguous_map(size, self.groups) for size in self.sizes]
         maps = [
             checked_map(f"maps[{j}]", codes, size, self.groups)

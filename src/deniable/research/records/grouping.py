@@ -24,7 +24,7 @@ from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_entries, checked_integer
 from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.oracles.grr import GRR
 from deniable.records.dependence.association import dependence_matrix
 from deniable.records.dependence.pair_tables import pair_tables
@@ -49,11 +49,11 @@ Groups = tuple[tuple[int, ...], ...]
 def checked_groups(groups: Any, d: int) -> Groups:
     """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise InvalidParameterError(f"groups must be a partition of the attributes, got groups={groups!r}")
+        raise InvalidParameterError(f"groups must be a partition of the attributes, got groups={quoted(groups)}")
     result = []
     for place, group in enumerate(groups):
         if isinstance(group, (str, bytes)) or not hasattr(group, "__len__") or len(group) == 0:
-            raise InvalidParameterError(f"groups[{place}] must have one attribute or more, got {group!r}")
+            raise InvalidParameterError(f"groups[{place}] must have one attribute or more, got {quoted(group)}")
         own = tuple(checked_integer(f"groups[{place}][{i}]", j, 0, d - 1) for i, j in enumerate(group))
         if list(own) != sorted(set(own)):
             raise InvalidParameterError(f"groups[{place}] must have ascending attributes, got {own}")

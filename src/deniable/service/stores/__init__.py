@@ -85,8 +85,8 @@ def _opened(url: str, create: bool, upgrade: Upgrade) -> Store:
 
 def _refuse(_: Store, version: int) -> None:
     raise StoreError(
-        f"the database has tables of version {version}, this release needs {VERSION}: stop its collectors and run "
-        "deniable survey migrate, which backs it up first"
+        f"the database has tables of version {version}, but this release needs version {VERSION}: stop its collectors "
+        "and run `deniable survey migrate`, which makes a backup first"
     )
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from deniable.errors import StoreError
+from deniable.errors import StoreError, quoted
 from deniable.service.stores.accounts import Run
 
 Change = Callable[[str | None], str | None]
@@ -51,7 +51,9 @@ class DraftTable(ABC):
                 run("DELETE FROM drafts WHERE slug = ?", slug)
                 return
             if before is None and run("SELECT 1 FROM collections WHERE slug = ?", slug):
-                raise StoreError(f"slug must be a new name, got slug={slug!r}, which a survey has; choose another")
+                raise StoreError(
+                    f"slug must be a new name, got slug={quoted(slug)}, which another survey has; choose another"
+                )
             run(
                 "INSERT INTO drafts VALUES (?, ?) ON CONFLICT (slug) DO UPDATE SET draft = ?",
                 *(slug, after, after),

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.files.wire import Rows
 from deniable.service.stores.accounts import Accounts, Run
 
@@ -63,7 +63,7 @@ class Invitations(Accounts):
             ((number, state),) = run(f"SELECT number, state FROM collections WHERE id = ?{self._changes}", collection)
             if state not in ("open", "paused"):
                 raise InvalidParameterError(
-                    f"the survey must be open or paused to invite people, got state={state!r}; open it first"
+                    f"the survey must be open or paused to invite people, got state={quoted(state)}; open it first"
                 )
             ((last,),) = run("SELECT coalesce(max(part), 0) FROM invitations WHERE collection = ?", number)
             for one in new:
@@ -72,15 +72,15 @@ class Invitations(Accounts):
                     *(number, one.nullifier, one.tag, one.part and last + one.part),
                 ):
                     raise InvalidParameterError(
-                        "links must be new to this survey, got one that is invited already; nobody was invited"
+                        "links must be new to this survey, but one of them is already invited; nobody was invited"
                     )
             for tag, found in run(
                 "SELECT tag, count(*) FROM invitations WHERE collection = ? AND tag <> '' GROUP BY tag", number
             ):
                 if found < LEAST_TAGGED:
                     raise InvalidParameterError(
-                        f"tag must name a channel of at least {LEAST_TAGGED} invitations, got {found} for tag={tag!r}; "
-                        "invite more people at a time, or leave the tag out"
+                        f"tag must name a channel of at least {LEAST_TAGGED} invitations, got {found} for "
+                        f"tag={quoted(tag)}; invite more people at a time, or leave the tag out"
                     )
 
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:

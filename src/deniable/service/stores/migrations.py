@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from deniable.errors import StoreError
+from deniable.errors import StoreError, quoted
 
 ROLE = "collector"
 """Owner of this database: a dealer's is never opened as a collector's."""
@@ -139,13 +139,16 @@ def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
     1
     """
     if meta.get("role") != ROLE:
-        raise StoreError(f"{what} must be a {ROLE}'s, it is of a {meta.get('role', 'stranger')}")
+        raise StoreError(f"{what} must belong to a {ROLE}, but it belongs to a {meta.get('role', 'different program')}")
     text = meta.get("version", "")
     version = int(text) if text.isdecimal() and text.isascii() and len(text) < 9 else 0
     if version < 1:
-        raise StoreError(f"{what} must have tables of version 1 to {VERSION}, it says {text[:20]!r}")
+        raise StoreError(f"{what} must have tables of version 1 to {VERSION}, but it states {quoted(text[:20])}")
     if version > VERSION:
-        raise StoreError(f"{what} is of a newer release: its tables are version {version}, not {VERSION}")
+        raise StoreError(
+            f"{what} was written by a newer release: its tables have version {version}, but this release can read "
+            f"{VERSION} at most"
+        )
     return version
 
 
@@ -158,6 +161,6 @@ def checked_tables(found: set[str], what: str) -> None:
         If one is absent, or is another program's.
     """
     if missing := sorted({*_ALWAYS} - found):
-        raise StoreError(f"{what} must be a {ROLE}'s, it has no table {missing[0]}")
+        raise StoreError(f"{what} must belong to a {ROLE}, but it has no table {missing[0]}")
     if others := sorted(found - TABLES):
-        raise StoreError(f"{what} must be a {ROLE}'s, it has a table {others[0]}, which none has")
+        raise StoreError(f"{what} must belong to a {ROLE}, but it has a table {others[0]}, which no {ROLE} makes")

@@ -167,7 +167,7 @@ class _Lane:
             run = _runner(cursor)
             ((fsync, commit),) = run("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
             if fsync != "on":
-                raise StoreError(f"the database acknowledges before it has written: fsync = {fsync}; set it to on")
+                raise StoreError(f"the database must write before it confirms, but fsync = {fsync}; set it to on")
             for name, value in (
                 ("synchronous_commit", commit if commit == _STRONGEST else "on"),
                 ("statement_timeout", f"{self._seconds:g}s"),
@@ -303,7 +303,7 @@ class PostgresStore(Store):
         write_dump(self.url, output)
 
     def beside(self, what: str) -> Path:  # noqa: ARG002
-        raise StoreError("the backup of a PostgreSQL database needs a name: run deniable survey migrate -o FILE")
+        raise StoreError("the backup of a PostgreSQL database needs a file name: run `deniable survey migrate -o FILE`")
 
     @contextlib.contextmanager
     def _migrating(self) -> Iterator[Run]:
@@ -333,7 +333,7 @@ def restore(source: Path, url: str) -> None:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
                 raise StoreError(
                     "the database must be empty to restore a backup, but it has tables; make a new database with "
-                    "createdb (this one was not changed)"
+                    "`createdb` (this one was not changed)"
                 )
     finally:
         lane.close()

@@ -41,10 +41,12 @@ def check_dump(source: Path) -> None:
     program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
     if others := sorted({match[1] for match in found} - _KNOWN):
-        raise StoreError(f"{what} must have tables only, it has a {others[0].lower()}, which no collector makes")
+        raise StoreError(f"{what} must have tables only, but it has a {others[0].lower()}, which no collector makes")
     made = _run([program, "--schema-only", "--file=-", str(source)])
     if strange := _STRANGE.search(made):
-        raise StoreError(f"{what} must have the tables of a collector, it has {strange[0].strip()}, which none makes")
+        raise StoreError(
+            f"{what} must have the tables of a collector, but it has {strange[0].strip()}, which no collector makes"
+        )
     checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
     lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()
     # The list of its contents would be whole in a file that was cut short.
@@ -61,7 +63,9 @@ def restore_dump(source: Path, url: str) -> None:
 def _program(name: str, what: str) -> str:
     program = shutil.which(name)
     if program is None:
-        raise StoreError(f"{what} needs its program {name}, which is not installed here: install PostgreSQL's client")
+        raise StoreError(
+            f"{what} needs the program {name}, which is not installed here: install PostgreSQL's client programs"
+        )
     return program
 
 

@@ -71,7 +71,7 @@ def restore(source: Path, path: Path) -> Path | None:
     descriptor = hold_lock(path)
     try:
         if path.exists() and path.samefile(source):
-            raise StoreError(f"the backup must be another file than the database, got {path} as both")
+            raise StoreError(f"the backup must not be the database itself, got {path} as both")
         with errors():
             check(source)
             kept = None
@@ -112,7 +112,7 @@ def check(source: Path) -> None:
     """
     with source.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise StoreError(f"the backup {source} must be an SQLite database, it is another file")
+            raise StoreError(f"the backup {source} must be an SQLite database, but it is something else")
     with errors(), contextlib.closing(read_only(source)) as copy:
         if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
             raise StoreError(f"the backup {source} is damaged: SQLite finds errors in it; take another one")
@@ -122,7 +122,7 @@ def check(source: Path) -> None:
         checked_tables({str(name) for kind, name in found if kind == "table"}, f"the backup {source}")
         if others := sorted({str(kind) for kind, _ in found} - {"table", "index"}):
             raise StoreError(
-                f"the backup {source} must have tables only, it has a {others[0]}, which no collector makes"
+                f"the backup {source} must have tables only, but it has a {others[0]}, which no collector makes"
             )
         version = checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
         _check_shape(copy, version, f"the backup {source}")
@@ -134,7 +134,7 @@ def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
         for statement in (statement for step in STEPS[:version] for statement in step):
             scratch.execute(statement.format(bytes="BLOB", clustered=" WITHOUT ROWID"))
         if others := sorted({name for name, _ in _shapes(copy) ^ _shapes(scratch)}):
-            raise StoreError(f"{what} must have the tables of version {version}, its {others[0]} is another")
+            raise StoreError(f"{what} must have the tables of version {version}, but its table {others[0]} differs")
     if copy.execute(f"SELECT 1 FROM collections WHERE length(counts) % {_COUNTER}").fetchone() or (
         version >= _WITH_RELEASES
         and copy.execute(
@@ -142,7 +142,7 @@ def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
             " WHERE length(r.counts) NOT IN (0, length(c.counts))"
         ).fetchone()
     ):
-        raise StoreError(f"{what} must have whole counters in its sums, one has another length")
+        raise StoreError(f"{what} must have whole counters in its sums, but one of them is cut off")
 
 
 def _shapes(connection: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -193,7 +193,7 @@ def hold_lock(path: Path) -> int:
     try:
         descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot write beside {path}: {error.strerror}") from error
+        raise StoreError(f"cannot write in the folder of {path}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

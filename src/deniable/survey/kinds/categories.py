@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.errors import quoted
 from deniable.survey.encoding import encode_column
 from deniable.survey.lists import described_list, list_of_numbers, settled_list
 from deniable.survey.question_kind import Draft, QuestionKind
@@ -67,8 +68,8 @@ class Categories(QuestionKind):
             distinct = f"at least {column.limit}" if column.overflowed else str(len(counts))
             return Draft(*column.left_out(f"it has {distinct} distinct answers, max_categories={most}"))
         remark = (
-            f"attribute {column.name!r}: its cut points come from the smallest and the largest answer; choose them by "
-            "what is known about the question instead"
+            f"attribute {quoted(column.name)}: its cut points come from the smallest and the largest answer; choose "
+            "them by what is known about the question instead"
         )
         edges = equal_edges(column.low, column.high, min(MAX_INTERVALS, most))
         return Draft({"missing": missing, "edges": edges}, [remark])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.encoding import encode_column
 from deniable.survey.question_kind import QuestionKind
 
@@ -35,17 +35,17 @@ class DictionaryWord(QuestionKind):
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         if attribute.dictionary is None:
             raise InvalidParameterError(
-                f"dictionary of {where} must be given: it is of kind {self.name!r}, as Attribute.from_dictionary makes"
+                f"dictionary of {where} must be given, because its kind is {self.name}; use Attribute.from_dictionary"
             )
         words = attribute.dictionary.words.words
         if attribute.categories not in ((), words):
-            raise InvalidParameterError(f"categories of {where} are those of its dictionary: leave out any others")
+            raise InvalidParameterError(f"categories of {where} are those of its dictionary: leave categories out")
         return {"categories": words}
 
     def check(self, attribute: Attribute, where: str) -> None:
         for label in self.new_labels(attribute):
             if label in attribute.categories:
-                raise InvalidParameterError(f"labels of {where} must be distinct, got {label!r} twice")
+                raise InvalidParameterError(f"labels of {where} must be distinct, got {quoted(label)} twice")
 
     def new_labels(self, attribute: Attribute) -> tuple[str, ...]:
         # The words have been looked at when the dictionary was made: only what comes after them is new.
@@ -71,8 +71,8 @@ class DictionaryWord(QuestionKind):
 
     def described(self, attribute: Attribute) -> str:
         assert attribute.dictionary is not None
-        further = "".join(f", {label!r}" for label in self.new_labels(attribute))
-        return f" (dictionary): the {len(attribute.categories):,} words of {attribute.dictionary.file!r}{further}"
+        further = "".join(f", {quoted(label)}" for label in self.new_labels(attribute))
+        return f" (dictionary): the {len(attribute.categories):,} words of {quoted(attribute.dictionary.file)}{further}"
 
     def answers(self, attribute: Attribute) -> dict[str, Any]:
         # A reference, since there may be millions of words.

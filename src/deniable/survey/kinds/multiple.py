@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.dictionary import is_text
 from deniable.survey.encoding import (
     MISSING,
@@ -62,12 +62,14 @@ class Multiple(QuestionKind):
         """Check that every box can be written in a cell."""
         separator = attribute.separator
         if not separator or not is_text(separator):
-            raise InvalidParameterError(f"separator of {where} must be a non-empty text, got separator={separator!r}")
+            raise InvalidParameterError(
+                f"separator of {where} must be a non-empty text, got separator={quoted(separator)}"
+            )
         for label in attribute.labels:
             if separator in label or label != label.strip() or not label:
                 raise InvalidParameterError(
-                    f"categories of {where} must not contain the separator {separator!r} or white space at "
-                    f"their ends, got {label!r}; declare another separator, or change the category"
+                    f"categories of {where} must not contain the separator {quoted(separator)} or begin or end "
+                    f"with white space, got {quoted(label)}; declare another separator, or change the category"
                 )
 
     def columns(self, attribute: Attribute) -> tuple[ColumnOf, ...]:
@@ -93,8 +95,9 @@ class Multiple(QuestionKind):
 
     def unknown(self, attribute: Attribute, where: str) -> str:
         return (
-            f"unknown box of {where}: the schema has {listed_labels(attribute.labels)}, and cells are divided at "
-            f'{attribute.separator!r}; correct the answer, or declare the box or another "separator" in the schema'
+            f"unknown option of {where}: the schema has {listed_labels(attribute.labels)}, and cells are divided at "
+            f'{quoted(attribute.separator)}; correct the answer, or declare the option or another "separator" in the '
+            "schema"
         )
 
     def decode(self, attribute: Attribute, codes: Int64s) -> pa.Array:
@@ -184,7 +187,10 @@ def _drafted(column: ColumnTally, boxes: dict[str, int], missing: int, separator
     usable = next((mark for mark in (separator, *SEPARATORS, "\n") if not any(mark in box for box in boxes)), None)
     if usable is None:
         return Draft(*column.left_out("its answers contain every separator"))
-    remark = f"attribute {column.name!r}: several answers, each a box that is reported yes or no; divided at {usable!r}"
+    remark = (
+        f"attribute {quoted(column.name)}: several answers, each an option that is reported as yes or no; cells are "
+        f"divided at {quoted(usable)}"
+    )
     categories = tuple(sorted(boxes))
     label = unused("missing", boxes) if missing else None
     keys = {"categories": categories, "missing": label, "separator": usable}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.encoding import (
     MISSING,
     NOT_FINITE,
@@ -60,7 +60,7 @@ class Numeric(QuestionKind):
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         points = Grid.checked(attribute.range, attribute.grid, where)
         if attribute.categories not in ((), points.labels):
-            raise InvalidParameterError(f"categories of {where} are the points of its grid: leave out any others")
+            raise InvalidParameterError(f"categories of {where} are the points of its grid: leave categories out")
         return {"categories": points.labels, "range": points.ends, "grid": points.size}
 
     def entry(self, attribute: Attribute) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Numeric(QuestionKind):
 
     def described(self, attribute: Attribute) -> str:
         low, high = attribute.range_texts
-        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
+        further = "".join(f", {quoted(label)}" for label in attribute.labels[len(attribute.categories) :])
         return f" (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
 
     def answers(self, attribute: Attribute) -> dict[str, Any]:
@@ -144,7 +144,8 @@ class Numeric(QuestionKind):
         except (InvalidParameterError, ArithmeticError):
             return Draft(*column.left_out("its numbers are too large or too close together"))
         remark = (
-            f"attribute {column.name!r}: its range comes from the answers, rounded outwards; a range is public and "
+            f"attribute {quoted(column.name)}: its range comes from the answers, rounded outwards; a range is public "
+            "and "
             'must have been known before: fill in what is possible ("range")'
         )
         keys = {
@@ -175,8 +176,8 @@ def _bulk(column: ColumnTally) -> tuple[float, float, list[str]]:
         low,
         high,
         [
-            f"attribute {column.name!r}: few answers lie far from all others; the range leaves them out, and they "
-            "are reported as its end (clip): widen it if such answers are possible"
+            f"attribute {quoted(column.name)}: few answers lie far from all others; the range leaves them out, and "
+            "they are reported as its end (clip): widen it if such answers are possible"
         ],
     )
 

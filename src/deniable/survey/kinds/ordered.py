@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.encoding import canonical_decimal, encode_column
 from deniable.survey.lists import checked_floats, described_list, list_of_numbers, settled_list
 from deniable.survey.question_kind import Draft, QuestionKind
@@ -99,8 +99,8 @@ class Ordered(QuestionKind):
             return Draft(*column.left_out("its dates fall into one month, or are no days; cut them yourself (edges)"))
         edges = tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in cuts)
         remark = (
-            f"attribute {column.name!r}: dates, cut by {'months' if monthly else 'years'}; the cut points come from "
-            "the first and the last answer: choose them by what is known about the question instead"
+            f"attribute {quoted(column.name)}: dates, cut by {'months' if monthly else 'years'}; the cut points come "
+            "from the first and the last answer: choose them by what is known about the question instead"
         )
         return Draft({"missing": missing, "edges": edges}, [remark])
 
@@ -112,6 +112,6 @@ def _checked_scores(scores: Sequence[float], count: int, where: str) -> tuple[fl
     values = checked_floats("scores", scores, where)
     if len(values) != count or not all(map(math.isfinite, values)):
         raise InvalidParameterError(
-            f"scores of {where} must be {count} finite numbers, one a category, got scores={list(values)}"
+            f"scores of {where} must be {count} finite numbers, one for each category, got scores={quoted(values)}"
         )
     return values

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.survey.encoding import MISSING, distinct_answers, failure
 from deniable.survey.question_kind import QuestionKind
 
@@ -40,7 +40,7 @@ class Text(QuestionKind):
 
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         if attribute.categories or attribute.other is not None:
-            raise InvalidParameterError(f"{where} is open text: it must have no categories, edges or other")
+            raise InvalidParameterError(f"{where} is open text: leave out categories, edges and other")
         return {"text": True}
 
     def new_labels(self, attribute: Attribute) -> tuple[str, ...]:
@@ -58,8 +58,8 @@ class Text(QuestionKind):
             row = int(unfit.argmax())
             if distinct[indices[row]] is None:
                 raise failure(attribute, MISSING, first_row + row)
-            where = f"attribute {attribute.name!r} in row {first_row + row}"
-            raise InvalidInputError(f"answer of {where} must not contain NUL")
+            where = f"attribute {quoted(attribute.name)} in row {first_row + row}"
+            raise InvalidInputError(f"answer of {where} must not contain the character NUL")
         codes[:, j] = distinct[indices]
 
     def text_tells(self, attribute: Attribute) -> bool:

@@ -303,7 +303,7 @@ def test_bad_use_is_named() -> None:
     truth = np.zeros(10, dtype=np.int64)
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
         mechanism.randomize(truth, shares[:9], SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
+    with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         CoupledOUE(10, 0.25, 10).randomize(truth, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="shares must come from the dealer"):
         mechanism.randomize(truth, Shares("monday", (np.zeros(10, np.uint8),)), SimulationRandomness(1))

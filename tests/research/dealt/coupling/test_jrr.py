@@ -329,7 +329,7 @@ def test_bad_shares_are_named() -> None:
         jrr.randomize([0] * 10, shares[:9], rng)
     with pytest.raises(InvalidInputError, match="got 9 inputs and 10 shares"):
         jrr.randomize([0] * 9, shares, rng)
-    with pytest.raises(MismatchError, match="the shares belong to deal 'b', not to deal 'a'"):
+    with pytest.raises(MismatchError, match="the shares belong to deal “b”, not to deal “a”"):
         jrr.randomize([0] * 10, Shares("b", (shares.columns[0],)), rng)
     with pytest.raises(InvalidInputError, match="must be Shares from the dealer, got list"):
         jrr.randomize([0] * 10, [0] * 10, rng)  # type: ignore[arg-type]
@@ -340,9 +340,9 @@ def test_bad_shares_are_named() -> None:
         jrr.randomize([0] * 11, Shares("a", (np.append(shares.columns[0], shares.columns[0][:1]),)), rng)
     with pytest.raises(InvalidInputError, match="n=10 has at most 0 shares of type 2, got 1"):
         jrr.randomize([0], Shares("a", (np.array([2], dtype=np.uint8),)), rng)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 10"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 10"):
         jrr.randomize([0] * 10, Shares("a", (np.append(shares.columns[0][:9], np.uint8(3)),)), rng)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got something else in row 1"):
         jrr.randomize([2], shares[0], rng)
     with pytest.raises(InvalidParameterError, match="rng must be"):
         jrr.randomize([1], shares[0], None)  # type: ignore[arg-type]

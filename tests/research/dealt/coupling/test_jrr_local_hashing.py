@@ -115,7 +115,7 @@ def test_bad_use_is_named() -> None:
         JRRLocalHashing(100, 4, 0.5, -4, 100)
     hashed = JRRLocalHashing(5, 4, 0.5, -1.5, 10, deal_id="monday")
     rng = SimulationRandomness(1)
-    with pytest.raises(MismatchError, match="shares belong to deal 'monday'"):
+    with pytest.raises(MismatchError, match="shares belong to deal “monday”"):
         JRRLocalHashing(5, 4, 0.5, -1.5, 10).randomize([0] * 10, hashed.deal(10, rng), rng)
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         hashed.simulate_aggregate([9, 0, 0, 0, 0], rng)

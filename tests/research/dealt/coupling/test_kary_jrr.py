@@ -393,7 +393,7 @@ def test_bad_use_is_named() -> None:
     shares = jrr.deal(10, rng)
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
         jrr.randomize([0] * 10, shares[:9], rng)
-    with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
+    with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         KaryJRR(3, 0.6, -0.5, 10).randomize([0] * 10, shares, rng)
     with pytest.raises(InvalidInputError, match="types must have shape"):
         jrr.randomize([0], Shares("monday", (np.zeros((1, 3), np.uint8),)), rng)

@@ -305,7 +305,7 @@ def test_bad_use_is_named() -> None:
     shares = mechanism.deal(10, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
         mechanism.randomize([0] * 10, shares[:9], SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
+    with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         ReportCoupledRR(0.7, 10).randomize([0] * 10, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="shares must come from the dealer"):
         mechanism.randomize([0], Shares("monday", (np.zeros(1, np.uint8),) * 2), SimulationRandomness(1))

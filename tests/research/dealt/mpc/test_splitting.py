@@ -111,7 +111,7 @@ def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: 
     for row in four.pieces:
         for kind in (0, 1):
             assert p_value((row[types == kind] // 32).tolist(), coarse) > FALSE_ALARM / 100
-    with pytest.raises(DealingError, match=r"pieces of at least 2 helpers are needed, one row each, got points=\[3\]"):
+    with pytest.raises(DealingError, match=r"pieces of at least 2 helpers are needed, one row each, got points=3"):
         join_pieces([3], four.pieces[2:3], 251, four.degree)
 
 
@@ -247,7 +247,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"n": 1}, "n must be >= 2, got n=1"),
         ({"n": 70_000}, "n must be <= 65536, got n=70000"),
         ({"n": 99}, "n must be 100, the number of contributors the deal was made for, got n=99"),
-        ({"shuffle": "riffle"}, "shuffle must be one of resharing, network, got shuffle='riffle'"),
+        ({"shuffle": "riffle"}, "shuffle must be one of resharing, network, got shuffle=“riffle”"),
         ({"timeout": 0}, "timeout must be > 0, got timeout=0"),
         ({"mechanism": "QuotaRR"}, "mechanism must deal quota types or signs"),
     ],

@@ -278,13 +278,13 @@ def test_bad_shares_are_named() -> None:
     truth = np.zeros(10, dtype=np.int64)
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
         quota.randomize(truth, shares[:9], SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal 'tuesday'"):
+    with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “tuesday”"):
         QuotaRR(1.0, 10, 2, deal_id="tuesday").randomize(truth, shares, SimulationRandomness(1))
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 1"):
         quota.randomize([0], Shares("monday", (np.array([3], dtype=np.uint8),)), SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="shares must be Shares from the dealer, got ndarray"):
         quota.randomize(truth, shares.columns[0], SimulationRandomness(1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="got another in row 3"):
+    with pytest.raises(InvalidInputError, match="got something else in row 3"):
         quota.randomize([0, 1, 2], shares[:3], SimulationRandomness(1))
     with pytest.raises(
         InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=11"

@@ -169,7 +169,7 @@ def test_bad_records_are_named() -> None:
     quota = QuotaRecords((2, 3), 1.0, 10, deal_id="a")
     shares = quota.deal(10, Simulation(1))
     records = np.zeros((10, 2), dtype=int)
-    with pytest.raises(MismatchError, match="belong to deal 'a', not to deal 'b'"):
+    with pytest.raises(MismatchError, match="belong to deal “a”, not to deal “b”"):
         QuotaRecords((2, 3), 1.0, 10, deal_id="b").randomize(records, shares, Simulation(1))
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 3 shares"):
         quota.randomize(records, shares[:3], Simulation(1))

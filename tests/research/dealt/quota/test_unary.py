@@ -207,7 +207,7 @@ def test_intervals_cover() -> None:
 def test_bad_input_is_named() -> None:
     quota = QuotaUnary(3, 1.0, 10, deal_id="a")
     shares = quota.deal(10, SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="belong to deal 'a', not to deal 'b'"):
+    with pytest.raises(MismatchError, match="belong to deal “a”, not to deal “b”"):
         QuotaUnary(3, 1.0, 10, deal_id="b").randomize([0] * 10, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 11 inputs and 10 shares"):
         quota.randomize([0] * 11, shares, SimulationRandomness(1))

@@ -190,9 +190,9 @@ def test_a_row_of_another_collection(path: Path, encode: bool) -> None:
     _rewrite(path, _set("collection", ids.dictionary_encode() if encode else ids))
     with pytest.raises(MismatchError) as caught:
         _read(path)
-    assert str(caught.value) == f"row 3 of {path} is of collection ffffffffffff, not of {GRR_3.id[:12]}"
+    assert str(caught.value) == f"row 3 of {path} belongs to collection ffffffffffff, not to {GRR_3.id[:12]}"
     _rewrite(path, _set("collection", pa.array([GRR_3.id, None, GRR_3.id, GRR_3.id])))
-    with pytest.raises(MismatchError, match=r"^row 2 of .* is of collection \(none\), not of"):
+    with pytest.raises(MismatchError, match=r"^row 2 of .* belongs to collection \(none\), not to"):
         _read(path)
 
 
@@ -205,13 +205,15 @@ def test_row_numbers_go_on_after_the_first_batch(tmp_path: Path, monkeypatch: py
         _read(path)
     _rewrite(path, _set("collection", pa.array([GRR_3.id] * 35)))
     _rewrite(path, _set("value", pa.array([0] * 32 + [None] * 3, pa.uint8())))
-    with pytest.raises(InvalidReportError, match=r"report field 'value' must not be null, got null in row 33$"):
+    with pytest.raises(
+        InvalidReportError, match=r"report field “value” must not be empty \(null\), but it is in row 33$"
+    ):
         _read(path)
 
 
 def test_reports_that_were_changed(path: Path) -> None:
     _rewrite(path, _set("value", pa.array([0, 1, 2, 2], pa.uint8())))
-    with pytest.raises(FileFormatError, match=r"r.parquet is damaged: its reports do not have the digest \w{12}$"):
+    with pytest.raises(FileFormatError, match=r"r.parquet is damaged: its reports do not match its digest \w{12}$"):
         _read(path)
     _rewrite(path, lambda table: table.slice(0, 3))
     with pytest.raises(FileFormatError, match="is damaged"):
@@ -221,10 +223,10 @@ def test_reports_that_were_changed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.drop_columns(["value"]), "must have the column 'value', got collection"),
-        (lambda t: t.drop_columns(["collection"]), "must have the column 'collection', got value"),
-        (_set("value", pa.array([0, 1, 2, 1])), "column 'value' must have the type uint8, got int64"),
-        (_set("value", pa.array(list("0121"))), "column 'value' must have the type uint8, got string"),
+        (lambda t: t.drop_columns(["value"]), "must have the column “value”, got collection"),
+        (lambda t: t.drop_columns(["collection"]), "must have the column “collection”, got value"),
+        (_set("value", pa.array([0, 1, 2, 1])), "column “value” must have the type uint8, got int64"),
+        (_set("value", pa.array(list("0121"))), "column “value” must have the type uint8, got string"),
     ],
 )
 def test_other_columns(path: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
@@ -248,9 +250,9 @@ def test_other_widths(tmp_path: Path) -> None:
     [
         ({"format": "other"}, "is not a report file: a deniable reports file says so in its metadata"),
         ({"format_version": 2}, "has format_version=2; this release can read format_version=1 of deniable reports"),
-        ({"digest": None}, "is damaged: its metadata must state collection, batch_number, digest"),
-        ({"digest": "0" * 64}, "is damaged: its reports do not have the digest 000000000000"),
-        ({"batch_number": "0" * 32}, "is damaged: its reports do not have the digest"),
+        ({"digest": None}, "is damaged: its metadata must contain collection, batch_number, digest"),
+        ({"digest": "0" * 64}, "is damaged: its reports do not match its digest 000000000000"),
+        ({"batch_number": "0" * 32}, "is damaged: its reports do not match its digest"),
     ],
 )
 def test_other_metadata(path: Path, metadata: dict[str, Any], message: str) -> None:
@@ -329,11 +331,11 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_only_what_the_mechanism_reports_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidReportError, match=r"'value' must have dtype=uint8, shape=\(2,\), got dtype=int64"):
+    with pytest.raises(InvalidReportError, match=r"“value” must have dtype=uint8, shape=\(2,\), got dtype=int64"):
         _write(tmp_path / "r.parquet", GRR_3, np.array([0, 1]))
     with pytest.raises(InvalidReportError, match=r"shape=\(2,\), got dtype=uint8, shape=\(2, 2\)"):
         _write(tmp_path / "r.parquet", GRR_3, np.zeros((2, 2), np.uint8))
     sketch = _collection(CountMeanSketch(k=300, epsilon=1.0))
-    with pytest.raises(InvalidReportError, match=r"must have the fields .*, got 2$"):
+    with pytest.raises(InvalidReportError, match=r"must have the fields .*, got 2 parts$"):
         _write(tmp_path / "r.parquet", sketch, (np.zeros(1), np.zeros(1)))
     assert list(tmp_path.iterdir()) == []

@@ -129,7 +129,7 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         (b"", InvalidInputError, "has no line of column names: the file is empty"),
         (b"\n\r\n", InvalidInputError, "has no line of column names: the file is empty"),
-        (b'a,"b\n1,2\n', InvalidInputError, "or a quote in that line is never closed"),
+        (b'a,"b\n1,2\n', InvalidInputError, "or a quote in that line is opened and not closed"),
         (b"a,b\n", InvalidInputError, "holds no answers: at least one record is needed"),
         (b"a,b", InvalidInputError, "holds no answers: at least one record is needed"),
         (b"a,b\n1,2\n3\n4,5\n", InvalidInputError, "must have 2 cells in every record, got 1 in row 2"),
@@ -140,10 +140,18 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (b'a,b\n1,2\n"3,4', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
         (b'a,b\n1,2\n3,"4""', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
         (b'a\n1\n"2\n', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
-        (b"a,b,a\n1,2,3\n", InvalidInputError, "must have columns of different names, got columns 1 and 3 of one name"),
-        (b"\xc3\xa9,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, its header is not"),
-        (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, it is not in column 'b', row 2"),
-        (b"a,b\n1,2\n3,\x81\n", FileFormatError, "must be UTF-8, UTF-16 or Windows-1252 text, got others"),
+        (
+            b"a,b,a\n1,2,3\n",
+            InvalidInputError,
+            "must have columns of different names, but columns 1 and 3 have the same name",
+        ),
+        (b"\xc3\xa9,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, but its header is not"),
+        (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, but it is not in column “b”, row 2"),
+        (
+            b"a,b\n1,2\n3,\x81\n",
+            FileFormatError,
+            "must be UTF-8, UTF-16 or Windows-1252 text, but it has another encoding",
+        ),
         (b"PK\x03\x04\0\0\0\0", FileFormatError, "is a zip archive or a spreadsheet: answers must be CSV"),
     ],
 )
@@ -158,7 +166,7 @@ def test_damaged_csv(tmp_path: Path, content: bytes, error: type[DeniableError],
 def test_row_numbers_go_on_after_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     good = b"a,b\n\xc3\xa9,1\n" + b'1,"x\ny"\n' * 4999
-    for line, message in [(b"3\n", "in row 5001"), (b"3,\xe9\n", "column 'b', row 5001"), (b'3,"4\n', "in row 5001,")]:
+    for line, message in [(b"3\n", "in row 5001"), (b"3,\xe9\n", "column “b”, row 5001"), (b'3,"4\n', "in row 5001,")]:
         with pytest.raises(DeniableError, match=message):
             _read_bytes(tmp_path, good + line)
 
@@ -166,15 +174,16 @@ def test_row_numbers_go_on_after_the_first_block(tmp_path: Path, monkeypatch: py
 def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     with pytest.raises(
-        InvalidInputError, match=r"has a record longer than 1000 bytes after row 0: a quote may never be clos"
+        InvalidInputError,
+        match=r"has a record longer than 1000 bytes after row 0: a quote may have been opened and not clos",
     ):
         _read_bytes(tmp_path, b'a,b\n1,"2\n' + b"3,4\n" * 5000)
 
 
 def test_columns_that_are_absent(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"a.csv must have the column 'c', got 'a' and 1 more$"):
+    with pytest.raises(InvalidInputError, match=r"a.csv must have the column “c”, got “a” and 1 more$"):
         _read_bytes(tmp_path, b"a,b\n1,2\n", columns=["a", "c"])
-    with pytest.raises(InvalidInputError, match=r"got 1 of other names \(are the columns separated by ';'\?"):
+    with pytest.raises(InvalidInputError, match=r"got 1 with other names \(are the columns separated by semicolons\?"):
         _read_bytes(tmp_path, b"a;b\n1;2;3\n", columns=["a", "b"])
 
 
@@ -304,7 +313,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert _read(tmp_path / "answers.data", ["c", "a.b"]) == table.select(["c", "a.b"]).to_pydict()
     with open_answers(tmp_path / "answers.data") as reader:
         assert (reader.done, reader.unit, reader.total) == (0, "rows", 3)
-    with pytest.raises(InvalidInputError, match=r"answers.data must have the column 'x', got 3 of other names$"):
+    with pytest.raises(InvalidInputError, match=r"answers.data must have the column “x”, got 3 with other names$"):
         _read(tmp_path / "answers.data", ["x"])
 
 

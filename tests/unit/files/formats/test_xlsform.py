@@ -99,8 +99,8 @@ def test_garbling_becomes_a_design_with_the_rate_as_it_is_written(tmp_path: Path
     [
         ({"covariate": "*"}, "coins of a batch depend on each other"),
         ({"covariate": "district"}, "column of the roster"),
-        ({"rate": 1}, "everyone would say the same"),
-        ({"rate": "1.5"}, "everyone would say the same"),
+        ({"rate": 1}, "everyone would give the same answer"),
+        ({"rate": "1.5"}, "everyone would give the same answer"),
         ({"rate": "-0.1"}, r"must be a decimal in \[0, 1\)"),
         ({"rate": "1/5"}, r"must be a decimal in \[0, 1\)"),
         ({"rate": None}, r"must be a decimal in \[0, 1\)"),
@@ -123,7 +123,7 @@ def test_garbling_that_cannot_be_kept_is_refused_by_row(tmp_path: Path, cells: d
 
 def test_garbling_in_a_repeat_is_refused(tmp_path: Path) -> None:
     form = [{"type": "begin_repeat", "name": "child"}, _garbled(), {"type": "end_repeat"}, _garbled(name="after")]
-    with pytest.raises(InvalidInputError, match="it is in the repeat 'child'") as refusal:
+    with pytest.raises(InvalidInputError, match="it is in the repeat “child”") as refusal:
         read_xlsform(_book(tmp_path / "form.xlsx", form))
     assert "after" not in str(refusal.value)
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_mapped_is_listed_with_its_row(tmp_path: Path) -> None:
         "inside": 3, "lost": 6, "free": 7, "open": 8, "place": 9, "filtered": 10,
     }  # fmt: skip
     assert "condition" in rows["inside"][1]
-    assert "no list 'nowhere'" in rows["lost"][1]
+    assert "no list named “nowhere”" in rows["lost"][1]
     assert "both limits" in rows["free"][1]
     assert "write <= and >=" in rows["open"][1]
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_mapped_is_listed_with_its_row(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.save(tmp_path / "answers.xlsx")
-    with pytest.raises(FileFormatError, match="got none named survey"):
+    with pytest.raises(FileFormatError, match="but survey is missing"):
         read_xlsform(tmp_path / "answers.xlsx")
     (tmp_path / "text.xlsx").write_text("no workbook")
     with pytest.raises(FileFormatError, match="is not a workbook"):

@@ -149,7 +149,7 @@ def test_the_entry_is_there_before_the_draw_and_goes_if_the_draw_fails(ledger: P
 
 def test_a_memo_goes_with_its_mechanism(ledger: PersonLedger) -> None:
     for collection, memo in ((survey(1), Memo("ab" * 16, None)), (Collection(SCHEMA, MemoisedGRR(3, 2.0, 1.0)), None)):
-        with pytest.raises(InvalidParameterError, match="memo must be given for a mechanism that keeps"):
+        with pytest.raises(InvalidParameterError, match="memo must be given if the mechanism keeps"):
             spend(ledger, collection, memo=memo)
     with pytest.raises(InvalidParameterError, match="max_epsilon must be > 0"):
         spend(ledger, survey(1), maximum=0)
@@ -232,7 +232,7 @@ MEMO: dict[str, Any] = {"id": "m", "forever": "2", "once": "1", "step": "0.5", "
         ([entry(epsilon="-1")], "must state budgets > 0"),
         ([entry(epsilon="0")], "must state budgets > 0"),
         ([entry(epsilon="much")], "must state budgets as numbers"),
-        ([entry(draw="short")], "must name draws by 32 hexadecimal digits"),
+        ([entry(draw="short")], "must name each draw by 32 hexadecimal digits"),
         ([entry(memo={**MEMO, "step": "-0.5"})], "must state budgets > 0"),
         ([entry(memo={**MEMO, "rows": -1})], "must state budgets > 0"),
         ([entry(memo={**MEMO, "forever": ""})], "must state budgets > 0"),
@@ -256,7 +256,7 @@ def test_another_entry_for_a_known_draw_is_refused(tmp_path: Path) -> None:
     data = json.loads(ledger.path.read_text())
     data["draws"][0]["epsilon"] = "0.1"
     path.write_text(json.dumps(data))
-    with pytest.raises(FileFormatError, match="must say of every draw what this ledger says"):
+    with pytest.raises(FileFormatError, match="must agree with this ledger about every draw"):
         ledger.merge(path)
     assert ledger.total().epsilon == 1
 
@@ -274,7 +274,7 @@ def test_the_list_that_a_browser_saves_can_be_merged(tmp_path: Path) -> None:
     assert ledger.merge(path) == 2
     assert ledger.total().epsilon == 2
     path.write_text(json.dumps(document | {"format_version": 1}))
-    with pytest.raises(FileFormatError, match="must be a list of version 2, got format_version=1; save it again"):
+    with pytest.raises(FileFormatError, match="must have format_version=2, got format_version=1; save the list again"):
         ledger.merge(path)
     path.write_text(json.dumps(document | {"spending": 1}))
     with pytest.raises(FileFormatError, match="spending"):

@@ -102,7 +102,7 @@ def test_a_wrong_answer_far_behind_leaves_nothing(tmp_path: Path) -> None:
     texts = ["1"] * 200_000 + ["secret"]
     pq.write_table(pa.table({"town": texts}), tmp_path / "answers.parquet")
     before = threading.active_count()
-    with pytest.raises(UnknownCategoryError, match="attribute 'town' in row 200001") as caught:
+    with pytest.raises(UnknownCategoryError, match="attribute “town” in row 200001") as caught:
         randomize_file(SURVEY, tmp_path / "answers.parquet", tmp_path / "out.parquet", SimulationRandomness(1))
     assert "secret" not in str(caught.value)
     assert threading.active_count() == before

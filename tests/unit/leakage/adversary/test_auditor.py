@@ -283,7 +283,7 @@ def test_a_client_that_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "claimed_epsilon must be finite and > 0, got claimed_epsilon=None"),
+        ({}, "claimed_epsilon must be finite and > 0, got claimed_epsilon=none"),
         ({"claimed_epsilon": 0.0}, "claimed_epsilon must be finite and > 0"),
         ({"claimed_epsilon": 1.0}, "inputs must be given"),
         ({"claimed_epsilon": 1.0, "inputs": [1, 1]}, "2..100 different answers"),

@@ -122,8 +122,8 @@ def test_olh_variance_is_the_textbook_one() -> None:
         (lambda: CountMeanSketch(8, 0), "epsilon must be > 0, got epsilon=0"),
         (lambda: CountMeanSketch(8, 1.0, 1), "m must be >= 2, got m=1"),
         (lambda: CountMeanSketch(8, 1.0, 2.0), "m must be an integer, got m=2.0"),  # type: ignore[arg-type]
-        (lambda: CountMeanSketch(8, 1.0, True), "m must be an integer, got m=True"),
-        (lambda: CountMeanSketch(8, 1.0, family="sprad"), "family must be one of prime, spread.*, got family='sprad'"),
+        (lambda: CountMeanSketch(8, 1.0, True), "m must be an integer, got m=true"),
+        (lambda: CountMeanSketch(8, 1.0, family="sprad"), "family must be one of prime, spread.*, got family=“sprad”"),
         (lambda: OLH(8, 22.2), r"epsilon must be at most 22\.18 for OLH.*, got epsilon=22\.2; CountMeanSketch"),
         (lambda: OLH(8, -1.0), "epsilon must be > 0, got epsilon=-1.0"),
         (lambda: BLH(0, 1.0), "k must be >= 2, got k=0"),
@@ -270,11 +270,11 @@ def test_one_report_at_a_time_is_the_same_law() -> None:
 
 
 def test_answers_out_of_range_are_named() -> None:
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got another in row 2"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got something else in row 2"):
         OLH(10, 1.0).randomize([0, 10], SimulationRandomness(1))
     sketch = OLH(10, 1.0)
     reports = sketch.randomize([0], SimulationRandomness(1))
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got another in row 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got something else in row 1"):
         sketch.count_support(reports, [-1])
 
 

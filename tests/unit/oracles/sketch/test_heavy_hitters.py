@@ -196,7 +196,7 @@ def test_strings_are_encoded_together_as_they_are_one_by_one() -> None:
     many: Any = np.array(texts * 20, dtype=object)
     assert hitters.encode(many).tolist() == one_by_one * 20
     assert hitters.encode([]).shape == (0, 8)
-    wrong: list[tuple[Any, str]] = [(["a", "\0", 3], "NUL, it does in row 2"), (["a", 3, "\0"], "got int in row 2")]
+    wrong: list[tuple[Any, str]] = [(["a", "\0", 3], "NUL, but it does in row 2"), (["a", 3, "\0"], "got int in row 2")]
     for given, message in wrong:
         with pytest.raises(InvalidInputError, match=message):
             hitters.encode(given)

@@ -169,7 +169,7 @@ def test_phases_learn_the_sketch_and_combine() -> None:
     # Each part is unbiased, and parts are weighted by counts: the standard error is that of the two variances.
     variance = (first.mechanism.variance(0, 1) * 2000 + second.mechanism.variance(0, 1) * 8000) / 10_000**2  # type: ignore[attr-defined]
     assert np.median(estimate.standard_errors) == pytest.approx(math.sqrt(variance), rel=0.02)
-    with pytest.raises(InvalidParameterError, match="OCMS learns with confidence, got 'method'"):
+    with pytest.raises(InvalidParameterError, match="OCMS can be learned with the settings confidence, got “method”"):
         next_phase(first, one, 8000, "OCMS", method="joint")
 
 

@@ -76,11 +76,11 @@ def test_the_specification_nests() -> None:
     ("queries", "message"),
     [
         ((1, 2, 1), "queries must be distinct, got 1 at 0 and 2"),
-        ((), "queries must be at least one code, got none"),
+        ((), "queries must list at least one code, got none"),
         ((3, 10), r"queries must be in 0\.\.9, got queries\[1\]=10"),
         ((-1,), r"got queries\[0\]=-1"),
         ((1.0,), r"got queries\[0\]=1.0"),
-        ((True,), r"got queries\[0\]=True"),
+        ((True,), r"got queries\[0\]=true"),
     ],
 )
 def test_bad_queries_are_named(queries: Any, message: str) -> None:
@@ -95,7 +95,7 @@ def test_bad_calls_are_named() -> None:
     with pytest.raises(EmptyAggregateError, match="n=0"):
         sketch.estimate_support([0], 0, [1])
     aggregate = sketch.aggregate(sketch.randomize([1, 2], SimulationRandomness(1)))
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got another in row 2"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got something else in row 2"):
         sketch.estimate(aggregate, [0, 10])
     with pytest.raises(DamagedStateError, match=r"counts\[3\] must be in 0\.\.2, got 7"):
         Aggregate(sketch, np.array([0, 0, 0, 7, 0, 0, 0, 0, 0, 0]), 2)

@@ -255,7 +255,9 @@ def test_refuses() -> None:
         Aggregate(three, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     table = pair_tables(aggregate)[0, 1]
     for measure in (cramers_v, pearson):
-        with pytest.raises(InvalidParameterError, match="table must be raw, got one after simplex"):
+        with pytest.raises(
+            InvalidParameterError, match=r"table must be raw \(not post-processed\), got one after simplex"
+        ):
             measure(table.projected)
-    with pytest.raises(InvalidParameterError, match=r"one number for each code of the two attributes \(3, 2\)"):
+    with pytest.raises(InvalidParameterError, match=r"one number for each category: 3 numbers, then 2"):
         pearson(table, [[0, 1], [0, 1]])

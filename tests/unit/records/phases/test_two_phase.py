@@ -153,7 +153,7 @@ def test_the_interval_of_a_part_is_not_that_of_the_combination() -> None:
 
 def test_refuses() -> None:
     part = _half([60, 40], 0.75, 0.25)
-    with pytest.raises(InvalidParameterError, match="estimates must be one or more, got none"):
+    with pytest.raises(InvalidParameterError, match="estimates must list at least one estimate, got none"):
         combine()
     with pytest.raises(InvalidParameterError, match="weights must be one of counts, inverse-variance, or numbers"):
         combine(part, part, weights="best")
@@ -162,7 +162,9 @@ def test_refuses() -> None:
             combine(part, part, weights=weights)
     with pytest.raises(MismatchError, match="same attributes"):
         combine(part, _half([1, 2, 3], 0.75, 0.25))
-    with pytest.raises(InvalidParameterError, match="estimates must be raw, got one after simplex"):
+    with pytest.raises(
+        InvalidParameterError, match=r"estimates must be raw \(not post-processed\), got one after simplex"
+    ):
         combine(part, simplex(part))
     smp, corr_rr = SMP((2, 2), 1.0), CorrRR((2, 2), 1.0, some_matrix(2))
     assert (

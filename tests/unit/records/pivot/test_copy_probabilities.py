@@ -141,10 +141,10 @@ def test_the_preprints_rule_has_one_domain_and_no_printed_indices() -> None:
     unequal = [[0.6, 0.4], [0.5, 0.3, 0.2]]
     with pytest.raises(InvalidParameterError, match=r'rule must be "popets" for domains that differ .* sizes \[2, 3\]'):
         pairwise_copy_probabilities(unequal, 100, rule="preprint")
-    with pytest.raises(InvalidParameterError, match="rule must be one of popets, preprint, got rule='v1'"):
+    with pytest.raises(InvalidParameterError, match="rule must be one of popets, preprint, got rule=“v1”"):
         pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="v1")
     with pytest.raises(
-        InvalidParameterError, match="as_printed must be False for method='pairwise' with rule='preprint'"
+        InvalidParameterError, match="as_printed must be False for method=“pairwise” with rule=“preprint”"
     ):
         pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="preprint", as_printed=True)
     with pytest.raises(InvalidParameterError, match='rule must be "popets" for method="joint"'):
@@ -274,7 +274,7 @@ def test_learning_refuses() -> None:
     first = _phase_one()
     with pytest.raises(InvalidParameterError, match="n2 must be >= 2, got n2=1"):
         CorrRR.learn(first, 1)
-    with pytest.raises(InvalidParameterError, match="method must be one of pairwise, joint, got method='best'"):
+    with pytest.raises(InvalidParameterError, match="method must be one of pairwise, joint, got method=“best”"):
         CorrRR.learn(first, 10, "best")
     with pytest.raises(InvalidParameterError, match="as_printed must be False"):
         CorrRR.learn(first, 10, "joint", as_printed=True)

@@ -369,7 +369,7 @@ def test_refuses_large_domains_that_differ() -> None:
 def test_refuses_bad_input() -> None:
     corr_rr, other = CASE.build((3, 2), 1.0), CASE.build((3, 2), 2.0)
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 2, attribute 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got something else in row 2, attribute 1"):
         corr_rr.randomize([[2, 1], [1, 2]], rng)
     with pytest.raises(InvalidReportError, match="got report=3 in row 1, attribute 0"):
         corr_rr.aggregate([[3, 1]])

@@ -185,7 +185,7 @@ def test_refuses() -> None:
         expected_mse(corr_rr, [[0.5, 0.5]], 10)
     with pytest.raises(InvalidParameterError, match="n2 must be >= 1, got n2=0"):
         expected_mse(corr_rr, uniform, 0)
-    with pytest.raises(InvalidParameterError, match="estimator must be one of debiased, unmixed, got estimator='best'"):
+    with pytest.raises(InvalidParameterError, match="estimator must be one of debiased, unmixed, got estimator=“best”"):
         expected_mse(corr_rr, uniform, 10, estimator="best")
     large = CorrRR((2500, 2500), 1.0, constant(2, 0.5))
     with pytest.raises(TooLargeError, match="at most 4096 values, got 5000"):

@@ -152,7 +152,7 @@ class HashFamily(ABC):
         """
         if self.state_size > MAX_STATE_SIZE:
             raise TooLargeError(
-                f"the state of {self!r} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; give "
+                f"the state of {self} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; give "
                 "the sketch fewer cells (m), or count chosen values (QuerySketch)"
             )
         return self._tally(reports)

@@ -31,7 +31,7 @@ from deniable.core.checks import Codes, checked_integer, code_dtype
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks, uniform_below
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.research.dealt.coupling.coin_guarantee import (
     kary_guarantee,
     lie_tells_more,
@@ -255,7 +255,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         size, budget = checked_integer("k", k, 2, MAX_VALUES), checked_epsilon(epsilon)
         mu = peer_posterior(n, colluders)
         if reveal not in ("shares", "truths"):
-            raise InvalidParameterError(f'reveal must be "shares" or "truths", got reveal={reveal!r}')
+            raise InvalidParameterError(f'reveal must be "shares" or "truths", got reveal={quoted(reveal)}')
         cap = None if epsilon_aux is None else checked_epsilon(epsilon_aux, "epsilon_aux")
         if cap is not None and exact(cap) < exact(budget):
             raise InvalidParameterError(

@@ -206,7 +206,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         if len(numbers) != last - first + 1:
             absent = first + int(np.flatnonzero(np.append(numbers, -1) != np.arange(len(numbers) + 1) + first)[0])
             raise InvalidParameterError(
-                f"{directory} holds no share of contributor {absent:,}: it was handed out, or never dealt"
+                f"{directory} holds no share for contributor {absent:,}: it was handed out, or never dealt"
             )
         clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
         if clash is not None:

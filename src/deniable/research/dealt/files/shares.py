@@ -26,6 +26,7 @@ from deniable.errors import (
     InvalidInputError,
     InvalidParameterError,
     MismatchError,
+    quoted,
 )
 from deniable.files.formats.columns import arrow_type, check_column, to_arrow, to_numpy
 from deniable.files.formats.parquet_metadata import SHARES
@@ -127,7 +128,9 @@ class ShareReader:
             self._ranges[path] = _contributors(file)
             stated = SHARES.stated(file.metadata.metadata, path, self.collection)
         if stated["deal"] != self._mechanism.deal_id:
-            raise MismatchError(f"{path} holds shares of deal {stated['deal']!r}, not of {self._mechanism.deal_id!r}")
+            raise MismatchError(
+                f"{path} holds shares of deal {quoted(stated['deal'])}, not of {quoted(self._mechanism.deal_id)}"
+            )
         self.dealing = self.dealing or stated["dealing"]
         if stated["dealing"] != self.dealing:
             raise MismatchError(f"{path} holds shares of another dealing than {self._files[0]}")
@@ -222,7 +225,7 @@ class ShareStream:
         if found is None:
             raise InvalidInputError(
                 f"every contributor needs one share: {self._reader.path} holds {self._reader.n:,}, "
-                f"the answers have more rows (row {self._reader.n + 1:,} has none)"
+                f"but the answers have more rows (row {self._reader.n + 1:,} has no share)"
             )
         return found
 
@@ -231,7 +234,7 @@ class ShareStream:
         if clash is not None:
             raise AlreadyRandomizedError(
                 f"the share of contributor {clash[0]:,} in {self._reader.path} was already used (for "
-                f"{clash[1]}): a second answer would be randomised by the same coin"
+                f"{clash[1]}): a second answer would be randomised by the same random draws"
             )
 
     def _note(self, numbers: NDArray[np.int64]) -> None:

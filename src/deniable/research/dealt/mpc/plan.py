@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, quoted
 from deniable.research.dealt.dealt import DealtMechanism, types_dealt
 from deniable.research.dealt.mpc.counts import CountLaw
 from deniable.research.dealt.mpc.polynomials import prime_above
@@ -59,7 +59,7 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     """Return the plan for one deal of a mechanism whose shares are quota types or signs, to its own number n."""
     dealt = types_dealt(mechanism)
     if dealt is None:
-        raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")
+        raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {quoted(mechanism)}")
     if n != mechanism.n:
         raise InvalidParameterError(
             f"n must be {mechanism.n}, the number of contributors the deal was made for, got n={n}"

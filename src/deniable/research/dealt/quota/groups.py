@@ -78,7 +78,7 @@ class QuotaGroups(DealtMechanism[Reports]):
         wrong = types > sizes[group]
         if wrong.any():
             row = int(wrong.argmax())
-            raise InvalidInputError(f"value must be in 0..{sizes[group[row]]}, got another in row {row + 1}")
+            raise InvalidInputError(f"value must be in 0..{sizes[group[row]]}, got something else in row {row + 1}")
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
         group, types = columns
