@@ -49,7 +49,8 @@ ONE_QUESTION = (
 )
 SEVERAL_QUESTIONS = (
     "A *record* holds one contributor's answers to d questions, which are also called attributes. Attribute j has "
-    "k_j possible answers, numbered from 0. The number of an answer is its *code*. The number of contributors is n."
+    "k_j possible answers, numbered from 0. The number of an answer is its *code*. The number of contributors is n. "
+    "An *oracle*, for example [`GRR`](grr.md) or [`OUE`](oue.md), is a mechanism for one attribute."
 )
 DEALER = (
     "A *dealer* hands out one secret *share* to every contributor before the answers are collected. A *colluder* is a "
@@ -346,7 +347,9 @@ def page(name: str, card: Card) -> str:
     lines = [
         f"# {name}",
         "",
-        f"This page helps you decide whether `{name}` fits your question. It also shows its error and how to run it.",
+        f"This page helps you decide whether `{name}` fits your question. It also shows how large the error is",
+        "and how to run the code.",
+        "",
         "The [glossary](../glossary.md) explains terms such as *epsilon*, *oracle* and *attribute*.",
         "",
         "## What it does",
@@ -386,7 +389,7 @@ def page(name: str, card: Card) -> str:
         f"The class is `{cls.__name__}` in `src/{cls.__module__.replace('.', '/')}.py`.",
     ]
     if _namespace(cls):
-        lines[-1] += f" The page [{_title(f'api/{_namespace(cls)}.md')}](../api/{_namespace(cls)}.md) lists its names."
+        lines[-1] += f" It is listed on the page [{_title(f'api/{_namespace(cls)}.md')}](../api/{_namespace(cls)}.md)."
     return "\n".join(lines) + "\n"
 
 

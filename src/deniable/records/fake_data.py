@@ -1,16 +1,21 @@
 """RS+FD and RS+RFD: report one attribute truly and all others as fakes, and do not say which.
 
-Every contributor draws one attribute uniformly, reports it through its frequency oracle, and sends fake reports of the
-others. RS+FD: Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data: multidimensional frequency estimates
-with local differential privacy* (CIKM 2021). RS+RFD: Arcolezi, Gambs, Couchot, Palamidessi, *On the risks of collecting
-multidimensional data under local differential privacy* (PVLDB 2023): as RS+FD over GRR, but the fake of attribute j is
-drawn from a prior pi_j instead of uniformly; the closer the priors, the harder it is to tell which attribute was
+Every contributor draws one attribute uniformly, reports it through its frequency oracle, and sends fake reports of all
+other attributes.
+
+RS+FD is from Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data: multidimensional frequency estimates
+with local differential privacy* (CIKM 2021). Its fakes are drawn without knowledge of the answers.
+
+RS+RFD is from Arcolezi, Gambs, Couchot, Palamidessi, *On the risks of collecting multidimensional data under local
+differential privacy* (PVLDB 2023). It is RS+FD over GRR, except that the fake of attribute j is drawn from a prior pi_j
+instead of uniformly. The closer the priors are to the true distributions, the harder it is to tell which attribute was
 sampled.
 
-Erratum: the paper spends the "amplified" eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Between whole records
-the ratio is then e^eps', not e^eps: one report can speak for one record, and against another, in all d attributes at
-once. Even between records that differ in one attribute e^eps holds only where the attributes are alike: over GRR where
-all sizes are equal, over OUE with zero fakes. Here the sampled attribute spends epsilon itself.
+Erratum: the paper spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. The likelihood
+ratio between whole records is then e^eps', not e^eps, because one report can support one record and contradict another
+in all d attributes at once. Even between records that differ in one attribute, e^eps holds only if the attributes are
+alike. With GRR this means that all sizes are equal, and with OUE that the fakes are zero. In this implementation the
+sampled attribute spends epsilon itself.
 """
 
 from __future__ import annotations
@@ -216,22 +221,23 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
 @final
 @dataclass(frozen=True)
 class RSFD(FakeData):
-    """Each contributor reports one uniformly sampled attribute, hidden among fake reports of the others.
+    """Each contributor reports one uniformly sampled attribute and hides it among fake reports of the other attributes.
 
-    Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
-    uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
+    With GRR, reports are codes: an array uint8, uint16 or uint32 [n, d], in the dtype of the largest domain. With OUE,
+    reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every attribute starts at a byte boundary.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the sampled attribute.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends all of it.
     oracle : {"GRR", "OUE"}
         Frequency oracle of every attribute.
     fakes : {"uniform", "zero", "random"}, optional
-        What a fake is. Over GRR "uniform": a uniform code, the only choice. Over OUE "zero" (default): the all-zero
-        vector through OUE (RS+FD[OUE-z]); or "random": a uniform value through OUE (RS+FD[OUE-r]).
+        Kind of fake reports. With GRR the only choice is "uniform": a fake is a uniform code. With OUE the default is
+        "zero": a fake is the all-zero vector, randomised by OUE (RS+FD[OUE-z]). The other choice with OUE is "random":
+        a fake is a uniform value, randomised by OUE (RS+FD[OUE-r]).
 
     Raises
     ------
@@ -300,19 +306,21 @@ class RSFD(FakeData):
 @final
 @dataclass(frozen=True)
 class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
-    """Each contributor reports one uniformly sampled attribute by GRR, hidden among fakes of the others.
+    """Each contributor reports one uniformly sampled attribute through GRR and hides it among fake codes of the others.
 
-    The fakes follow public priors.
+    The fake codes are drawn from public *priors*. The prior of an attribute is a distribution of its answers that was
+    known or learned before.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the sampled attribute.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends all of it.
     priors : sequence of d sequences of k_j probabilities
-        Distribution of each attribute's fakes, for instance learned from other contributors. Each sums to 1 within 1e-9
-        and is normalised exactly. Zeros are allowed: epsilon holds, but see `implemented_attribute_ratio`.
+        Distribution of the fakes of each attribute, for example learned from other contributors. Each distribution must
+        sum to 1 within 1e-9 and is normalised exactly. Zeros are allowed. With zeros epsilon still holds, but read
+        about `implemented_attribute_ratio` first.
 
     Raises
     ------

@@ -1,12 +1,15 @@
 """PairSample: report one pair of attributes, or one attribute, with the whole budget; tables of all pairs follow.
 
-With public probability beta a contributor draws one of the d attributes uniformly and reports it through an oracle of
-its own, else one of the d (d-1)/2 pairs, whose two codes are one code of k_i k_j, by subset selection. The choice does
-not depend on the record and is part of the report. Splitting the budget over all attributes (`SPLPairs`) gives the same
-tables with some thirty times the squared error.
+A contributor draws a single attribute with a public probability beta, and a pair of attributes otherwise. A single
+attribute is drawn uniformly among the d attributes and is reported through its own oracle. A pair is drawn uniformly
+among the d (d-1)/2 pairs. The two codes of the pair form one code with k_i k_j possible values, which is reported
+through subset selection. The choice does not depend on the record, and it is a part of the report.
 
-The idea of one pair by one oracle is that of CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive local marginal
-for marginal release under local differential privacy*, 2018), of subset selection Ye and Barg (2018).
+Splitting the budget over all attributes (`SPLPairs`) gives the same tables with about thirty times the squared error.
+
+The idea of reporting one pair through one oracle is from CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive
+local marginal for marginal release under local differential privacy*, 2018). Subset selection is from Ye and Barg
+(2018).
 """
 
 from __future__ import annotations
@@ -105,21 +108,22 @@ class PairSample(
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d in 2..256, each >= 2; they may differ. The table of a pair has at most 4,096
-        cells, those of all pairs 2^22.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d from 2 to 256. They may differ. The
+        table of one pair has at most 4,096 cells, and the tables of all pairs together have at most 2^22 cells.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32].
+        Privacy budget of the whole record in nats, from 1e-6 to 32.
     singles : float, Fraction, Decimal or str
-        Share beta of the contributors who report one attribute alone, in [0, 1); it is drawn with 64 bits. Take 0 if
-        only tables of pairs matter. Take .25 if single frequencies matter as much as tables and some attribute has more
-        than four values.
+        Probability beta with which a contributor reports a single attribute, at least 0 and less than 1. The draw uses
+        64 bits. Use 0 if only tables of pairs matter. Use .25 if single frequencies matter as much as tables and some
+        attribute has more than four values.
     oracles : sequence of SubsetSelection or SquareWave, optional
-        The oracle of each attribute when it is drawn alone, over its domain and with the whole epsilon. The default is
-        subset selection for each; the object stores the sequence in `oracles`. Where the mean of an ordered attribute
-        is asked, use the square wave: `singles_for` makes the sequence.
+        The oracle of each attribute, which reports the attribute when it is drawn alone. It covers the domain of the
+        attribute and has the whole epsilon. The default is subset selection for every attribute. The object stores the
+        sequence in `oracles`. To estimate the mean of an ordered attribute, use the square wave: the function
+        `singles_for` makes the sequence.
     omegas : sequence of int, optional
-        Size of the reported sets of each pair, (0, 1), (0, 2), ..., (d-2, d-1). The default sizes have the least
-        variance; the object stores them in `omegas`, so that client and server cannot choose differently.
+        Size of the reported sets for each pair, in the order (0, 1), (0, 2), ..., (d-2, d-1). The default sizes have
+        the least variance. The object stores them in `omegas`, so that client and server cannot choose differently.
 
     Raises
     ------

@@ -1,12 +1,13 @@
 """SMP: sample one attribute, report it with the whole budget; SMP[ADP]: through the oracle that suits its size.
 
-Every contributor draws one of the d attributes uniformly, reports it through its frequency oracle with epsilon, and
-says which one it is. Splitting (`SPL`) rarely beats it: n/d reports at epsilon carry more than n at epsilon/d.
+Every contributor draws one of the d attributes uniformly, reports it through its frequency oracle with the whole
+epsilon, and says which attribute it is. Splitting the budget over all attributes (`SPL`) is rarely better. The reason
+is that n/d reports at epsilon carry more information than n reports at epsilon/d.
 
-`SMP` reports every attribute through the same oracle; in `AdaptiveSMP` a small domain may go through GRR, a middling
-one through subset selection and a dictionary through a sketch, each with the least expected error for its size. Called
-SMP[ADP] in the literature (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data*, 2021), where it chooses
-between GRR and OUE; the oracles compared here are those of `best_oracle`.
+`SMP` uses the same oracle for every attribute. `AdaptiveSMP` uses for each attribute the oracle with the least expected
+error for its size. A small domain may use GRR, a medium one subset selection, and a dictionary a sketch. The literature
+calls this mechanism SMP[ADP] (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data*, 2021), and there it
+chooses between GRR and OUE. Here it chooses among the oracles that the function `best_oracle` compares.
 """
 
 from __future__ import annotations
@@ -129,9 +130,9 @@ class SMP(SampledRecords):
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32].
+        Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracle : {"GRR", "OUE"}
         Frequency oracle of every attribute.
 
@@ -198,21 +199,21 @@ class SMP(SampledRecords):
 @final
 @dataclass(frozen=True)
 class AdaptiveSMP(SampledRecords):
-    """Each contributor reports one uniformly sampled attribute, through its own oracle with the whole budget.
+    """Each contributor reports one uniformly sampled attribute through its own oracle with the whole budget.
 
     The collector sees which attribute was sampled.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32].
+        Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional
-        The oracle of each attribute, over its domain and with the whole epsilon. The default for an attribute is
-        `best_oracle`, which has the least expected error for its size. The object stores the sequence in `oracles`, so
-        that client and server cannot choose differently. Where means or quantiles of ordered attributes are asked,
-        `oracles_for(sizes, epsilon, means=...)` makes the sequence.
+        The oracle of each attribute. It covers the domain of the attribute and has the whole epsilon. The default for
+        an attribute is the oracle that `best_oracle` returns, which has the least expected error for its size. The
+        object stores the sequence in `oracles`, so that client and server cannot choose differently. To estimate means
+        or quantiles of ordered attributes, make the sequence with `oracles_for(sizes, epsilon, means=...)`.
 
     Raises
     ------

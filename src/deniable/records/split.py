@@ -1,12 +1,14 @@
 """SPL: split the budget, report every attribute; counted attribute by attribute, or by pairs.
 
-Each of the d attributes goes through its own frequency oracle with epsilon/d; the reports compose to epsilon. The
-baseline of the multi-attribute literature. Better than sampling one attribute (`SMP`) only where epsilon/d is large.
+Each of the d attributes is reported through its own frequency oracle with the budget epsilon/d. The d reports together
+spend epsilon. SPL is the baseline of the literature on several attributes. It is better than sampling one attribute
+(`SMP`) only if epsilon/d is large.
 
-`SPLPairs` is phase one of everything that learns from dependence. Contributors report exactly as in `SPL` over GRR;
-only the collector differs. `SPL` keeps how often each code was reported; here every pair of attributes keeps its table
-of reported codes, from which the marginals follow as well. Seeam, Zheng, Hu (Corr-RR), 3.3.5 and 3.3.6, whose phase one
-estimates joint distributions.
+`SPLPairs` is the first phase of all mechanisms here that learn how attributes depend on each other. Contributors report
+exactly as in `SPL` with GRR. Only the collector differs. The collector of `SPL` counts how often each code was
+reported. The collector of `SPLPairs` keeps a table of the reported codes for every pair of attributes. The frequencies
+of single attributes follow from these tables. Joint distributions are estimated in the same way in the first phase of
+Seeam, Zheng, Hu (Corr-RR), sections 3.3.5 and 3.3.6.
 """
 
 from __future__ import annotations
@@ -77,17 +79,17 @@ class SplitRecords(EveryAttribute):
 @final
 @dataclass(frozen=True)
 class SPL(SplitRecords, SimulatedByMarginal):
-    """Each contributor reports every attribute by a frequency oracle, with an equal share of the budget for each.
+    """Each contributor reports every attribute through a frequency oracle, with an equal share of the budget for each.
 
-    Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
-    uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
+    With GRR, reports are codes: an array uint8, uint16 or uint32 [n, d], in the dtype of the largest domain. With OUE,
+    reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every attribute starts at a byte boundary.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32]; each attribute spends the exact fraction epsilon/d,
+        Privacy budget of the whole record in nats, from 1e-6 to 32. Each attribute spends the exact fraction epsilon/d,
         which must be at least 1e-6.
     oracle : {"GRR", "OUE"}
         Frequency oracle of every attribute.
@@ -136,16 +138,17 @@ class SPL(SplitRecords, SimulatedByMarginal):
 @final
 @dataclass(frozen=True)
 class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
-    """Each contributor reports every attribute by GRR, with an equal share of the budget for each.
+    """Each contributor reports every attribute through GRR, with an equal share of the budget for each.
 
-    The collector counts reports by pairs of attributes.
+    The collector counts the reports by pairs of attributes: it keeps a table of the reported codes for every pair.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 2, each in 2..2^32; the tables of all pairs have at most 2^22 cells.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d at least 2 and each k_j from 2 to 2^32.
+        The tables of all pairs together have at most 2^22 cells.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32]; each attribute spends the exact fraction epsilon/d,
+        Privacy budget of the whole record in nats, from 1e-6 to 32. Each attribute spends the exact fraction epsilon/d,
         which must be at least 1e-6.
 
     Raises

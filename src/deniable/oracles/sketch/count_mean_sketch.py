@@ -1,14 +1,19 @@
 """Count-mean sketch (CMS): report a noisy cell of a public random hash; local hashing is its special case.
 
-Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
-Dictionaries* (IEEE CSF 2025). Local hashing: Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally
-differentially private protocols for frequency estimation* (2017) for m = e^epsilon + 1.
+The count-mean sketch is from Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency
+Estimator for Large Dictionaries* (IEEE CSF 2025). Local hashing is from Bassily, Smith (2015) for m = 2 cells, and from
+Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017) for m = e^epsilon + 1
+cells.
 
-Every contributor draws a hash h from a public family, and reports h and z = GRR_m(h(x)). If any two values collide
-with the same probability c, one formula serves every family and every m: a report supports v (z = h(v)) with
-probability p1 = p if its contributor holds v, and p0 = c p + (1-c) q if not, p and q being GRR's.
+Every contributor draws a hash function h from a public family. The device hashes the true code x to the cell h(x),
+randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
 
-What differs between families (`hash_families`) is the report, the collector's state, and how it is decoded.
+A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
+that it reports another given cell. Suppose that any two values collide with the same probability c. Then a report
+supports v with probability p1 = p if its contributor holds v, and with probability p0 = c p + (1-c) q otherwise. So one
+formula estimates all frequencies, for every family and every m.
+
+Hash families (module `hash_families`) differ in the report, in the collector's state, and in how the state is decoded.
 """
 
 from __future__ import annotations
@@ -232,29 +237,35 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 @final
 @dataclass(frozen=True)
 class CountMeanSketch(Sketch):
-    """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
+    """The count-mean sketch reports a random hash function and the noisy cell of the true code under it.
+
+    The hash function maps every possible answer to one of m cells. The device draws the function, hashes the true code
+    to a cell, and randomises the cell with GRR over the m cells.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
+        Number of possible answers k, from 2 to 2^32, or up to 2^64 with the binary family.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     m : int, optional
-        Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
-        error over all values, among those that the family admits and whose state has at most 2^28 counters; it is
-        stored, so that client and server cannot choose twice. Where the best m has more, at large epsilon, the state of
-        the m that is taken has at most 2^26 if possible. Reports of a sketch with a larger state, by an m that is given
-        or beyond 2^27 values, are counted for a list of values alone (`count_support`, `QuerySketch`).
+        Number of cells m, from 2 to 2^32. The default has the least mean squared error over all values. It is chosen
+        among the numbers of cells that the family admits and whose state has at most 2^28 counters. The object stores
+        the number in `m`, so that client and server cannot choose differently. At large epsilon the best number of
+        cells can need a larger state. The default then has a state of at most 2^26 counters, if possible. A given `m`,
+        or more than 2^27 values, can lead to a state that is larger than these limits. The reports of such a sketch are
+        counted only for a list of values (`count_support`, `QuerySketch`).
     family : str
-        The hash family. Which one suits is what `OCMS` decides:
+        Hash family. The function `OCMS` chooses a suitable one.
 
-        * "prime": any m; ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). The state is k support
-          counters; summing n reports takes O(n k) time, so this is for moderate domains, or for a few queries;
-        * "spread": m a power of two; one integer per report, and a histogram of about k m/(m-1) counters that one
-          transform decodes in milliseconds;
-        * "partition": any m, "linear": m a prime power; two or three integers per report, decoded by one transform;
-        * "binary": any m and k up to 2^64, decoded for a query list (`QuerySketch`).
+        * "prime" allows any m. Its functions are ((a0 + a1 x) mod P) mod m, where P is the smallest prime that is at
+          least k and at least 7m. The state is k support counters. Adding up n reports takes time proportional to n k,
+          so this family is for moderate domains, or for few queries.
+        * "spread" needs an m that is a power of two. A report is one integer. The state is a histogram of about k
+          m/(m-1) counters, and one transform decodes it in milliseconds.
+        * "partition" allows any m, and "linear" needs an m that is a prime power. A report is two or three integers,
+          and one transform decodes the state.
+        * "binary" allows any m, and k up to 2^64. It is decoded for a list of queries (`QuerySketch`).
 
     Raises
     ------

@@ -1,10 +1,13 @@
-"""Heavy hitters: the to find frequent strings if nobody has a list of the possible strings written down.
+"""Heavy hitters: the frequent strings of a dictionary that nobody has written down.
 
-Prefix extension (Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*, 2017; Wang, Li, Jha,
-*Locally differentially private heavy hitter identification*, 2019) over folded prefixes: every contributor reports one
-prefix of their string, folded to a few bits by a public linear map, through a Spread sketch with the whole epsilon. The
-collector decodes the shortest prefixes, keeps what stands out, extends it by every byte, and looks the extensions up
-among the next longer prefixes. Two different folds per length expose what merely shares a fold with a heavy string.
+The method is prefix extension, from Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*
+(2017), and Wang, Li, Jha, *Locally differentially private heavy hitter identification* (2019). Here it works on folded
+prefixes. Every contributor reports one prefix of their string. A public linear map folds the prefix to a few bits, and
+the device reports the folded prefix through a Spread sketch with the whole epsilon.
+
+The collector first decodes the shortest prefixes and keeps the ones that stand out. It extends each of them by every
+possible byte, and looks up the extensions among the next longer prefixes. Each length has two different folds. They
+expose prefixes that merely share a fold with a frequent string.
 """
 
 from __future__ import annotations
@@ -62,18 +65,23 @@ class PrefixReports(NamedTuple):
 @final
 @dataclass(frozen=True)
 class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
-    """Find and count frequent strings without a dictionary.
+    """Find and count frequent strings without a list of the possible strings.
+
+    Each device draws the length of a prefix and reports this prefix of its string in randomised form. The collector
+    finds the frequent strings step by step, from the shortest prefixes to the longest.
 
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; all of it goes into the one prefix that a contributor reports.
+        Privacy budget in nats, from 1e-6 to 32. The one prefix that a contributor reports spends the whole budget.
     max_bytes : int
-        Bytes of a string (UTF-8) that are looked at, 3..16; longer strings are found by their first bytes.
+        Number of bytes of a string (in UTF-8) that the mechanism uses, from 3 to 16. Longer strings are found by their
+        first bytes.
     fold_bits : int
-        Bits that a prefix is folded to, 16..24. More bits, fewer strings that share a fold, a larger state.
+        Number of bits to which a prefix is folded, from 16 to 24. With more bits, fewer strings share a fold, and the
+        collector's state is larger.
     seed : int
-        Public seed of the folds, >= 0.
+        Public seed of the folds, at least 0.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """A count-mean sketch whose collector keeps support counts of a known query list: for dictionaries nobody can list.
 
-Contributors do what they do for the sketch itself, over any domain up to its family's limit, for instance 64-bit
-fingerprints of strings. The collector's state is one counter per query, mergeable like every other.
+Contributors report exactly as with the sketch itself. The domain can be as large as the sketch's hash family allows,
+for example all 64-bit fingerprints of strings. The collector keeps one counter for each query, and aggregates can be
+merged as with every other mechanism.
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ from deniable.oracles.sketch.families._columns import columns_of
 @final
 @dataclass(frozen=True)
 class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
-    """The count-mean sketch, decoded only for a list of queried values.
+    """The query sketch is a count-mean sketch that estimates only the frequencies of a list of chosen values.
+
+    Each report is a random hash function and the noisy cell of the true code under this function. The collector counts,
+    for each chosen value, how many reports support it.
 
     Parameters
     ----------
     sketch : CountMeanSketch
-        What contributors report with.
+        The count-mean sketch with which contributors report. Its parameter k is the number of possible answers.
     queries : sequence of int
-        Codes in 0..k-1 whose frequencies are wanted, without repeats. Contributors need not know them.
+        Codes from 0 to k-1 whose frequencies are wanted, without repeats. Contributors need not know this list.
 
     Raises
     ------

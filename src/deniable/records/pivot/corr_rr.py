@@ -1,13 +1,16 @@
 """Corr-RR, phase two: one privatised pivot, and copies of it.
 
-Seam, Zheng, Hu, *Frequency estimation of correlated multi-attribute data under local differential privacy* (PoPETs).
-Phase one is `SPL` on some of the contributors. From its marginals the collector learns the matrix P and publishes it.
-Every contributor of phase two draws a pivot attribute, reports it through GRR with the whole budget, and reports of
-every other one a copy of *that report*: the same code with probability P[target, pivot], else a uniform other code.
+Corr-RR is from Seam, Zheng, Hu, *Frequency estimation of correlated multi-attribute data under local differential
+privacy* (PoPETs). It has two phases. In the first phase, some of the contributors report through `SPL`. The collector
+learns a matrix P of copy probabilities from the resulting frequencies and publishes it. In the second phase, every
+contributor draws one attribute, the *pivot*, and reports it through GRR with the whole budget. Every other attribute is
+reported as a copy of *that report*: it has the same code with probability P[target, pivot], and a uniform other code
+otherwise.
 
-Errata: see `copy_probabilities`. 3.3.1 is not an amplification: between records that differ anywhere the ratio is
-e^epsilon, whatever P is. Between records that differ in one attribute it may be smaller; that is shown as the
-per-attribute figure, and not spent.
+The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper does not describe an
+amplification. Between records that differ anywhere, the likelihood ratio is e^epsilon, whatever P is. Between records
+that differ in one attribute, the ratio may be smaller. This smaller ratio is shown as the per-attribute figure and is
+not spent.
 """
 
 from __future__ import annotations
@@ -46,21 +49,26 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CorrRR(OnePivot):
-    """Each contributor reports one uniformly drawn pivot attribute by GRR; other attributes report copies of it.
+    """Each contributor reports one uniformly drawn attribute through GRR, and copies of this report for all others.
 
-    GRR has the whole budget.
+    The drawn attribute is called the *pivot*. GRR spends the whole budget on it. Every other attribute repeats the
+    reported code with a public probability, and has another code otherwise.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32. The papers' are equal; others are aligned, up to 2^18
-        pairs of codes of different attributes.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. In the papers all sizes
+        are equal. If the sizes differ, the codes of different attributes are aligned, and there are at most 2^18 pairs
+        of codes of different attributes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the pivot.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     copy_probabilities : float[d, d]
-        P, rows = target, columns = pivot, diagonal one; for instance from `learn`. Any probabilities keep epsilon.
+        Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column). The
+        diagonal is one. The class method `learn` computes such a matrix. The guarantee epsilon holds for any
+        probabilities.
     alignment : sequence of (larger, smaller, map), optional
-        Public maps between pairs of attributes, contiguous where not given; see `deniable.records.pivot.alignment`.
+        Public maps between the codes of pairs of attributes. Where no map is given, the map is contiguous. See
+        `deniable.records.pivot.alignment`.
 
     Raises
     ------

@@ -1,18 +1,23 @@
 """The pivot code: one attribute with the whole budget, inside a message that is a full record.
 
-Where a client must send a code for every attribute, as with `SPL` and Corr-RR, it can still report one attribute only:
-the others are filled so that the collector can tell which one is true. Corr-RR's copies are drawn from the pivot's
-report by a public law, so revealing the pivot costs no privacy; what is given up is that it stays hidden, which is a
-policy and no part of local differential privacy. What is gained is that nothing is mixed: every estimate is unbiased,
-with the variance of `SMP` over GRR.
+Some clients must send a code for every attribute, as with `SPL` and Corr-RR. They can still report one attribute only.
+The other codes are filled in such that the collector can tell which attribute is reported. In Corr-RR, the other codes
+are drawn from the pivot's report by a public rule, so revealing the pivot costs no privacy. The cost is that the pivot
+is no longer hidden. Hiding it is a policy and not a part of local differential privacy. The gain is that nothing is
+mixed: every estimate is unbiased and has the variance of `SMP` with GRR.
 
-The codes of every attribute fall into m groups, m the smallest domain size: contiguous, of nearly equal size, with
-group(v) = floor(v m/k). The record is read by one rule: the pivot is the only attribute s >= 1 whose code is in the
-group of attribute 0's, and attribute 0 if there is none. So a pivot s >= 1 puts a code of its own group into attribute
-0 and codes of other groups everywhere else; pivot 0 puts codes of other groups everywhere. Every domain has m >= 2
-non-empty groups, whence the code exists for any sizes. Within these rules all codes are uniform.
+The codes of every attribute fall into m groups, where m is the smallest number of possible answers. Groups are
+contiguous and of nearly equal size: the code v of an attribute with k possible answers is in group floor(v m/k). The
+collector reads a record by one rule. The pivot is the only attribute s >= 1 whose code is in the same group as the code
+of attribute 0. If there is no such attribute, the pivot is attribute 0.
 
-Over equal domains groups are the codes themselves, and this is Corr-RR with P[0, s] = 1 and all other entries 0.
+The client follows from this rule. If the pivot is s >= 1, the client puts a code of the pivot's group into attribute 0,
+and codes of other groups everywhere else. If the pivot is attribute 0, the client puts codes of other groups everywhere
+else. Every domain has m >= 2 non-empty groups, so such codes exist for any sizes. Within these rules all codes are
+uniform.
+
+If all domains have the same size, the groups are the codes themselves. The mechanism is then Corr-RR with P[0, s] = 1
+and all other entries 0.
 """
 
 from __future__ import annotations
@@ -49,18 +54,19 @@ _MOST = np.uint64((1 << 64) - 1)
 @final
 @dataclass(frozen=True)
 class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
-    """Each contributor reports one uniformly sampled attribute by GRR, in the format of a full record.
+    """Each contributor reports one uniformly sampled attribute through GRR, in the format of a full record.
 
-    GRR has the whole budget. The collector reads off the record which attribute was sampled: the only s >= 1 whose code
-    equals attribute 0's, and attribute 0 if there is none. Over domains that differ, codes are compared through public
-    maps onto the smallest domain (contiguous groups of nearly equal size); any sizes have such a code.
+    GRR spends the whole budget on the sampled attribute, which is called the *pivot*. The collector reads from the
+    record which attribute is the pivot. If exactly one other attribute has the same code as attribute 0, the pivot is
+    this attribute. Otherwise the pivot is attribute 0. Attributes may have different numbers of possible answers. Their
+    codes are then compared through public maps onto the smallest domain, with contiguous groups of nearly equal size.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32].
+        Privacy budget of the whole record in nats, from 1e-6 to 32.
 
     Raises
     ------

@@ -1,7 +1,9 @@
 """Apple's private count-mean sketch as published, bias included.
 
-Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. It is here so that its
-bias can be shown (Pan, section 3.7); to collect data use `CountMeanSketch`, which has none and less variance.
+The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. It
+is here so that its bias can be shown (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
+Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`, which is unbiased and
+has less variance.
 """
 
 from __future__ import annotations
@@ -49,27 +51,29 @@ class IndexedBits(NamedTuple):
 @final
 @dataclass(frozen=True)
 class AppleCMS(FixedSketch[IndexedBits]):
-    """Apple's count-mean sketch over {0, ..., k-1}: one of a fixed list of hash functions, and m noisy bits.
+    """Apple's count-mean sketch reports one of a fixed list of hash functions and m noisy bits.
 
-    The m bits are the one-hot encoding of the cell h_j(x), each flipped with probability 1/(e^(epsilon/2) + 1).
+    The device draws a hash function h_j from the list. The function maps the true code x to one of m cells. The device
+    writes the cell h_j(x) as m bits: the bit of this cell is 1, and all others are 0. It flips each bit with
+    probability 1/(e^(epsilon/2) + 1).
 
-    **Biased**: the hash functions are the same in every collection, so two values that collide more often than 1/m
-    always do, and the estimate does not converge to the truth. `conditional_bias` says by how much; the Estimate has
-    neither standard errors nor intervals.
+    The mechanism is **biased**, because the hash functions are the same in every collection. If two values collide in
+    more than 1/m of the hash functions, they do so in every collection, and the estimate does not converge to the
+    truth. The method `conditional_bias` states the bias. The estimate has neither standard errors nor intervals.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^31 - 1.
+        Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     m : int
-        Number of cells, m >= 2; also the bits of a report.
+        Number of cells m, at least 2. A report has m bits.
     hashes : int
-        Number of hash functions; the collector keeps hashes * m <= 2^31 counters. Apple's deployments used 65,536
-        functions of 1,024 cells.
+        Number of hash functions. The collector keeps `hashes` times m counters, at most 2^31. Apple's deployments used
+        65,536 functions of 1,024 cells.
     seed : int
-        Public seed of the hash functions, 0 <= seed < 2^64.
+        Public seed of the hash functions, an integer from 0 to 2^64 - 1.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Apple's Hadamard count-mean sketch (HCMS) as published, bias included: one bit per report, and a public row.
 
-Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 5 and 6. Pan, *Improving
-Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section
-4.5: a count-mean sketch whose cells are reported by Hadamard encoding ("CMS+HE").
+The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 5 and 6.
+Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
+Dictionaries*, section 4.5, describes it as a count-mean sketch whose cells are reported by Hadamard encoding
+("CMS+HE").
 """
 
 from __future__ import annotations
@@ -28,31 +29,36 @@ from deniable.research.baselines.public_rows import SignedRows, parity
 @final
 @dataclass(frozen=True)
 class AppleHCMS(FixedSketch[Codes], SignedRows):
-    """Apple's Hadamard count-mean sketch over {0, ..., k-1}: a hash function, a Hadamard row, and one noisy bit.
+    """Apple's Hadamard count-mean sketch reports a hash function, a row of a Hadamard matrix, and one noisy bit.
 
-    The bit says whether entry (row, h_j(x)) of the m x m Hadamard matrix is -1, that is whether they share an odd
-    number of set bits; it is kept with probability e^epsilon/(e^epsilon + 1). Values in different cells have the same
-    bit in half of the rows: with uniform hash functions any two collide with probability (m + 1)/(2m).
+    The device draws a hash function h_j from a fixed list. The function maps the true code x to one of m cells. The
+    device also draws a row of the m x m Hadamard matrix. The bit says whether entry (row, h_j(x)) of the matrix is -1.
+    This is so if the row and the cell have an odd number of set bits in common. The bit is kept with probability
+    e^epsilon/(e^epsilon + 1) and flipped otherwise.
 
-    **Biased** like `AppleCMS`, and by as much: the hash functions are the same in every collection. The estimate equals
-    m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m), C the reports that carry a value's bit.
+    Two values in different cells have the same bit in half of the rows. With uniform hash functions, any two values
+    therefore have the same bit with probability c = (m + 1)/(2m).
 
-    `variance` is Pan's eq. (10) with c = (m + 1)/(2m) and randomised response over 2 cells. Erratum: that is not the
-    sketch with m' = 2m/(m + 1) cells of section 4.5 (7% more at epsilon = 1, m = 16); only m -> infinity makes them
-    agree.
+    The mechanism is **biased** like `AppleCMS`, and by as much, because the hash functions are the same in every
+    collection. Let C be the number of reports that carry the bit of a value. Then the estimate of the value's frequency
+    is m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
+
+    The method `variance` returns Pan's equation (10) for this c and for randomised response over 2 cells. Erratum:
+    section 4.5 of Pan's paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that
+    sketch differs: by 7% at epsilon = 1 and m = 16. The two agree only as m goes to infinity.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^31 - 1.
+        Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     m : int
-        Number of cells, a power of two, m >= 2.
+        Number of cells m, a power of two, at least 2.
     hashes : int
-        Number of hash functions; the collector keeps hashes * m <= 2^31 sums.
+        Number of hash functions. The collector keeps `hashes` times m sums, at most 2^31.
     seed : int
-        Public seed of the hash functions, 0 <= seed < 2^64.
+        Public seed of the hash functions, an integer from 0 to 2^64 - 1.
 
     Raises
     ------

@@ -1,8 +1,10 @@
 """Exponential mechanism with utility 1[y = x], which is generalised randomised response at half the budget.
 
-McSherry, Talwar, *Mechanism design via differential privacy* (2007). One contributor's answer is the whole database:
-the utility has sensitivity 1 and the weight of reporting y is e^(epsilon u(x, y)/2), hence e^(epsilon/2) for the truth
-and 1 for every other value. Those are the weights of GRR(epsilon/2), and GRR is what runs here.
+The mechanism is from McSherry, Talwar, *Mechanism design via differential privacy* (2007). Here one contributor's
+answer is the whole database, so the utility has sensitivity 1. The weight of reporting y for the true answer x is
+e^(epsilon u(x, y)/2), where the utility u(x, y) is 1 for y = x and 0 otherwise. So the true answer has weight
+e^(epsilon/2), and every other answer has weight 1. These are the weights of GRR at epsilon/2. This class therefore runs
+GRR.
 """
 
 from __future__ import annotations
@@ -21,18 +23,19 @@ from deniable.oracles.grr import RandomizedResponse, lie_threshold
 @final
 @dataclass(frozen=True)
 class Exponential(RandomizedResponse):
-    """Exponential mechanism over {0, ..., k-1} with utility 1[y = x]: equal to ``GRR(k, epsilon/2)``.
+    """The exponential mechanism with utility 1 for the true answer and 0 for all others equals GRR at epsilon/2.
 
-    The textbook factor 1/2 pays for a normalising constant that depends on the data. Here it does not, so half of the
-    declared budget is never spent: prefer `GRR` at the same epsilon, and use this one to compare with the literature.
+    The textbook divides epsilon by 2 because the normalising constant can depend on the data. Here the constant does
+    not depend on the data, so half of the declared budget is never spent. Prefer `GRR` at the same epsilon. Use this
+    class to compare results with the literature.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, in [2e-6, 32]; a float is read as the decimal that Python prints
-        for it. The tight value that `privacy` states is epsilon/2.
+        Declared privacy budget in nats, from 2e-6 to 32. A float is read as the decimal that Python prints for it. The
+        method `privacy` states the tight value, which is epsilon/2.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """Hadamard encoding (HE), also called Hadamard response: report one noisy bit of a random row of a Hadamard matrix.
 
-Bassily, Smith, *Local, private, efficient protocols for succinct histograms* (2015); Acharya, Sun, *Communication
-complexity in locally private distribution estimation and heavy hitters* (2019). Pan, *Improving Count-Mean Sketch as
-the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 4.1 and appendix J: it
-is the count-mean sketch with m = 2 cells, its hash functions being the rows.
+The mechanism is from Bassily, Smith, *Local, private, efficient protocols for succinct histograms* (2015), and from
+Acharya, Sun, *Communication complexity in locally private distribution estimation and heavy hitters* (2019). Pan,
+*Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
+section 4.1 and appendix J, shows that Hadamard encoding is the count-mean sketch with m = 2 cells. The rows of the
+matrix are its hash functions.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ MAX_HADAMARD_DOMAIN = 1 << 30
 @final
 @dataclass(frozen=True)
 class HadamardEncoding(SignedRows, PureOracle[Codes]):
-    """Hadamard encoding over {0, ..., k-1}: a uniform row r of 0..K-1 and one noisy bit, K = 2^ceil(log2(k + 1)).
+    """Hadamard encoding reports a random row of a Hadamard matrix and one noisy bit.
 
-    The bit says whether entry (r, x + 1) of the K x K Hadamard matrix is -1, that is whether r and x + 1 share an odd
-    number of set bits; it is kept with probability e^epsilon/(e^epsilon + 1). Column 0, all ones, belongs to no value.
+    The matrix has K rows and K columns, where K = 2^ceil(log2(k + 1)). The device draws a row r uniformly from 0..K-1.
+    For the true code x, the bit says whether entry (r, x + 1) of the matrix is -1. This is so if r and x + 1 have an
+    odd number of set bits in common. The bit is kept with probability e^epsilon/(e^epsilon + 1) and flipped otherwise.
+    Column 0 holds only ones and belongs to no code.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^30. The collector keeps K counters.
+        Number of possible answers k, from 2 to 2^30. The collector keeps K counters.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
 
     Raises
     ------

@@ -1,9 +1,11 @@
 """Summation with histogram encoding (SHE): every contributor adds noise to every component of a one-hot vector.
 
-Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017), "Histogram encoding".
-Departures from the print, which adds real Laplace noise: the noise is discrete Laplace (two-sided geometric; Ghosh,
-Roughgarden, Sundararajan 2009) on a public integer grid, and the noisy component is clamped to a public range. Clamping
-is post-processing, and its bias is part of the affine estimator.
+The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017),
+section "Histogram encoding". The paper adds real Laplace noise. This implementation differs in two ways:
+
+* The noise is discrete Laplace (two-sided geometric; Ghosh, Roughgarden, Sundararajan 2009) on a public integer grid.
+* The noisy component is clamped to a public range. Clamping is post-processing. The estimator is affine and corrects
+  the bias of clamping.
 """
 
 from __future__ import annotations
@@ -49,27 +51,31 @@ DEFAULT_CLAMP_LIMIT = 511
 @final
 @dataclass(frozen=True)
 class SHE(FrequencyOracle[Components], GradedSupport):
-    """Summation with histogram encoding over {0, ..., k-1}: a report is the one-hot vector plus noise.
+    """Summation with histogram encoding reports a one-hot vector of k numbers with noise on every number.
 
-    Component v of a report is ``resolution`` 1[x = v] + z, clamped to -clamp..resolution+clamp. The noise z is an
-    integer, with P(z) proportional to e^(-epsilon |z|/(2 resolution)), because two answers differ by `resolution` in
-    two components. The variance per component is at most that of the continuous mechanism, 8/epsilon^2. A coarse grid
-    and a narrow clamp both lower the variance. The narrowest (resolution=1, clamp=0) is `SUE`.
+    The one-hot vector has one component for each possible answer. The component of the true answer is `resolution`, and
+    all other components are 0. The device adds an integer z of noise to every component. It then clamps the sum to the
+    range from -clamp to resolution + clamp.
+
+    The probability of z is proportional to e^(-epsilon |z|/(2 resolution)), because the vectors of two answers differ
+    by `resolution` in two components. The variance of a component is at most 8/epsilon^2, which is the variance of the
+    continuous mechanism. A coarse grid and a narrow clamp both lower the variance. With the narrowest choice,
+    resolution=1 and clamp=0, the mechanism is `SUE`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     resolution : int, optional
-        Number of grid steps that make up 1, in 1..16383. The default is ceil(4 epsilon). With it, the grid lowers the
-        variance by .13% at most.
+        Number of grid steps that make up 1, from 1 to 16383. The default is ceil(4 epsilon). With the default, the grid
+        lowers the variance by .13% at most.
     clamp : int, optional
-        Number of grid steps by which a component may leave the range 0..resolution, in 0..16383. The default is 8
-        scales of the noise, ceil(16 resolution/epsilon), but at most 511. Eight scales lower the variance by .23%.
-        Below epsilon = .032 the limit of 511 is a narrower clamp. It lowers the variance further, to 4/epsilon^2 as
-        epsilon goes to 0.
+        Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is 8
+        scales of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight scales lowers the variance
+        by .23%. Below epsilon = .032 the limit of 511 is a narrower clamp. It lowers the variance further, to
+        4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """Thresholding with histogram encoding (THE): add Laplace noise to the one-hot encoding, report what exceeds theta.
 
-Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017). The threshold is
-applied by the contributor, so a report is k bits, and each bit's law is known in closed form: THE is a unary encoding
-with p = P(Lap > theta - 1) = 1 - e^((theta-1) epsilon/2)/2 and q = P(Lap > theta) = e^(-theta epsilon/2)/2. No noise is
-ever drawn as a real number.
+The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017).
+The contributor's device applies the threshold, so a report is k bits. The probability of each bit has a closed form.
+THE is therefore a unary encoding: the bit of the true answer is 1 with probability p = P(Lap > theta - 1) = 1 -
+e^((theta-1) epsilon/2)/2, and every other bit is 1 with probability q = P(Lap > theta) = e^(-theta epsilon/2)/2. Here
+Lap is the Laplace noise. The code draws the bits with these probabilities and never draws noise as a real number.
 """
 
 from __future__ import annotations
@@ -61,21 +62,25 @@ def optimal_theta(epsilon: EpsilonLike) -> float:
 @final
 @dataclass(frozen=True)
 class THE(OneStage):
-    """Thresholding with histogram encoding over {0, ..., k-1}.
+    """Thresholding with histogram encoding reports which of k noisy numbers exceed a threshold theta.
 
-    Its tight epsilon is below the declared one, because thresholding hides part of what the noisy histogram shows: at
-    the same declared epsilon OUE is more accurate. `privacy` states the tight value.
+    The device writes the answer as k numbers: the number of the true answer is 1, and all others are 0. It adds Laplace
+    noise to every number and reports one bit for each, which says whether the noisy number exceeds theta.
+
+    The tight epsilon is below the declared epsilon, because thresholding hides a part of what the noisy numbers show.
+    The method `privacy` states the tight value. At the same declared epsilon, OUE is more accurate.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. A report takes k bits.
+        Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, in [1e-6, 32], which scales the Laplace noise (2/epsilon); a float is read as
-        the decimal that Python prints for it.
+        Declared privacy budget in nats, from 1e-6 to 32. The scale of the Laplace noise is 2/epsilon. A float is read
+        as the decimal that Python prints for it.
     theta : float, Fraction, Decimal or str, optional
-        Threshold in (1/2, 1]; by default the one of least variance at f -> 0 (`optimal_theta`). It is stored, so that
-        client and server cannot choose twice.
+        Threshold, greater than 1/2 and at most 1. The default has the least variance as the frequency goes to 0
+        (`optimal_theta`). The object stores the threshold in `theta`, so that client and server cannot choose
+        differently.
 
     Raises
     ------

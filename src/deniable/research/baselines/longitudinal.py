@@ -1,11 +1,17 @@
 """L-GRR, L-OUE and LOLOHA with the published parameters of the second stage.
 
-Arcolezi, Couchot, Al Bouna, Xiao, *Improving the utility of locally differentially private protocols for longitudinal
-and multidimensional frequency estimates* (2022); Arcolezi, Pinzon, Palamidessi, Gambs, *Frequency estimation of
-evolving data under local differential privacy* (2023). Both budgets, the permanent responses and the words that decide
-reports are those of `deniable.oracles.memoised`. The second stage of L-GRR and LOLOHA attains `epsilon_once` only for
-two codes: `privacy` states what is attained. L-OUE attains it, with fewer own bits than it could send. L-OSUE is exact
-as published: `MemoisedOUE` is L-OSUE.
+The mechanisms are from two papers: Arcolezi, Couchot, Al Bouna, Xiao, *Improving the utility of locally differentially
+private protocols for longitudinal and multidimensional frequency estimates* (2022), and Arcolezi, Pinzon, Palamidessi,
+Gambs, *Frequency estimation of evolving data under local differential privacy* (2023).
+
+These classes share the two budgets and the permanent responses with `deniable.oracles.memoised`. They also use the same
+random words for the same reports. Only the second stage differs:
+
+* The second stage of L-GRR and LOLOHA attains `epsilon_once` only for two codes. The method `privacy` states the
+  epsilon that is attained.
+* The second stage of L-OUE attains `epsilon_once`, but it reports the contributor's own bit as 1 less often than it
+  could.
+* L-OSUE attains `epsilon_once` as published, and `MemoisedOUE` is L-OSUE.
 """
 
 from __future__ import annotations
@@ -35,19 +41,21 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 @final
 @dataclass(frozen=True)
 class LGRR(MemoisedCode):
-    """L-GRR over {0, ..., k-1} as published: the second stage is randomised response at ln((E e - 1)/(E - e)).
+    """L-GRR as published randomises a code once, keeps the result, and randomises it again for each report.
 
-    E and e are the exponentials of both budgets. For k > 2 one report attains less than `epsilon_once`: 0.755 of 1 at
-    k = 8 and budgets (2, 1). `MemoisedGRR` attains it, with a fraction of the variance.
+    Both stages are randomised response over the k codes. The second stage is at ln((E e - 1)/(E - e)), where E =
+    e^epsilon_forever and e = e^epsilon_once. For k > 2, one report attains less than `epsilon_once`. For example, with
+    k = 8 and budgets 2 and 1, one report attains 0.755 instead of 1. `MemoisedGRR` attains `epsilon_once`, with a
+    fraction of the variance.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^20.
+        Number of possible answers k, from 2 to 2^20.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Declared budget of one report, below `epsilon_forever`.
+        Declared budget in nats of one report, less than `epsilon_forever`.
 
     Raises
     ------
@@ -84,18 +92,20 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE over {0, ..., k-1} as published: a permanent bit that is set is reported as set with probability 1/2.
+    """L-OUE as published randomises the k bits of an answer once and again for each report.
 
-    One report attains `epsilon_once`, but its own bit is set with less than 1/2: `MemoisedOUE` has less variance.
+    In a report, a stored bit that is 1 stays 1 with probability 1/2. One report attains `epsilon_once`, but the bit of
+    the true answer is 1 with a probability below 1/2. `MemoisedOUE` therefore has less variance.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 1,024 for contributors, who keep k responses of k bits.
+        Number of possible answers k, from 2 to 1,024 for contributors, who store k responses of k bits.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Budget of one report, below ln((2 e^epsilon_forever + 1)/3): beyond, the published second stage does not exist.
+        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). From this limit on, the published
+        second stage does not exist.
 
     Raises
     ------
@@ -141,21 +151,22 @@ class LOUE(MemoisedBits):
 @final
 @dataclass(frozen=True)
 class LOLOHA(MemoisedCells):
-    """LOLOHA over {0, ..., k-1} as published: L-GRR over g cells of a hash function that each contributor draws once.
+    """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
-    For g > 2 one report attains less than `epsilon_once`. `MemoisedHash` attains it.
+    The hash function maps every possible answer to one of g cells. For g > 2, one report attains less than
+    `epsilon_once`. `MemoisedHash` attains `epsilon_once`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, in [1e-6, 32].
+        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
     epsilon_once : float, Fraction, Decimal or str
-        Declared budget of one report, below `epsilon_forever`.
+        Declared budget in nats of one report, less than `epsilon_forever`.
     g : int, optional
-        Number of cells, 2 <= g <= 2^20; 2 is BiLOLOHA; by default that of OLOLOHA, from the published formula. It is
-        stored.
+        Number of cells g, from 2 to 2^20. With g = 2 the mechanism is BiLOLOHA. The default is the g of OLOLOHA, from
+        the published formula. The object stores the number in `g`.
 
     Raises
     ------

@@ -1,12 +1,14 @@
 """Projective geometry response (PGR): report a point of a finite projective space.
 
-Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022). The reported point is
-likely to lie on the value's hyperplane. Any two hyperplanes share the same number of points, so one formula estimates
-every frequency; the error is nearly that of the best mechanisms, at log2 k bits per report.
+The mechanism is from Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022).
+Every value has a hyperplane, and the reported point is likely to lie on the hyperplane of the true value. Any two
+hyperplanes share the same number of points, so one formula estimates every frequency. The error is nearly that of the
+best mechanisms, and a report takes log2 k bits.
 
-The published C++ draws a vector with a given inner product, and starts over if the draw is zero *before* one entry is
-set to meet the product. One point of the complement is then too rare, and epsilon is exceeded: 1 + ln(6/5) = 1.182 for
-a claimed 1 with 6 points, q = 5. Here draws and points are in bijection, and nothing starts over.
+The published C++ code exceeds epsilon. It draws a vector with a given inner product, and it starts over if the draw is
+zero *before* one entry is set to meet the product. As a result, one point off the hyperplane is too rare. With 6 points
+and q = 5, the claimed epsilon is 1, and the actual epsilon is 1 + ln(6/5) = 1.182. In this implementation draws and
+points are in bijection, and nothing starts over.
 """
 
 from __future__ import annotations
@@ -87,20 +89,24 @@ def dimension(k: int, q: int) -> int:
 @final
 @dataclass(frozen=True)
 class PGR(PureOracle[Codes]):
-    """Projective geometry response over {0, ..., k-1}: values and reports are points of F_q^t up to a factor.
+    """Projective geometry response reports a point of a finite projective space.
 
-    There are N = (q^t - 1)/(q - 1) >= k points, t the smallest such dimension, at least 2. With probability
-    E s/(E s + N - s), E = e^epsilon, the report is drawn uniformly from the s = (q^(t-1) - 1)/(q - 1) points orthogonal
-    to the value's point. Otherwise it is drawn uniformly from the N - s others.
+    The points are the vectors of F_q^t up to a factor, where F_q is the field of q elements. There are N = (q^t - 1)/(q
+    - 1) points, and t is the smallest dimension, at least 2, with N >= k. Every code is a point, too. Each point has s
+    = (q^(t-1) - 1)/(q - 1) points orthogonal to it.
+
+    Write E = e^epsilon. With probability E s/(E s + N - s), the report is drawn uniformly from the s points that are
+    orthogonal to the point of the true code. Otherwise it is drawn uniformly from the other N - s points.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^31. The collector keeps N counters: between k and about q k.
+        Number of possible answers k, from 2 to 2^31. The collector keeps N counters, which is between k and about q k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     q : int, optional
-        Prime number with N <= 2^32. The default is the prime that `best_field` chooses; the object stores it in `q`.
+        Number q of elements of the field, a prime with N <= 2^32. The default is the prime that the function
+        `best_field` chooses. The object stores the prime in `q`.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """Recursive Hadamard response (RHR): Hadamard encoding that sends some low bits of the value along.
 
-Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020); Pan, *Improving Count-Mean Sketch
-as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 4.3: a sketch of 2^b
-cells whose collisions are uneven. Values with different low bits never share a cell; values with equal low bits do in
-half of the rows, so a frequent value spoils its *companions*, the values that share its low bits.
+The mechanism is from Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020). Pan,
+*Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
+section 4.3, shows that it is a sketch of 2^b cells with uneven collisions. Values with different low bits never share a
+cell. Values with equal low bits share a cell in half of the rows. So a frequent value raises the error of its
+*companions*, which are the values with the same low bits.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
 @final
 @dataclass(frozen=True)
 class RecursiveHadamard(PublicRows):
-    """Recursive Hadamard response over {0, ..., k-1} with b bits.
+    """Recursive Hadamard response reports a random row of a Hadamard matrix and a noisy cell of b bits.
 
-    Write x = high 2^(b-1) + low. The contributor draws a public row r of a Hadamard matrix with R rows. R is the
-    smallest power of two above the largest `high` + 1. Let s be 1 if entry (r, high + 1) is -1, else 0. The contributor
-    randomises the cell 2 low + s with GRR over 2^b cells, and sends the row and the result. With b = 1 this is
-    `HadamardEncoding`.
+    Write the true code as x = high 2^(b-1) + low, where `low` is less than 2^(b-1). The device draws a public row r of
+    a Hadamard matrix with R rows. R is the smallest power of two above the largest `high` + 1. Let s be 1 if entry (r,
+    high + 1) of the matrix is -1, and 0 otherwise. The device randomises the cell 2 low + s with GRR over 2^b cells,
+    and sends the row and the result. With b = 1 this is `HadamardEncoding`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^30. The collector keeps 2^b R counters (R as above), more than 2k.
+        Number of possible answers k, from 2 to 2^30. The collector keeps 2^b R counters, which is more than 2k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32]; a float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     bits : int, optional
-        b, 1 <= b <= ceil(log2 k) + 1. The default is ceil(epsilon log2 e), at most ceil(log2 k); the object stores it
-        in `bits`.
+        Number of bits b, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2 e), but at most ceil(log2 k). The
+        object stores the number in `bits`.
 
     Raises
     ------

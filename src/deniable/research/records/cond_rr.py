@@ -1,19 +1,29 @@
 """Cond-RR: one privatised pivot, and the other attributes drawn from their learned conditional distributions.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.6. Phase one is SPL on some of the contributors, counted by pairs (`SPLPairs`); from its
-pair tables the collector learns P(X_j | X_s) and publishes it. Every contributor of phase two draws a pivot s
-uniformly, reports y_s = GRR(x_s) with the whole budget, and of every other attribute a code drawn from
-P(X_j | X_s = y_s): post-processing, whatever the tables are. Domains may differ.
+Cond-RR is from Seeam, Zheng, Hu (Corr-RR), section 3.3.6. It has two phases. In the first phase, some of the
+contributors report through SPL, and the collector counts their reports by pairs (`SPLPairs`). From the tables of pairs
+the collector learns, for each pair of attributes s and j, the conditional distribution P(X_j | X_s) of answers to j
+given the answer to s. The collector publishes these distributions.
 
-The paper prints no estimator. Two biased ones and an unbiased one are offered:
+In the second phase, every contributor draws one attribute s uniformly, the pivot. The device reports y_s, which is the
+pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =
+y_s). This draw is post-processing, whatever the tables are. Attributes may have different numbers of possible answers.
 
-* `debiased`, that of Corr-RR: (count/n - q)/(p - q);
-* `levelled`: a pivot's lies are uniform codes, and what the tables make of those is known. Taken out,
+The paper gives no estimator. This class offers two biased ones and an unbiased one:
 
-      f^_j = (count_j/n - 1/d sum_s k_s q_s W_sj' u_s)/mean(p - q),      u_s uniform, W the tables;
+* `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code, and p
+  and q are the probabilities that GRR reports the true code and another given code.
+* `levelled` subtracts the expected effect of lies. A pivot's lies are uniform codes, so the public tables show which
+  reports the lies lead to. The formula is below.
+* `unmixed` solves the linear system that the tables define. It is unbiased, whatever the tables are.
 
-  exact if the tables are the population's own, W_sj' f_s = f_j;
-* `unmixed`: the solution of the linear system that the tables define; unbiased, whatever they are.
+The formula of `levelled` for attribute j is
+
+    f^_j = (count_j/n - 1/d sum_s k_s q_s W_sj' u_s)/mean(p - q)
+
+The sum runs over the pivots s. W_sj is the table of attribute j for pivot s, and W_sj' is its transpose. The vector u_s
+is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate is exact if the
+tables are those of the population. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
 """
 
 from __future__ import annotations
@@ -48,19 +58,22 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CondRR(OnePivot):
-    """Each contributor reports one uniformly drawn pivot by GRR with the whole budget.
+    """Each contributor reports one uniformly drawn attribute through GRR; all others are drawn from public tables.
 
-    All other attributes are drawn from tables, given the pivot's report.
+    The drawn attribute is called the *pivot*, and GRR spends the whole budget on it. A table gives the distribution of
+    another attribute for each reported code of the pivot.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ. The tables have at most 2^18 cells.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ. The
+        tables together have at most 2^18 cells.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the pivot.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     conditionals : sequence of d sequences of d tables
-        conditionals[s][j][y] is the distribution of target j given pivot s reported as y; each sums to 1 within 1e-9.
-        conditionals[s][s] is empty. `learn` makes such tables; epsilon holds for any distributions.
+        The entry conditionals[s][j][y] is the distribution of attribute j if the pivot is s and its reported code is y.
+        Each distribution must sum to 1 within 1e-9. The entries conditionals[s][s] are empty. The class method `learn`
+        makes such tables. The guarantee epsilon holds for any distributions.
 
     Raises
     ------

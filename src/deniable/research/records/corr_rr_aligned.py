@@ -1,9 +1,10 @@
 """Corr-RR over a common domain: align, run, expand (Seam, Zheng, Hu, 3.3.4, as printed).
 
-Every attribute is mapped onto one common domain, Corr-RR runs on the mapped values, and a reported group is expanded to
-a uniform code inside it. The expansion carries no information: *only the groups' frequencies can be estimated*. Within
-a group the estimate is spread uniformly, and says so. `CorrRR` itself perturbs a pivot in its own domain instead, from
-which all frequencies follow.
+The mechanism is from Seam, Zheng, Hu, section 3.3.4, as printed. It has three steps. Every attribute is mapped onto one
+common domain. Corr-RR runs on the mapped values. A reported group is expanded to a uniform code inside the group. The
+expansion carries no information, so *only the frequencies of groups can be estimated*. Within a group the estimate is
+spread uniformly, and the output says so. The class `CorrRR` perturbs a pivot in its own domain instead, and so it can
+estimate all frequencies.
 """
 
 from __future__ import annotations
@@ -42,18 +43,23 @@ MAX_MAPPED = 1 << 18
 @final
 @dataclass(frozen=True)
 class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
-    """Corr-RR on values that are mapped onto the smallest domain; reports are expanded uniformly inside their group.
+    """Aligned Corr-RR maps all attributes onto the smallest domain and runs Corr-RR on the mapped values.
+
+    In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and copies of this report for all
+    other attributes. The codes of a larger domain form groups, one for each code of the smallest domain. A reported
+    group is expanded to a uniform code inside the group.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), each in 2..2^32.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the mapped pivot.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     copy_probabilities : float[d, d]
-        P on the common domain, rows = target, columns = pivot, diagonal one.
+        Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column), on the
+        common domain. The diagonal is one.
     maps : sequence of d sequences of k_j groups, optional
-        Public maps onto the common domain 0..min(sizes)-1; contiguous groups if not given.
+        Public maps onto the common domain 0..min(sizes)-1. The default groups are contiguous.
 
     Raises
     ------

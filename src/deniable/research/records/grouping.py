@@ -1,10 +1,12 @@
 """Corr-RR in groups: attributes that depend on each other share a budget, groups split it.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.3. The attributes are partitioned into t groups by estimated dependence. Each group
-runs Corr-RR on its own with epsilon/t, an exact fraction; a group of one attribute is GRR. With one group it is
-Corr-RR, with as many groups as attributes SPL. Sequential composition over the groups gives epsilon.
+The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.3. The attributes are partitioned into t groups by their
+estimated dependence. Each group runs Corr-RR on its own with the exact fraction epsilon/t of the budget. A group of one
+attribute is reported through GRR. With one group the mechanism is Corr-RR, and with one group per attribute it is SPL.
+By sequential composition over the groups, the whole record spends epsilon.
 
-Groups trade bias for noise: copies come from fewer pivots, but a GRR report at epsilon/t is about t^2 times as noisy.
+More groups mean less bias and more noise. Copies come from fewer pivots, but a GRR report at epsilon/t is about t^2
+times as noisy.
 """
 
 from __future__ import annotations
@@ -104,20 +106,26 @@ def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
 @final
 @dataclass(frozen=True)
 class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
-    """Corr-RR runs inside each group of attributes, with an equal share of the budget per group.
+    """Grouped Corr-RR runs Corr-RR inside each group of attributes, with an equal share of the budget per group.
+
+    In each group, a contributor reports one uniformly drawn attribute, the *pivot*, through GRR. Every other attribute
+    of the group repeats the reported code with a public probability, and has another code otherwise.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; as for `CorrRR`.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32, as for `CorrRR`.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [1e-6, 32]; each of t groups spends the exact fraction epsilon/t.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. Each of t groups spends the exact fraction
+        epsilon/t.
     groups : sequence of sequences of int
-        A partition of the attributes; indices ascend inside a group.
+        Partition of the attributes into t groups. The indices of the attributes ascend inside each group.
     copy_probabilities : sequence of float[m, m]
-        P of every group, rows = target, columns = pivot, in the group's order; ((1,),) for a group of one.
+        Matrix of copy probabilities for every group of m attributes. The rows are targets and the columns are pivots,
+        in the order of the group. The matrix of a group of one attribute is ((1,),).
     alignment : sequence of (larger, smaller, map), optional
-        Public maps between attributes of one group whose domains differ, contiguous where not given.
+        Public maps between attributes of one group that have different numbers of possible answers. Where no map is
+        given, the map is contiguous.
 
     Raises
     ------

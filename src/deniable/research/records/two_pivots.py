@@ -1,12 +1,15 @@
 """Corr-RR with two pivots: dependence on two attributes at once.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.5. Phase one is SPL, counted by pairs (`SPLPairs`). Every contributor of phase two
-draws two pivots s < t, uniformly among the pairs, reports each through GRR with epsilon/2, and of every other attribute
-a code drawn from the published table Pr(y_j | y_s, y_t): post-processing, whatever the tables are. Domains may differ.
+The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.5. It has two phases. In the first phase, contributors
+report through SPL, and the collector counts their reports by pairs (`SPLPairs`). In the second phase, every contributor
+draws two pivots s < t, uniformly among the pairs of attributes. The device reports each pivot through GRR with
+epsilon/2. For every other attribute j it reports a code drawn from the published table Pr(y_j | y_s, y_t). This draw is
+post-processing, whatever the tables are. Attributes may have different numbers of possible answers.
 
-The collector counts *pairs* of reported codes. Their expectations are linear in the true joint frequencies of pairs,
-with as many equations as unknowns: `unmixed` solves them, and `joint` returns the tables. With one pivot no number of
-reports shows any dependence; this is what the second one buys, at half the budget per pivot.
+The collector counts *pairs* of reported codes. The expected counts are linear in the true joint frequencies of pairs,
+and there are as many equations as unknowns. The method `unmixed` solves these equations, and the method `joint` returns
+the tables. With one pivot, no number of reports shows any dependence between attributes. The second pivot makes it
+visible, and the cost is half the budget per pivot.
 """
 
 from __future__ import annotations
@@ -46,20 +49,23 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class TwoPivotRR(PivotRecords, PairedRecords):
-    """Each contributor reports two uniformly drawn pivots by GRR with half the budget each.
+    """Each contributor reports two uniformly drawn attributes through GRR; all others are drawn from public tables.
 
-    All other attributes are drawn from tables, given the reports of both pivots.
+    The two drawn attributes are called *pivots*, and GRR spends half the budget on each of them. A table gives the
+    distribution of another attribute for each pair of reported codes of the pivots.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 2, each in 2..2^32; they may differ. The tables have at most 2^18 cells.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d at least 2 and each k_j from 2 to 2^32.
+        They may differ. The tables together have at most 2^18 cells.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, in [2e-6, 32]; each pivot spends the exact fraction epsilon/2.
+        Privacy budget of the whole record in nats, from 2e-6 to 32. Each pivot spends the exact fraction epsilon/2.
     tables : sequence of d(d-1)/2 sequences of d tables
-        tables[pair][j][y_s k_t + y_t] is the distribution of target j given the reports of pivots s < t, pairs in
-        lexicographic order; each sums to 1 within 1e-9. Tables of the pivots themselves are empty. `learn` makes such
-        tables; epsilon holds for any distributions.
+        The entry tables[pair][j][y_s k_t + y_t] is the distribution of attribute j if the pivots s < t report the codes
+        y_s and y_t. Pairs are in lexicographic order. Each distribution must sum to 1 within 1e-9. The tables of the
+        pivots themselves are empty. The class method `learn` makes such tables. The guarantee epsilon holds for any
+        distributions.
 
     Raises
     ------
