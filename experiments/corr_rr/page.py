@@ -215,7 +215,7 @@ def _beside(r: Results) -> list[str]:
     (one,) = r.rows("preprint-default", cells="all")
     quotes.append(
         f"In {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5, the default is better in "
-        f"{number_of(one, 'default better', '.0f')}; it loses by up to {number_of(one, 'default largest', '.1f')}"
+        f"{number_of(one, 'default better', '.0f')}. It loses by up to {number_of(one, 'default largest', '.1f')}"
     )
     return quotes
 
@@ -252,10 +252,10 @@ def _held_out(r: Results) -> list[str]:
         f"| real data, {setting('49')} | full record | {summary('real data', 'full record')}",
         f"| all {setting('149')} | full record | {summary('all', 'full record', bold=True)}",
         f"| all {setting('149')} | any, best oracle per attribute | {summary('all', 'any', bold=True)}",
-        f"is {traced(median(relative), '.1%')} in the median setting, below {traced(relative[place], '.1%')} in "
-        f"{setting('95%')} of them ({traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')} for",
-        f"{shown[0]} below .3; {shown[1].replace(' and ', ' and ')} up to {setting('1')}; {shown[2]} up to {setting('2')}; "
-        f"{shown[3]} beyond",
+        f"is {traced(median(relative), '.1%')} in the median setting, and below {traced(relative[place], '.1%')} in "
+        f"{setting('95%')} of them",
+        f"do not share, these are {traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')}",
+        f"{shown[0]} below .3, {shown[1]} up to {setting('1')}, {shown[2]} up to {setting('2')}, and {shown[3]} beyond",
         f"{traced(len(sure), 'd')} of {setting('149')} are above {setting('1')} by more than two standard errors",
         f"the others by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
         f"({traced(any_sure[0], '.2f')} at most), and",
@@ -449,7 +449,7 @@ PAGE = Page(
         "has all 180 Corr-RR cells": "a setting",
         "saying 1/k without asking anybody": "the words of a bound",
         "1/k has an error of .0125": "exact: (.4, .3, .2, .1) against 1/4",
-        "with the standard error and what two of them decide, 200 runs": "a setting",
+        "in turn, in 200 runs": "a setting",
         "holds at epsilon .1 and .2 and fails at .5. Beyond .3": "asserted in this module",
         "The second holds everywhere but at epsilon .2": "asserted in this module",
         "say 10 to 20%": "the paper, 3.2.2 and 4.3.4",
@@ -529,7 +529,7 @@ PAGE = Page(
         "a share of .6 to .997 among 256 categories with 500 reports": "`decoder_settings`",
         "(k = 16, n = 2,000, a share of .997, epsilon 4": "`decoder_settings`",
         "epsilon <= .5, where pooling": "`decoder_settings`",
-        "below .3;": "the bands of epsilon",
+        "below .3,": "the bands of epsilon",
         "(95% and 8% yes)": "shares of the answers in the data",
         "the rare values .05 and .08": "shares of the answers in the data",
         "for all 256 categories": "`hierarchical`: its models",

@@ -288,7 +288,7 @@ def _errata(results: Results) -> list[str]:
         f"With epsilon 0 and delta {setting(0.1)} (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
         f"random sets of {setting('2, 3, 5, 8')} neighbours on CelebA ({number_of(many[0], 'tried', '.0f')} each; releases "
-        f"with epsilon 1, delta .01) the delta of (6) is too small in {', '.join(rare)}, by factors of at most "
+        f"with epsilon 1, delta .01) the delta of (6) is too small in {', '.join(rare)} of them. It is too small by factors of at most "
         f"{', '.join(beyond)}. Where attributes are independent given X_i it holds: {number_of(hold, 'exact above (6)', '.0f')} "
         f"of {number_of(hold, 'tried', '.0f')} random joints exceeded it",
         f"Bald <- Male with ({setting('1')}, {setting('.01')}): CPL {number_of(delta, 'CPL', '.3f')}, delta' "

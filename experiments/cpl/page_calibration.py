@@ -93,13 +93,13 @@ def figure_8(results: Results) -> list[str]:
             f"share of choices at {setting(4.5)} or more",
             (number_of(at[cap], "share at 4.5 or more", ".0%") for cap in ALL_CAPS),
         ),
-        f"over {drawn} random choices of {setting(21)} of the {setting(38)} shared attributes it is "
+        f"Over {drawn} random choices of {setting(21)} of the {setting(38)} shared attributes the factor is "
         f"{number_of(one, 'least', '.1f')} to {number_of(one, 'most', '.1f')} at a cap of {setting(1)} and "
         f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at {setting(20)}",
         f"exact totals give {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the first {setting(21)}",
         f"the first {setting(21)} come to {first[0]}, {first[1]} and {first[2]} at caps of {caps}",
         f"break their cap for {_share(broken[0])}, {_share(broken[1])} and {_share(broken[2])} of {drawn} choices at "
-        f"caps of {caps}, by at most {over[0]}, {over[1]} and {over[2]}",
+        f"caps of {caps}. The excess is at most {over[0]}, {over[1]} and {over[2]}",
         _line("cap broken", map(_share, broken)),
         _line("exact total over cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
         _line("exact total over cap, most", (number_of(row, "largest exact/cap", ".3f") for row in broken)),
@@ -139,7 +139,7 @@ def _public(results: Results) -> list[str]:
         f"a cap of {setting(20)} becomes {number_of(worst, 'exact total', '.1f')} under CelebA's joint",
         f"Its CPLs correlate with CelebA's by {traced(min(first), '.2f')} to {traced(max(first), '.2f')} over the "
         f"first {setting(21)} attributes and {traced(min(every), '.2f')} to {traced(max(every), '.2f')} over all "
-        f"{setting(38)}, and {below} of the first {setting(21)}'s lie below CelebA's at epsilon 1",
+        f"{setting(38)}. At epsilon 1, {below} of the first {setting(21)}'s CPLs lie below CelebA's",
         _line(
             f"LFW's budgets, {setting(12)} of {setting(38)}, {number_of(many['exact', 1.0], 'choices', '.0f')} choices",
             (f"cap {setting(cap)}" for cap in PUBLIC_CAPS),
@@ -178,6 +178,6 @@ def beyond(results: Results) -> list[str]:
             for row in near
         ),
         f"for {spread[0]}, {spread[1]} and {spread[2]} of {number_of(chosen[0], 'tried', '.0f')} random sets of "
-        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1), by at most "
+        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1). It falls short by at most "
         f"{gaps[0]}, {gaps[1]} and {gaps[2]}",
     ]

@@ -230,7 +230,7 @@ def _fig_3(results: Results) -> list[str]:
     quotes.append(
         f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
         f"share {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
-        f"{traced(second['exact'], '.1e')}. So the stated ones are {traced(first['z of the paper'], '.1f')} and "
+        f"{traced(second['exact'], '.1e')}. So the stated errors are {traced(first['z of the paper'], '.1f')} and "
         f"{traced(second['z of the paper'], '.1f')} standard errors away. The sentence that the first is "
         f'"{traced(slip, ".1%")}" of RR\'s is a slip: it is {traced(first["of RR"], ".1%")}'
     )
@@ -402,7 +402,7 @@ PAGE = Page(
         "from .05 to .5, four splits": "a setting",
         "lose at shares of .05 and .2 and gain at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
         "An independent run of 60 repetitions found .30, .45 and .92 at epsilon .1 and a share of .05, and 1.13, 1.51 and "
-        "1.94 at .5, for 5%, 20% and 50%; a mean of 60 squared errors scatters by 18%": "a third reading; sqrt(2/60)",
+        "1.94 at .5, for 5%, 20% and 50%. A mean of 60 squared errors scatters by 18%": "a third reading; sqrt(2/60)",
         "20,000 random click events": "the paper, appendix J",
         "are 20,000 users": "a setting",
         "even for all n-1 of them": "docs/theory/quota_rr.md",

@@ -108,7 +108,7 @@ PAGE = Page(
     stated={
         "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
         "frequency theta = .05.": "a setting",
-        "base rate .05 known, and": "a setting",
+        "base rate .05 known. The": "a setting",
         "base rate .05 known | RR": "a setting",
         "nominal .1, theta = .05:": "a setting",
         "delta = 0 | at 10^-6": "a setting",

@@ -190,9 +190,9 @@ def _by_hand(r: Results) -> list[str]:
 
     return [
         *rows,
-        f"Errors are those of ten runs: Student's t with nine degrees of freedom allows |z| up to 4.9 at 1%, and a "
+        f"The errors are from ten runs. Student's t with nine degrees of freedom allows |z| up to 4.9 at 1%, and a "
         f"sum of "
-        f"z^2 of 15.4 on average; it is {traced(chi, '.1f')}.",
+        f"z^2 of 15.4 on average. The sum is {traced(chi, '.1f')}.",
         "The largest mean squared error on Zipf data at epsilon 4, in 100 runs of each: "
         f"RHR {zipf('RHR')}, HE {zipf('HE')}, OCMS {zipf('OCMS (prime)')}.",
     ]
@@ -247,7 +247,7 @@ def _mechanics(r: Results) -> list[str]:
         f"at epsilon 1 and n = 100 they have {spread(100, 1)} of it. At epsilon 4 they have {spread(100, 4)} (n = 100) "
         f"and {spread(10_000, 4)} (n = 10,000). The last two have not converged: in the listed field the fourth moment "
         f"is {exact('kurtosis', '.0f')} at n = 121, where independent assignments have "
-        f"{exact('kurtosis', '.1f', 'independent')}, so that such standard errors cannot be relied on.",
+        f"{exact('kurtosis', '.1f', 'independent')}. So these standard errors cannot be relied on.",
         f"At n = 100 and epsilon 4 the estimate is off by more than four standard errors in {beyond(100, '.1%', '.2%')} "
         f"of the draws. At n = 1,000 it is so in {beyond(1000, '.2%', '.2%')}, the farthest by "
         f"{tail(1000, 4, 'largest', '.0f')}. With independent assignments it is so in "
@@ -256,8 +256,8 @@ def _mechanics(r: Results) -> list[str]:
         f"{exact('beyond 4', '.2%')} at n = 121, exactly, and {exact('beyond 4', '.3%', 'independent')} for independent "
         "assignments. So Theorem 3.5, and every other interval here, needs functions that are drawn independently.",
         f"With a million contributors, d = 2^20 and epsilon 1, section 5.3 counts {bits('each alone', 1 << 20, 1)} "
-        f"bits of "
-        f"each alone and {bits('client group', 1 << 20, 1)} in a client group; alone on Spread it is "
+        f"bits for "
+        f"each contributor alone and {bits('client group', 1 << 20, 1)} in a client group. Alone on Spread it is "
         f"{bits('Spread, each alone', 1 << 20, 1)}.",
     ]
 
@@ -430,7 +430,7 @@ def _pilot(r: Results) -> list[str]:
         )
     rows.append(
         f"Calculated with the m of every run the ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
-        f"{calculated[5]} at epsilon 5; it exceeds one where the chooser takes a cheaper family within its 10%."
+        f"{calculated[5]} at epsilon 5. It exceeds one where the chooser takes a cheaper family within its 10%."
     )
     return rows
 
