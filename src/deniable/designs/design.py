@@ -1,7 +1,8 @@
 """Design: a classical design of randomised response as a mechanism, whose channel is a small matrix of fractions.
 
-A paper device, or a fact about the respondent, randomises the answer. Epsilon follows from the exact channel, and
-reports are drawn exactly: one random integer below the channel's common denominator makes one report.
+A paper device, or a fact about the respondent, randomises the answer. The class computes epsilon from the exact
+probabilities of every report. It draws reports exactly: one random integer below the common denominator of these
+probabilities decides one report.
 """
 
 from __future__ import annotations
@@ -76,20 +77,20 @@ class _Supported(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
-    """A classical design: a device randomises the answer to one question.
+    """A classical design randomises the answer to one question with a device such as dice or cards.
 
-    Build one with the functions of `deniable.designs`, such as `warner` or `crosswise`. Truth 1 is the sensitive answer
-    where there are two truths, and truth 0 is the other one.
+    Build a design with a function of `deniable.designs`, such as `warner` or `crosswise`. Code 1 is the sensitive
+    answer, if there are two possible answers, and code 0 is the other answer.
 
     Parameters
     ----------
     design : str
-        Its name, a key of `deniable.designs.kinds.KINDS`.
+        Name of the design, a key of `deniable.designs.kinds.KINDS`.
     parameters : tuple of Fraction, int or str
-        Its parameters in their order, exact; floats are refused.
+        Parameters of the design in their order. They must be exact, so floats are refused.
     one_sided : bool
-        Accept that a report can prove that somebody does not carry the trait. Collections and cards need it for such
-        designs. It must be left out for all others.
+        True to accept that a report can prove that somebody does not carry the trait. Collections and cards require it
+        for such designs. It must be left out for all others.
 
     Attributes
     ----------

@@ -1,10 +1,14 @@
 """Report coupling inside optimised unary encoding: every bit has its own secret pairs.
 
-Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017):
-peers perturb their vectors jointly. Departures: *reports* are coupled rather than truthfulness (a bit is y = 1{U < t},
-the peer uses 1 - U), which is what takes variance off rare values; and each bit is dealt with pairs of its own: one
-pairing for all bits betrays who is paired with whom (docs/theory/coupling.md). For rare values the variance is that of
-OUE times 1 - e^-epsilon.
+Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
+their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:
+
+* It couples *reports*, and JRR couples who tells the truth. A bit is 1 if a uniform number U is less than a threshold
+  t, and the paired contributor uses 1 - U. This coupling is what lowers the variance of rare values.
+* Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
+  (docs/theory/coupling.md).
+
+For rare values the variance is that of OUE times 1 - e^-epsilon.
 """
 
 from __future__ import annotations
@@ -40,25 +44,27 @@ from deniable.research.dealt.shares import Columns
 @final
 @dataclass(frozen=True)
 class CoupledOUE(CoupledReports[Bits], BitOracle):
-    """Report-coupled optimised unary encoding over {0, ..., k-1} for one deal to n contributors.
+    """Report-coupled optimised unary encoding reports k bits, and the noise of paired contributors partly cancels.
 
-    The contributor's own bit is reported with probability 1/2, every other bit with q. Per bit and pair, exactly one of
-    the two is told to report 0 (if coupled); the other reports 1 with probability 2 q, else the truth.
+    The bit of the contributor's answer is reported as 1 with probability 1/2, and every other bit with probability q. A
+    dealer deals secret shares once to n contributors, with random pairs for every bit. If a pair is coupled, exactly
+    one of its two contributors is told to report 0. The other contributor reports 1 with probability 2 q, and the truth
+    otherwise.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. A report takes k bits, a share 2 k.
+        Number of possible answers k, from 2 to 2^32. A report takes k bits, and a share takes 2 k bits.
     q : float, Fraction, Decimal or str
-        Probability of reporting a bit that is not the contributor's, in (0, 1/2).
+        Probability of reporting 1 for a bit that is not the contributor's, greater than 0 and less than 1/2.
     n : int
-        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer may report.
     weight : float, Fraction, Decimal or str
-        Share lambda in [0, 1] of pairs that are coupled. 0 is OUE.
+        Fraction of pairs that are coupled, from 0 to 1. With 0 the mechanism is OUE.
     colluders : int, optional
-        Number of colluders that `privacy` states a row for, at most n - 1; 5 or n - 1 by default.
+        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, or n - 1 if that is less.
     deal_id : str
-        Names the deal; every deal needs its own.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------

@@ -1,13 +1,16 @@
 """Joint randomised response (JRR): contributors lie by coins that a dealer has correlated in secret pairs.
 
-Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estimation via joint randomized response*
-(PoPETs 2025(3)). A dealer, who sees neither data nor reports, deals opposite signs R to random pairs; a contributor
-draws C and tells the truth if C + R > 0 (Theorem 5). Each report alone is randomised response; of two paired
-contributors, if one lies the other rather does not, and the errors cancel where most answers are the same.
+JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estimation via joint randomized
+response* (PoPETs 2025(3)). The dealer sees neither data nor reports. The dealer forms random pairs of contributors and
+deals the signs R = +1 and R = -1 to the two contributors of each pair. Each contributor draws a number C and tells the
+truth if C + R > 0 (Theorem 5 of the paper).
 
-What it costs is in `privacy()`: the published epsilon holds against an adversary who looks at one report and ignores
-all others. Proofs,
-errata and numbers: docs/theory/jrr.md. Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
+Each report alone has the distribution of randomised response. But if one of two paired contributors lies, the other one
+is less likely to lie. So their errors cancel if most answers are the same.
+
+The cost of this is stated by `privacy()`. The published epsilon holds against an adversary who looks at one report and
+ignores all others. The page docs/theory/jrr.md has proofs, errata and numbers. Quota randomised response (`QuotaRR`)
+has smaller errors under a pure guarantee.
 """
 
 from __future__ import annotations
@@ -36,23 +39,29 @@ from deniable.research.dealt.shares import Columns
 @final
 @dataclass(frozen=True)
 class JRR(SignedCoins[Codes], CodeOracle):
-    """Joint randomised response over {0, 1} for one deal to n contributors.
+    """Joint randomised response reports one bit, which is the truth or a lie, for a question with two possible answers.
+
+    The answers are coded 0 and 1. A dealer deals secret shares once to n contributors, in random pairs. The shares make
+    it less likely that both contributors of a pair lie.
 
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/2, 1); a float is read as the decimal that Python prints for it.
+        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
+        prints for it.
     rho : float, Fraction, Decimal or str
-        Correlation of the truth coins of two paired contributors, in [1 - 1/p, 0]. 0 is randomised response. Within
-        1e-12 (relative) of the end it means the end: then half of all contributors report the truth verbatim.
+        Correlation between the events that two paired contributors tell the truth, from 1 - 1/p to 0. With rho = 0 the
+        mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is taken as 1 - 1/p. With that
+        value, half of all contributors report the truth verbatim.
     n : int
-        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
-        dealer is left unpaired and reports by randomised response.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
+        contributor who is left unpaired and reports by randomised response.
     colluders : int, optional
-        Number of colluders that `privacy` states a row for, at most n - 1; 5 (the paper's) or n - 1 by default.
+        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, as in the paper, or n - 1
+        if that is less.
     deal_id : str
-        Names the deal. Every deal needs its own: aggregates of different deals are not added but combined
-        (`combine_deals`).
+        Name of the deal. Every deal needs its own name. Aggregates of different deals are not added up. The function
+        `combine_deals` combines their estimates.
 
     Raises
     ------

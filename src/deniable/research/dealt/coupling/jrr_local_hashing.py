@@ -1,9 +1,13 @@
 """k-ary JRR inside local hashing, for fidelity: it gains nothing for rare values.
 
-Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2: every contributor draws a public hash and sends it with
-the k-ary JRR of the hashed value. A report supports v (its cell is h(v)) with a probability that does not depend on the
-truth coin where the contributor does not hold v and values collide with probability 1/m; so coupled coins only act
-where *both* peers hold v. Measured: docs/theory/coupling.md. Use `CoupledOUE`, or `QuotaRR`, instead.
+The mechanism is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2. Every contributor draws a public
+hash function and sends it with the hashed value, which is randomised by k-ary JRR.
+
+The mechanism gains nothing for rare values. A report supports a value v if its cell is h(v), where h is the
+contributor's hash function. If the contributor does not hold v, and values collide with probability 1/m, then the
+probability of support does not depend on whether the contributor tells the truth. So correlated coins have an effect
+only if *both* contributors of a pair hold v. Measurements are in docs/theory/coupling.md. Use `CoupledOUE` or `QuotaRR`
+instead.
 """
 
 from __future__ import annotations
@@ -37,22 +41,25 @@ from deniable.research.dealt.shares import Columns
 @final
 @dataclass(frozen=True)
 class JRRLocalHashing(SignedCoins[Any]):
-    """Local hashing over {0, ..., k-1} with k-ary JRR over m cells, for one deal to n contributors.
+    """JRR local hashing reports a random hash function and the cell of the true code, randomised by k-ary JRR.
+
+    The hash function maps every possible answer to one of m cells. A dealer deals secret shares once to n contributors,
+    in random pairs. The shares make it less likely that both contributors of a pair lie about their cells.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Number of possible answers k, from 2 to 2^32.
     m : int
-        Number of cells, 2 <= m <= 65535.
+        Number of cells m, from 2 to 65535.
     p, rho : float
-        Of the k-ary JRR over the m cells (`KaryJRR`).
+        Parameters of the k-ary JRR over the m cells, as for `KaryJRR`.
     n : int
-        Number of contributors dealt to. Fewer may report.
+        Number of contributors who receive a share. Fewer may report.
     colluders : int, optional
-        Number of colluders that `privacy` states a row for.
+        Number of colluders for which `privacy` states a row.
     deal_id : str
-        Names the deal; every deal needs its own.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------

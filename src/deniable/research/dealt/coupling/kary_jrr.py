@@ -1,16 +1,21 @@
 """k-ary joint randomised response: GRR whose truth coins are negatively correlated within secret random pairs.
 
-Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint Randomized Response*,
-PoPETs 2025(3), eq. (27). That table is the law of two truth coins with Pr[T] = p and *liars uniform over the other
-values, independently*. Errata: the correlation of the coins is rho/(k-1), not rho; the table is a law for
--min(p/q, (k-1)^2 q/p) <= rho <= k-1; "consistently outperforms GRR" is false near f = 1/k.
+k-ary JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint
+Randomized Response*, PoPETs 2025(3), equation (27). The table of this equation is the joint distribution of the reports
+of two paired contributors. Each tells the truth with probability p. *Those who lie report one of the other values
+uniformly and independently.* Each of the other values then has probability q = (1 - p)/(k - 1).
 
-Given the dealt sign R the contributor tells the truth with probability p + R s, s^2 = -rho p q. This realises eq. (27)
-on its whole negative range (docs/theory/coupling.md).
+There are three errata. The correlation between the two events of telling the truth is rho/(k-1), not rho. The table is
+a distribution for rho from -min(p/q, (k-1)^2 q/p) to k-1. The claim "consistently outperforms GRR" is false for
+frequencies near 1/k.
 
-The best p and s are exact: on every edge of what is allowed, the variance is quadratic in 1/(p - q). Allowed are the
-pairs (p, s^2) with s^2 below a few quadratics in p. The variance falls in s^2 (or s = 0 is best), so the optimum lies
-on the lower envelope of these quadratics: at a crossing of two, at a stationary point of one, or at the largest p.
+A contributor with the dealt sign R = +1 or -1 tells the truth with probability p + R s, where s^2 = -rho p q. This
+realises equation (27) for all negative rho that are possible (docs/theory/coupling.md).
+
+The method `optimal` finds the best p and s exactly. The allowed pairs (p, s^2) have an s^2 below a few quadratic
+functions of p. On each of these functions, the variance is quadratic in 1/(p - q). The variance falls as s^2 grows,
+unless s = 0 is best. So the optimum lies on the lower envelope of the quadratic functions. It is at a crossing of two
+of them, at a stationary point of one, or at the largest p.
 """
 
 from __future__ import annotations
@@ -141,24 +146,31 @@ MAX_VALUES = (1 << 16) - 1
 @final
 @dataclass(frozen=True)
 class KaryJRR(SignedCoins[Codes], CodeOracle):
-    """k-ary JRR over {0, ..., k-1} for one deal to n contributors; k = 2 is `JRR`.
+    """k-ary joint randomised response reports one of k codes, and paired contributors rarely lie together.
+
+    A dealer deals secret shares once to n contributors, in random pairs. The shares make it less likely that both
+    contributors of a pair lie. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 65535.
+        Number of possible answers k, from 2 to 65535.
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/k, 1); a float is read as the decimal that Python prints for it.
+        Probability of a true report, greater than 1/k and less than 1. A float is read as the decimal that Python
+        prints for it.
     rho : float, Fraction, Decimal or str
-        The rho of eq. (27), from -min(p/q, (k-1)^2 q/p) to 0; 0 is GRR. Within 1e-12 (relative) of the end it means
-        the end. Positive rho is a distribution up to k - 1, but saves less than one report's variance: it is not dealt.
+        The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
+        the mechanism is GRR. A value within 1e-12 (relative) of the lower end is taken as the lower end. The equation
+        also allows positive values up to k - 1. They save less variance than that of one report, so they are not
+        offered.
     n : int
-        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
-        dealer is left unpaired and reports by GRR.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
+        contributor who is left unpaired and reports by GRR.
     colluders : int, optional
-        Number of colluders that `privacy` states a row for, at most n - 1; 5 (the paper's) or n - 1 by default.
+        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, as in the paper, or n - 1
+        if that is less.
     deal_id : str
-        Names the deal; every deal needs its own.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------

@@ -1,10 +1,12 @@
 """Report-coupled randomised response: peers use U and 1 - U, so that forced reports cancel within secret random pairs.
 
-JRR couples whether peers tell the truth, which cancels noise where both hold the same value. Coupling the *reports*
-cancels it always: of every pair, both tell the truth (probability p - q), or one is told to say 1 and the other to say
-0. At the same p it has less variance than randomised response at any frequency, and than JRR
-(docs/theory/coupling.md). The idea of a dealer and of random pairs is that of Zheng, Seeam, Hu, Zhang, Zhang, PoPETs
-2025(3); the coupling is ours. Quota randomised response (`QuotaRR`) has still less variance and a stronger guarantee.
+JRR couples whether paired contributors tell the truth. This cancels noise only if both hold the same value. Coupling
+the *reports* always cancels noise. Let p be the probability of a true report, and q = 1 - p. In a coupled pair, both
+contributors tell the truth with probability p - q. Otherwise one of them is told to say 1 and the other to say 0.
+
+At the same p, the variance is lower than that of randomised response and of JRR at any frequency
+(docs/theory/coupling.md). Quota randomised response (`QuotaRR`) has even lower variance and a stronger guarantee. The
+idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
 """
 
 from __future__ import annotations
@@ -38,21 +40,26 @@ from deniable.research.dealt.shares import Columns, check_types, follow
 @final
 @dataclass(frozen=True)
 class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
-    """Report-coupled randomised response over {0, 1} for one deal to n contributors.
+    """Report-coupled randomised response reports one bit, and forced reports cancel within secret pairs.
+
+    The question has two possible answers, coded 0 and 1. A dealer deals secret shares once to n contributors, in random
+    pairs. If one contributor of a coupled pair is told to say 1, the other one is told to say 0.
 
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, in (1/2, 1); a float is read as the decimal that Python prints for it.
+        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
+        prints for it.
     n : int
-        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
-        dealer is left unpaired.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
+        contributor who is left unpaired.
     weight : float, Fraction, Decimal or str
-        Share lambda in [0, 1] of pairs that are coupled; the others draw independently. 0 is randomised response.
+        Fraction of pairs that are coupled, from 0 to 1. The two contributors of any other pair draw independently. With
+        0 the mechanism is randomised response.
     colluders : int, optional
-        Number of colluders that `privacy` states a row for, at most n - 1; 5 or n - 1 by default.
+        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, or n - 1 if that is less.
     deal_id : str
-        Names the deal; every deal needs its own.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------

@@ -1,10 +1,12 @@
 """Quota batches (QuotaBatches): late joiners, dealt batch after batch within one collection.
 
-One deal for everybody must know their number in advance, and shares that nobody collects cost accuracy. Here the dealer
-deals batches of a fixed size; contributors join them in the order in which they come, and only the last batch is
-incomplete. Every batch is a quota deal of its own, so the guarantee is that of `QuotaRR`, whatever the size. The price
-is accuracy: the smaller the batch, the more its forced answers vary beside their number. Of a batch so small that the
-best quota is none, the dealer would be trusted for nothing: such a size is refused.
+A single deal for everybody needs the number of contributors in advance, and shares that nobody uses cost accuracy. Here
+the dealer deals batches of a fixed size. Contributors join the batches in the order in which they come, and only the
+last batch is incomplete.
+
+Every batch is a quota deal of its own, so the guarantee is that of `QuotaRR` for any size of batch. The cost is
+accuracy: in a smaller batch, the number of forced answers varies more in relation to its mean. For a very small batch
+the best quota is zero. Contributors would then trust the dealer for no gain, so such a size is refused.
 """
 
 from __future__ import annotations
@@ -84,26 +86,29 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
 @final
 @dataclass(frozen=True)
 class QuotaBatches(QuotaGroups[BatchReports]):
-    """Quota randomised response over {0, ..., k-1} for contributors who come in batches.
+    """Quota batches run quota randomised response for contributors who come in batches of a fixed size.
+
+    For each batch, the dealer deals secret shares. A share says "tell the truth" or "say v" for a given code v, which
+    is a *forced answer*. In each batch, every code is forced on at least a fixed number of contributors.
 
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, in [1e-6, 32].
+        Privacy budget in nats against everybody but the dealer, from 1e-6 to 32.
     size : int
-        Contributors per batch, at least `smallest_batch` unless a minimum is given.
+        Number of contributors in a batch. It must be at least `smallest_batch`, unless a minimum is given.
     batches : int
-        How many batches there are at most, 1 <= batches <= 65536. Any number of reports up to size x batches will do.
+        Largest number of batches, from 1 to 65536. Any number of contributors up to `size` times `batches` may report.
     minimum : int, optional
-        Quota of every batch, as `QuotaRR.minimum`.
+        Quota of every batch: in each batch, every code is forced on at least this many contributors.
     k : int
-        Domain size, 2 <= k <= 65535.
+        Number of possible answers k, from 2 to 65535.
     design : float, optional
-        As for QuotaRR.
+        Frequency at which the default quota has the least variance, as for `QuotaRR`.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Cap on what a colluding dealer learns, as for QuotaRR.
+        Limit on what a colluding dealer learns, as for `QuotaRR`.
     deal_id : str
-        Names the deal, all batches together.
+        Name of the deal, which covers all batches together.
 
     Raises
     ------

@@ -1,11 +1,14 @@
 """Quota randomised response (QuotaRR): the dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
-Plain randomised response tells each contributor alone whether to lie, so the number of lies varies and hides the
-answer. Here a dealer, who sees neither data nor reports, deals the types of all n contributors together: the law of
-randomised response, conditioned on every forced answer being dealt at least a0 times. The variance of rare answers
-falls to a few percent, and the guarantee stays pure: it holds against a collector who knows everybody else's data and
-everybody else's type. The dealer is trusted not to collude, or is capped (`epsilon_aux`). Proofs: the page on quota
-randomised response, docs/theory/quota_rr.md.
+In plain randomised response, each contributor alone decides whether to lie. So the number of lies varies, and this
+variation hides the answer. Here a dealer deals the types of all n contributors together. A type is an instruction: say
+the truth, or say a given value v, which is a *forced answer*. The dealer sees neither data nor reports.
+
+The types have the distribution of randomised response, on the condition that every forced answer is dealt at least a0
+times. The variance of rare answers falls to a few percent. The guarantee stays pure. It holds against a collector who
+knows the data and the types of everybody else. The dealer must not collude with the collector, or the parameter
+`epsilon_aux` limits what the two can learn. The proofs are on the page about quota randomised response,
+docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -50,30 +53,35 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 @final
 @dataclass(frozen=True)
 class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, RelatedReports):
-    """Quota randomised response over {0, ..., k-1} for one deal to n contributors.
+    """Quota randomised response reports one code, and a dealer makes sure that enough answers are forced.
+
+    The dealer deals secret shares once to n contributors. A share says "tell the truth" or "say v" for a given code v,
+    which is a *forced answer*. Each code is forced on at least a fixed number of contributors.
 
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, in [1e-6, 32]; a float is read as the
-        decimal that Python prints for it.
+        Privacy budget in nats against everybody but the dealer, from 1e-6 to 32. A float is read as the decimal that
+        Python prints for it.
     n : int
-        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer may report.
     minimum : int, optional
-        Quota a0: each value is forced on at least this many contributors; k a0 < n. 0 is plain randomised response.
-        By default it follows from `design`; the attribute then holds the number.
+        Quota a0: every code is forced on at least this many contributors. The product k a0 must be less than n. With 0
+        the mechanism is plain randomised response. The default follows from `design`. The object stores the number in
+        `minimum`.
     k : int
-        Domain size, 2 <= k <= 65535.
+        Number of possible answers k, from 2 to 65535.
     design : float, optional
-        Frequency in [0, 1] at which the default minimum has the least variance. Without it, the default minimum has the
-        least variance at 1/2 and, at every frequency, no more than plain randomised response, whatever k. Chosen for
-        rare values, a minimum is worse for common ones.
+        Frequency, from 0 to 1, at which the default quota has the least variance. If it is left out, the default quota
+        has the least variance at frequency 1/2. At every other frequency, its variance is at most that of plain
+        randomised response, for every k. A quota that is chosen for rare values is worse for common ones.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Cap on what a colluding dealer learns, > epsilon: truth-tellers randomise with this budget. None: no cap, and
-        whoever obtains a share saying "truth" reads the answer off the report.
+        Limit on what a colluding dealer learns, greater than epsilon. Contributors who are told to tell the truth then
+        randomise their answers with this budget. If it is left out, there is no limit. Anyone who obtains a share that
+        says "truth" can then read the answer from the report.
     deal_id : str
-        Names the deal. Every deal needs its own: aggregates of different deals are not added but combined
-        (`combine_deals`).
+        Name of the deal. Every deal needs its own name. Aggregates of different deals are not added up. The function
+        `combine_deals` combines their estimates.
 
     Raises
     ------

@@ -1,9 +1,12 @@
 """Quota records (QuotaRecords): the dealer also deals the attribute, each to exactly the same number of contributors.
 
-SMP with a dealer. A contributor's share names one attribute and a type for it; within every attribute the types are a
-quota deal of its own. Both sources of SMP's noise shrink: the reports per attribute do not vary, and the forced answers
-hardly do. Reported is one attribute with the whole epsilon, so the whole record is protected. Proof:
-docs/theory/quota_rr.md.
+The mechanism is SMP with a dealer: each contributor reports one attribute, and the dealer chooses which one. A
+contributor's share names the attribute and a type. The type is an instruction to tell the truth or to say a given code.
+Within every attribute the types are a deal of `QuotaRR`.
+
+Both sources of the noise of SMP become smaller. The number of reports per attribute does not vary, and the number of
+forced answers hardly varies. A contributor reports one attribute with the whole epsilon, so the whole record is
+protected. The proof is in docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -57,25 +60,29 @@ MAX_WORK = 1 << 32
 @final
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
-    """Each contributor reports one dealt attribute by quota randomised response, in one deal to n contributors.
+    """Each contributor reports one attribute, which a dealer has dealt, by quota randomised response.
+
+    The dealer deals secret shares once to n contributors. A share names an attribute and says "tell the truth" or "say
+    v" for a given code v.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..65535.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 65535.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, against everybody but the dealer.
     n : int
-        Number of contributors dealt to, >= 2 d. Attribute j is dealt to floor(n/d) of them, or one more for the first
-        n mod d attributes. Fewer may report.
+        Number of contributors who receive a share, at least 2 d. Attribute j is dealt to floor(n/d) of them. The first
+        n mod d attributes are dealt to one more contributor each. Fewer may report.
     minima : sequence of int, optional
-        Quota of each attribute, as `QuotaRR.minimum`; by default the one that QuotaRR chooses.
+        Quota of each attribute: every code of the attribute is forced on at least this many contributors. The defaults
+        are those of `QuotaRR`.
     design : float, optional
-        As for QuotaRR.
+        Frequency at which the default quotas have the least variance, as for `QuotaRR`.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Cap on what a colluding dealer learns, as for QuotaRR.
+        Limit on what a colluding dealer learns, as for `QuotaRR`.
     deal_id : str
-        Names the deal.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------

@@ -1,9 +1,11 @@
 """Quota unary encoding (QuotaUnary): optimised unary encoding with one dealt quota law per bit.
 
-Of many values most are rare, and their error is the noise of the ones that nobody meant. OUE's bit is a type in
-disguise: say 1 with probability q, say 0 with 1/2, say the truth with 1/2 - q. Here the dealer deals these types for
-every bit, independently of all other bits, conditioned on "say 1" and "say 0" each being dealt often enough. Two values
-differ in two bits; the two likelihood ratios multiply to e^epsilon. Proof: docs/theory/quota_rr.md.
+If there are many possible values, most of them are rare. The error of a rare value comes from the contributors who
+report 1 for it without holding it. A bit of OUE follows one of three instructions, called types: say 1 with probability
+q, say 0 with probability 1/2, and say the truth with probability 1/2 - q. Here the dealer deals these types for every
+bit, independently of all other bits. The condition is that "say 1" and "say 0" are each dealt often enough. The vectors
+of two values differ in two bits. The two likelihood ratios multiply to e^epsilon. The proof is in
+docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -62,23 +64,28 @@ def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
 @final
 @dataclass(frozen=True)
 class QuotaUnary(QuotaOracle[Bits], BitOracle):
-    """Optimised unary encoding over {0, ..., k-1} for one deal to n contributors, with quotas of forced bits.
+    """Quota unary encoding reports k bits, and a dealer tells enough contributors what to say for each bit.
+
+    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. The dealer deals
+    secret shares once to n contributors. For each bit, a share says "say 1", "say 0" or "say the truth". At least a
+    fixed number of contributors receive each of the first two instructions.
 
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 65536. A report takes k bits, a share k bytes.
+        Number of possible answers k, from 2 to 65536. A report takes k bits, and a share takes k bytes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, in [1e-6, 32].
+        Privacy budget in nats against everybody but the dealer, from 1e-6 to 32.
     n : int
-        Number of contributors dealt to, >= 2. Fewer may report.
+        Number of contributors who receive a share, at least 2. Fewer may report.
     said, denied : int, optional
-        Quotas of every bit: at least so many are told "say 1", and "say 0"; said + denied < n. By default those of
-        least variance for a value of frequency 0.1 that are at no frequency worse than OUE. (0, 0) is OUE itself.
+        Quotas of every bit: at least `said` contributors are told "say 1", and at least `denied` contributors are told
+        "say 0". Their sum must be less than n. The default quotas have the least variance for a value of frequency 0.1,
+        among those that are not worse than OUE at any frequency. With (0, 0) the mechanism is OUE.
     design : float, optional
-        Frequency in [0, 1] at which default quotas have the least variance instead.
+        Frequency, from 0 to 1, at which the default quotas have the least variance instead.
     deal_id : str
-        Names the deal.
+        Name of the deal. Every deal needs its own name.
 
     Raises
     ------
