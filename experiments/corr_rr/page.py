@@ -38,7 +38,9 @@ def _agreement(r: Results) -> list[str]:
         f"{of('as_described', 'Corr-RR', 'largest', '.1f')}"
     )
     largest = sorted((abs(float(row["z"])) for row in r.rows("agreement-beyond")), reverse=True)
-    quotes.append(f"The cells of equal marginals beyond {setting('3')} have {traced(largest[0], '.1f')} at most")
+    quotes.append(
+        f"cells of equal marginals with a z beyond {setting('3')}, the largest z is {traced(largest[0], '.1f')}"
+    )
     least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
     quotes.append(f"the raw estimates have {least} to {most} times the printed error")
     third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")
@@ -65,7 +67,7 @@ def _table_2(r: Results) -> list[str]:
     )
     return [
         f"all {traced(sum(z <= 3 for z in equal), 'd')} agree (largest z {traced(max(equal), '.1f')})",
-        f"they would be {first[0]}, {first[1]} and {first[2]} for rho = .1, .5 and .9; "
+        f"the correlations of the first pair would be {first[0]}, {first[1]} and {first[2]} for rho = .1, .5 and .9; "
         f"{traced(sum(z > 3 for z in described), 'd')} of {setting('36')} disagree",
         f"products of it along paths ({', '.join(traced(round(float(one), 2), '.2g') for one in path[:1])}",
     ]
@@ -517,7 +519,7 @@ PAGE = Page(
         "(.1) and preprint 11 and 12 (.5)": "figures of the paper",
         "the axis of rho (.1, .3, .5, .7, .9)": "figures of the paper",
         "of their distance from 1": "the words of a bound",
-        "phases one, and at .5 with all": "a setting",
+        "phase one, and at .5 with all sizes": "a setting",
         "Mushroom 9, epsilon 3": "nine columns of Mushroom",
         "149 settings: 100 drawn": "`decoder_settings`",
         "k in 2..20": "`decoder_settings`",

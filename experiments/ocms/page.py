@@ -76,11 +76,10 @@ def _families(r: Results) -> list[str]:
     others = (excess("prime", "l2"), excess("linear", "l2"), excess("partition", "l2"))
     return [
         *found,
-        f"For the mean error the others have: prime {others[0]}, linear {others[1]}, Partition {others[2]}. `OCMS` "
-        f"takes the "
-        f"cheapest family to decode within {setting('10%')} of the best; at {setting('f* = 1')} that is Spread for "
-        f"{chosen} "
-        "of these epsilons and Partition for the rest.",
+        f"For the mean error of the first row, the other families have an excess of {others[0]} for prime, {others[1]} for "
+        f"linear and {others[2]} for Partition. `OCMS` takes the family that is cheapest to decode, among those within "
+        f"{setting('10%')} of the best. At {setting('f* = 1')} that is Spread for {chosen} of these epsilons and Partition "
+        f"for the rest.",
         *practice,
     ]
 
