@@ -184,7 +184,7 @@ def _two_phases(results: Results) -> list[str]:
         f"(the largest of {traced(len(drawn), 'd')} z is {traced(max(drawn), '.1f')})",
         f"has the smaller error in all {traced(len(losing), 'd')} settings",
         f"at a share of one half one phase loses {traced(float(half['one phase, no guess']) - 1, '.1%')} without a guess, and "
-        f"Algorithm 1 {traced(float(half[ALG]) - 1, '.1%')}",
+        f"Algorithm 1 loses {traced(float(half[ALG]) - 1, '.1%')}",
         f"If {setting('5%')} are in the first group, it has {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
         f"(standard error {groups('error', '.3f', 0.05, 0.05)}) and {groups('of RR', '.3f', 0.5, 0.05)} at one half "
         f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} it has {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
@@ -202,7 +202,7 @@ def _fig_2(results: Results) -> list[str]:
     jrr, plain = ({key: results.value("fig-2-80th", key, method=name) for key in ("paper", "5%", "95%", "least")}
                   for name in (ALG, "RR"))  # fmt: skip
     return [
-        f"JRR is below RR at {below} of the percentiles, at all of them in "
+        f"JRR is below RR at {below} of the percentiles. It is below RR at all of them in "
         f"{traced(200 * never, '.0f')} of the {setting('200')}",
         f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, is one of ours "
         f"({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). The stated "
@@ -236,7 +236,7 @@ def _fig_3(results: Results) -> list[str]:
     )
     quotes.append(f"is true: the ratio is {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
     quotes.append(
-        f"the paper has JRR's MSE {traced(third['paper'], '.1e')} below RR's. Exact is {traced(third['exact'], '.1e')}, "
+        f"the paper has JRR's MSE {traced(third['paper'], '.1e')} below RR's. The exact difference is {traced(third['exact'], '.1e')}, "
         f"{traced(abs(third['z of the paper']), '.1f')} standard errors away"
     )
     claims = {row["id"]: (float(row["paper"]), float(row["Algorithm 1"])) for row in results.rows("fig-3-claims")}
@@ -247,8 +247,8 @@ def _fig_3(results: Results) -> list[str]:
     )
     quotes += [
         f"All {traced(len(z), 'd')} are within {traced(max(map(abs, z.values())), '.1f')} standard errors of ours",
-        f"The paper states {stated[0]} and {stated[1]} for two n. Both are one exact "
-        f"{traced(claims['3c-0.01'][1], '.4f')}. They are {apart[0]} and {apart[1]} standard errors from it",
+        f"The paper states {stated[0]} and {stated[1]} for two n. The exact ratio is "
+        f"{traced(claims['3c-0.01'][1], '.4f')} for both. The stated ratios are {apart[0]} and {apart[1]} standard errors from it",
         f"the root of the ratio of the MSEs: {traced(sqrt(claims['4a'][1]), '.2f')} at best",
     ]
     return quotes
@@ -285,7 +285,7 @@ def _does_not(results: Results) -> list[str]:
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
         f"simulated {setting('20,000')} such choices. In the median choice {number_of(kosarak, 'expected', '.0f')} clicks "
         f"fall on the pages, and {setting('90%')} of the choices have between {number_of(kosarak, '5%', '.0f')} and "
-        f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks; as many or more "
+        f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks; this many or more "
         f"have a probability of {number_of(kosarak, 'at least the printed', '.1%')}",
         f"the median is {number_of(users, 'expected', '.0f')}, and {setting('90%')} of the choices have between "
         f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. Here {number_of(users, 'printed', '.0f')} "
@@ -426,7 +426,7 @@ PAGE = Page(
         "Each mark has 1,000 collections": "a setting",
         "mean of 1,000 squared errors has a standard error of 4.5%, and a ratio of two such means 6.3%": "sqrt(2/1000), and sqrt(2) times that",
         "as the paper's own 90.9% says": "the paper, section 5.3.1",
-        "40,000 stands for it": "`FIRST_PANEL` of sweeps.py",
+        "and we used 40,000": "`FIRST_PANEL` of sweeps.py",
         "from 200,000 on": "Theorem 3: from there on (p, rho) do not change",
         "100 random pages": "the paper, appendix J",
         "first 100,000 of the file's users": "the data set",

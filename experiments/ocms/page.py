@@ -138,9 +138,9 @@ def _losses(r: Results) -> list[str]:
         f"The l2 loss over theory is {over_theory(r, 'gaussian', _prime)} for the paper's sketch. The largest |z| of "
         f"{traced(cells['gaussian'], 'd')} cells is {largest_z(r, 'gaussian')}, below the 3.8 that chance allows at "
         f"1%.",
-        f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks, each one contributor, "
-        f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages, judged on the "
-        f"{r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest. The l2 loss over theory is "
+        f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks on "
+        f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages. Each click is one contributor. The losses are "
+        f"judged on the {r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest pages. The l2 loss over theory is "
         f"{over_theory(r, 'kosarak')} for all nine mechanisms, and the largest |z| is {largest_z(r, 'kosarak')}.",
         f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5. HE has {each(he)}.",
         f"Calculated, RHR's is {calculated(1)} times HE's at epsilon 1 and {each(map(calculated, EPSILONS[1:-1]))} and "
@@ -192,8 +192,8 @@ def _by_hand(r: Results) -> list[str]:
         f"The errors are from ten runs. Student's t with nine degrees of freedom allows |z| up to 4.9 at 1%, and a "
         f"sum of "
         f"z^2 of 15.4 on average. The sum is {traced(chi, '.1f')}.",
-        "The largest mean squared error on Zipf data at epsilon 4, in 100 runs of each: "
-        f"RHR {zipf('RHR')}, HE {zipf('HE')}, OCMS {zipf('OCMS (prime)')}.",
+        "The largest mean squared error on Zipf data at epsilon 4, in 100 runs of each, is "
+        f"{zipf('RHR')} for RHR, {zipf('HE')} for HE, and {zipf('OCMS (prime)')} for OCMS.",
     ]
 
 
@@ -390,7 +390,7 @@ def _errata(r: Results) -> list[str]:
         f"1% of the data has {reading('clicks')} clicks. With line ends it has {reading('clicks and line ends')} symbols, with "
         f"click ends {reading('clicks and click ends')}, and with both {reading('clicks and both')}. Click ends are then "
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
-        f"Their largest difference is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
+        f"The largest difference between the two Q is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
         f"{fact('farthest entry of Q P from the identity, printed', '.3f')} from the identity at most: both are "
         f"rounded. The "
         f"example's epsilon is {fact('epsilon', '.2f')}, and its first column sums to "
@@ -460,8 +460,8 @@ def _rappor(r: Results) -> list[str]:
     return [
         *rows,
         f"At 64 cells the error is {traced(min(above), '.1f')} to {traced(max(above), '.1f')} standard errors above the "
-        f"limit; at 1,024 it is undecided ({traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')}). The "
-        f"largest |z| against eq. (10) in 40 comparisons, at f = 0 and .3, is {traced(largest, '.1f')}, where chance "
+        f"limit; at 1,024 it is undecided ({traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')}). In 40 "
+        f"comparisons with eq. (10), at f = 0 and .3, the largest |z| is {traced(largest, '.1f')}, where chance "
         "allows 3.7. So the paper's limits hold.",
         f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. Each cell is a "
         f"bit of the report. For aRP, (45) as printed says {needed('aRP', 'printed (45)', '.3g')}. In the limit aRP has the l2 loss of OCMS+RR, and sRP "
@@ -565,7 +565,7 @@ STATED = {
     "the sketch for any frequency, f = 1, on the same data": _SETTING,
     "over f = 1 | less?": _SETTING,
     "at f = 1, m | n MSE": _SETTING,
-    "5.5% +- .5% where it is 4.9% is chance": "pilot.csv, quoted above",
+    "5.5% +- .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
     "that 2,000 runs can show": _SETTING,
     "over that of f = 1": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
@@ -573,7 +573,7 @@ STATED = {
     "m = 2 | 8 | 64 | 1,024": _SETTING,
     "At 64 cells": _SETTING,
     "at 1,024 it is undecided": _SETTING,
-    "in 40 comparisons, at f = 0 and .3": _SETTING,
+    "In 40 comparisons with eq. (10), at f = 0 and .3": _SETTING,
     "where chance allows 3.7": "statistics.critical_z(40)",
     "within 1% of the limit at f = 0": _SETTING,
     'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last': _PAPER,
