@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.forked import Forked
 
 # Runs the command line, and stops for ten seconds in the middle of the named method's second call.
 STOPPING = """
@@ -48,17 +49,14 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 def interrupted(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command until it is in the middle of its work, press Ctrl-C, and return what it said."""
     code = STOPPING.format(command=command, arguments=", ".join(map(repr, (command, *arguments))))
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    )
+    child = Forked(code)
     for _ in range(1200):
         if Path("stopped").exists() or child.poll() is not None:
             break
         time.sleep(0.05)
     Path("stopped").unlink()
     child.send_signal(signal.SIGINT)
-    stdout, stderr = child.communicate(timeout=60)
-    return subprocess.CompletedProcess(arguments, child.returncode, stdout, stderr)
+    return child.wait()
 
 
 def names() -> set[str]:
@@ -131,7 +129,7 @@ def test_interrupted_estimate_writes_nothing(collected: Run) -> None:
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--html', 'a.html']\n"
         "cli.main()\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = Forked(code).wait()
     assert result.returncode == 130
     assert result.stderr == "interrupted: nothing was written\n"
     assert result.stdout == ""

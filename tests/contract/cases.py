@@ -36,6 +36,8 @@ EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)
 SIMULATIONS = 1500
 """Aggregates drawn of each: the bound of a variance is then a fifth of it, 1.1 z sqrt(2 / 1500) with z = 4.9."""
+COVERED = 700
+"""Estimates of which intervals are looked at: those that cover at most 85.5% or at least 99.7% fail in 999 of 1000."""
 RECORD_SIZES = ((2, 2), (3, 2), (2, 2, 2))
 PRIORS = {2: (0.25, 0.75), 3: (0.5, 0.3, 0.2)}
 

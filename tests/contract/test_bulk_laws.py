@@ -151,8 +151,9 @@ def old_line(codes: Any, threshold: np.uint64, k: int, rng: Randomness, reports:
     ("mechanism", "laws"),
     [
         (SORTED, LAWS),
-        (dn.SubsetSelection(1000, 5.0), LAWS[:1]),
-        (AdaptiveSMP((1000,) * 3, 4.0), LAWS[:1]),
+        # The same line; the first case kills it by every law.
+        pytest.param(dn.SubsetSelection(1000, 5.0), LAWS[:1], marks=pytest.mark.long),
+        pytest.param(AdaptiveSMP((1000,) * 3, 4.0), LAWS[:1], marks=pytest.mark.long),
     ],
     ids=["SubsetSelection-5", "SubsetSelection-1000", "AdaptiveSMP"],
 )

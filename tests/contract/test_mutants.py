@@ -13,7 +13,7 @@ from deniable.core.thresholds import exact
 from deniable.oracles import grr as grr_module, pure as pure_module
 from deniable.oracles.grr import GRR
 from deniable.testing import laws
-from tests.contract.cases import CASES, SIMULATIONS, Case
+from tests.contract.cases import CASES, COVERED, SIMULATIONS, Case
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
@@ -104,3 +104,15 @@ def test_interval_of_the_wrong_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dn.Estimate, "interval", lambda self, _confidence: honest(self, 0.90))
     with pytest.raises(AssertionError):
         laws.intervals_cover(GRR(k=3, epsilon=1.0))
+
+
+@pytest.mark.parametrize("factor", [0.75, 1.53])
+def test_interval_a_quarter_too_narrow_or_half_as_wide_again(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    honest = dn.Estimate.interval
+
+    def mutant(self: dn.Estimate, confidence: float) -> Any:
+        return tuple(self.frequencies + factor * (end - self.frequencies) for end in honest(self, confidence))
+
+    monkeypatch.setattr(dn.Estimate, "interval", mutant)
+    with pytest.raises(AssertionError, match="cover"):
+        laws.intervals_cover(GRR(k=3, epsilon=1.0), draws=COVERED)

@@ -430,19 +430,26 @@ def _least(sums: Sequence[BoundedSum], rates: Floats, level: float, target: Targ
 
 def _dual(scores: list[Floats], phis: list[Floats], level: float, span: Floats) -> Floats:
     """Return min over mu of sum max_x [c_x + mu phi_x] - mu level, float64[Q, rates]; any mu is valid."""
+    shape = phis[0].shape[:-1]
+    rows, tables = np.arange(math.prod(shape)), [phi.reshape(-1, phi.shape[-1]) for phi in phis]
+    sums = [np.empty(phi.shape) for phi in phis]
 
-    def at(mu: Floats) -> tuple[Floats, Floats]:
-        value, slope = -mu * level, np.full_like(mu, -level)
-        for score, phi in zip(scores, phis, strict=True):
-            best = (score + mu[..., None] * phi).argmax(axis=-1)[..., None]
-            there = np.take_along_axis(phi, best, axis=-1)[..., 0]
-            value = value + np.take_along_axis(np.broadcast_to(score, phi.shape), best, axis=-1)[..., 0] + mu * there
-            slope = slope + there
-        return value, slope
+    def added(mu: Floats) -> list[Floats]:
+        for one, score, phi in zip(sums, scores, phis, strict=True):
+            np.add(np.multiply(phi, mu[..., None], out=one), score, out=one)
+        return sums
 
-    low, high = (np.repeat(np.log(factor * span)[:, None], phis[0].shape[1], axis=1) for factor in (1e-9, 1e3))
+    def falls(mu: Floats) -> NDArray[np.bool_]:
+        best = [one.argmax(axis=-1).ravel() for one in added(mu)]
+        slope = np.sum([table[rows, one] for table, one in zip(tables, best, strict=True)], axis=0)
+        return np.asarray(slope < level).reshape(shape)
+
+    def value(mu: Floats) -> Floats:
+        return np.asarray(np.sum([one.max(axis=-1) for one in added(mu)], axis=0) - mu * level)
+
+    low, high = (np.repeat(np.log(factor * span)[:, None], shape[1], axis=1) for factor in (1e-9, 1e3))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        falls = at(np.exp(middle))[1] < 0
-        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
-    return np.minimum(at(np.exp(low))[0], at(np.exp(high))[0])
+        down = falls(np.exp(middle))
+        low, high = np.where(down, middle, low), np.where(down, high, middle)
+    return np.minimum(value(np.exp(low)), value(np.exp(high)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,37 +58,37 @@ def _outputs(mechanism: Any) -> Any:
     return mechanism.outputs() if hasattr(mechanism, "outputs") else np.arange(mechanism.state_size)
 
 
-def _mechanisms() -> dict[str, Any]:
-    found = {case.name: case.build(*grid(case)[0]) for case in CASES}
-    found |= {case.name: case.build(48, "d") for case in DEALT_CASES}
+def _makers() -> dict[str, Callable[[], Any]]:
+    found: dict[str, Callable[[], Any]] = {case.name: partial(case.build, *grid(case)[0]) for case in CASES}
+    found |= {case.name: partial(case.build, 48, "d") for case in DEALT_CASES}
     found |= {
-        name: QuotaBatches(1.0, 12, 2, epsilon_aux=e)
+        name: partial(QuotaBatches, 1.0, 12, 2, epsilon_aux=e)
         for name, e in (("QuotaBatches", None), ("QuotaBatches-capped", 2.0))
     }
-    found |= {
-        "AppleCMS": AppleCMS(3, 1.0, m=3, hashes=2),
-        "AppleHCMS": AppleHCMS(3, 1.0, m=2, hashes=2),
-        "HeavyHitters": HeavyHitters(2.0, max_bytes=5),
-        "Corr-RR aligned": AlignedCorrRR((2, 3), 1.0, ((1, 0.8), (0.8, 1))),
+    return found | {
+        "AppleCMS": partial(AppleCMS, 3, 1.0, m=3, hashes=2),
+        "AppleHCMS": partial(AppleHCMS, 3, 1.0, m=2, hashes=2),
+        "HeavyHitters": partial(HeavyHitters, 2.0, max_bytes=5),
+        "Corr-RR aligned": partial(AlignedCorrRR, (2, 3), 1.0, ((1, 0.8), (0.8, 1))),
     }
-    return found
 
 
-MECHANISMS = _mechanisms()
+MAKERS = _makers()
 
 
 def test_every_registered_mechanism_is_here() -> None:
-    assert {mechanism.name for mechanism in MECHANISMS.values()} == set(CLASSES)
+    assert {make().name for make in MAKERS.values()} == set(CLASSES)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_what_reports_add_up_to_passes_and_nothing_beyond_it(name: str) -> None:
     """The box and the linear laws, found by brute force from what single reports add.
 
     A cell that n reports cannot bring so far is refused; so is a change of one cell that a linear equation of all
     states fixes, which is one that no combination of differences between reports makes.
     """
-    mechanism, outputs = MECHANISMS[name], _outputs(MECHANISMS[name])
+    mechanism = MAKERS[name]()
+    outputs = _outputs(mechanism)
     rows = np.unique(np.linspace(0, length(outputs) - 1, 200).astype(int))
     states = np.array([mechanism.aggregate(take(outputs, slice(o, o + 1))).counts for o in rows], dtype=np.int64)
     low, high = states.min(axis=0), states.max(axis=0)

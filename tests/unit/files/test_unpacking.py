@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import struct
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +22,7 @@ from deniable.files.formats.pages import MOST_ELEMENTS, check_pages
 from deniable.files.formats.reports import ID_COLUMN, write_reports
 from deniable.survey.encoding import dictionary_encoded
 from deniable.survey.schema import Attribute, Schema
+from tests.forked import Forked
 from tests.unit.survey_files import rng
 
 MECHANISM = GRR(k=2, epsilon=1.0)
@@ -71,9 +69,7 @@ print(json.dumps(said))
 def read(kind: str, path: Path, tmp_path: Path) -> dict[str, object]:
     """What a process of little memory says about a file; it must not run out of memory."""
     SURVEY.save(tmp_path / "survey.json")
-    command = [sys.executable, "-c", READER, kind, str(path), str(tmp_path / "survey.json"), str(ROOM)]
-    # One arena: the address space that further threads reserve must not count.
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MALLOC_ARENA_MAX": "1"})
+    done = Forked(READER, kind, str(path), str(tmp_path / "survey.json"), str(ROOM)).wait()
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, object] = json.loads(done.stdout)
     return found

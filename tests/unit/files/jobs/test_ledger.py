@@ -8,8 +8,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,6 +38,7 @@ from deniable.research.dealt.files import deal_file
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
 from deniable.survey.schema import Attribute, Schema
+from tests.forked import Forked
 from tests.unit.survey_files import SURVEY, N, answers_file, files, rng
 
 FEW = 40
@@ -277,18 +276,15 @@ def waits_for_a_lock(pid: int) -> bool:
 def test_of_three_runs_at_once_one_succeeds(tmp_path: Path) -> None:
     answers_file(tmp_path / "a.csv")
     SURVEY.save(tmp_path / "survey.json")
-    command = [sys.executable, "-c", RUN, "randomize", "survey.json", "a.csv", "-o"]
     with answers_ledger().held():
         # All three are held up before their first look, and then go on at once.
-        runs = [
-            subprocess.Popen([*command, f"{i}.parquet"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-            for i in range(3)
-        ]
+        runs = [Forked(RUN, "randomize", "survey.json", "a.csv", "-o", f"{i}.parquet", cwd=tmp_path) for i in range(3)]
         while not all(waits_for_a_lock(run.pid) for run in runs):
             assert [run.poll() for run in runs] == [None] * 3
             time.sleep(0.1)
-    errors = [run.communicate(timeout=120)[1] for run in runs]
-    assert sorted(run.returncode for run in runs) == [0, 2, 2], errors
+    ended = [run.wait() for run in runs]
+    errors = [one.stderr for one in ended]
+    assert sorted(one.returncode for one in ended) == [0, 2, 2], errors
     assert sum("was randomised before for this collection" in error for error in errors) == 2
     assert len(list(tmp_path.glob("?.parquet"))) == 1
     assert len(answers_ledger().entries()) == 1
@@ -309,8 +305,8 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "pathlib.Path.replace = killing\n"
     )
-    command = [sys.executable, "-c", kill + RUN, "randomize", "survey.json", "a.csv", "-o", "r.parquet"]
-    assert subprocess.run(command, cwd=tmp_path, timeout=120).returncode == -9
+    run = Forked(kill + RUN, "randomize", "survey.json", "a.csv", "-o", "r.parquet", cwd=tmp_path)
+    assert run.wait().returncode == -9
     assert (tmp_path / "r.parquet").exists() == (when == "after")
     message = (
         f"a run that randomised {answers} for this collection was stopped just as its reports were to appear (as "
