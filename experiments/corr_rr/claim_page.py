@@ -200,7 +200,7 @@ def claim_rows(r: Results) -> list[str]:
         f"As described, it has the smallest error in {yes} of {everywhere} cells of the figures, "
         f"not in {no}, and {undecided} are undecided",
         f"On equal marginals it has the smallest error in all {everywhere} cells of the figures",
-        f"holds nowhere: it is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
+        f"holds nowhere: the ratio is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
         f"The first table has {contradicted(r, ROWS)}",
         f"The second table has {contradicted(r, PREPRINT_ROWS)}",
         f"which fails at d = 2 in {traced(failed, 'd')} of {traced(every, 'd')} cells",

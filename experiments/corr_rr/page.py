@@ -259,7 +259,7 @@ def _held_out(r: Results) -> list[str]:
         f"do not share, these are {traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')}",
         f"{shown[0]} below .3, {shown[1]} up to {setting('1')}, {shown[2]} up to {setting('2')}, and {shown[3]} beyond",
         f"{traced(len(sure), 'd')} of {setting('149')} are above {setting('1')} by more than two standard errors",
-        f"the others by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
+        f"The others exceed it by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
         f"({traced(any_sure[0], '.2f')} at most), and",
         f"are not ({traced(any_not[0], '.2f')} to {traced(any_not[-1], '.2f')})",
     ]
@@ -280,7 +280,7 @@ def _chosen_on(r: Results) -> list[str]:
     return [
         f"{total} settings of the papers' tables and figures",
         f"median {middle('all', 'full record')} with a full record, {middle('all', 'any')} with any report",
-        f"The worst, up to {worst}, are",
+        f"The worst ratios, up to {worst}, are",
         f"{middle('second version', 'full record')} on the paper's own settings, {middle('first version', 'full record')} "
         f"on the preprint's, {middle('real data', 'full record')} on the data sets",
     ]

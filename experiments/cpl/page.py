@@ -227,7 +227,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
     infinite = sum(int(row["infinite"]) for row in results.rows("table2", data="Adult", epsilon=1, mechanism="GRR"))
     adult = found["Adult"]
     quotes += [
-        f"CelebA's imply that the lost T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}. Over "
+        f"CelebA's errors imply that the lost T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}. Over "
         f"{setting('10,000')} surrogates each, {number_of(found['CelebA'], 'p < .05', '.0%')} of CelebA's pairs, "
         f"{number_of(adult, 'p < .05', '.0%')} of Adult's and {number_of(found['Cardio'], 'p < .05', '.0%')} of Cardio's are "
         f"significant at {setting(0.05)} (GRR, epsilon 1). Adult shows the limit of the method: "
@@ -270,12 +270,12 @@ def _errata(results: Results) -> list[str]:
         f"On CelebA, {traced(low, '.0%')} to {traced(high, '.0%')} of {setting('300')} random sets of attributes exceed it, by up "
         f"to {traced(most, '.0%')} (GRR at epsilon 1, sets of {setting('2')} to {setting('12')} neighbours; a share's "
         f"standard error is {traced(error, '.0%')} at most)",
-        f"(6) says {number_of(xor, FIGURE, '.0f')}, the truth is {setting('1')} + ln cosh {setting('1')} = "
+        f"(6) says {number_of(xor, FIGURE, '.0f')}. The truth is {setting('1')} + ln cosh {setting('1')} = "
         f"{number_of(xor, 'exact', '.3f')}",
-        f"(6) adds {number_of(hidden, FIGURE, '.0f')} for them, together they reveal {number_of(hidden, 'exact', '.1f')} of at "
+        f"(6) adds {number_of(hidden, FIGURE, '.0f')} for them. Together they reveal {number_of(hidden, 'exact', '.1f')} of at "
         f"most {number_of(hidden, 'prior-free', '.0f')}",
-        f"CelebA, Young <- Chubby, Double_Chin: {number_of(young, FIGURE, '.3f')} against {number_of(young, 'exact', '.3f')}",
-        f"Random sets of {setting('2, 3, 5, 8, 12')} neighbours on CelebA ({setting('300')} each): {', '.join(shares)} exceed it, "
+        f"CelebA, Young <- Chubby, Double_Chin. Here (6) says {number_of(young, FIGURE, '.3f')}. The truth is {number_of(young, 'exact', '.3f')}",
+        f"Random sets of {setting('2, 3, 5, 8, 12')} neighbours on CelebA ({setting('300')} each). Here {', '.join(shares)} exceed it, "
         f"at most by factors {', '.join(factors)}",
         f"{number_of(free, 'exact above additive', '.0f')} of {number_of(free, 'tried', '.0f')} random joints exceeded it",
         f"is then ({setting('0')}, {number_of(delta, 'nonce, by outputs', '.3f')})-private; its true delta is "
