@@ -52,10 +52,8 @@ SEVERAL_QUESTIONS = (
     "k_j possible answers, numbered from 0. The number of an answer is its *code*. The number of contributors is n. "
     "An *oracle*, for example [`GRR`](grr.md) or [`OUE`](oue.md), is a mechanism for one attribute."
 )
-DEALER = (
-    "A *dealer* hands out one secret *share* to every contributor before the answers are collected. A *colluder* is a "
-    "contributor who reveals its share to the collector."
-)
+DEALER = "A *dealer* hands out one secret *share* to every contributor before the answers are collected."
+COLLUDER = "A *colluder* is a contributor who reveals its share to the collector."
 
 GROUPS = {
     "one attribute": "These mechanisms ask one question that has a list of possible answers.",
@@ -334,6 +332,7 @@ def _symbols(cls: Any, card: Card) -> list[str]:
     given = inspect.signature(cls).parameters
     said = [SEVERAL_QUESTIONS] if "sizes" in given else [ONE_QUESTION] if {"k", "sketch"} & given.keys() else []
     said += [DEALER] if card.group == "dealt" else []
+    said += [COLLUDER] if "colluders" in given else []
     return [" ".join(said), ""] if said else []
 
 
@@ -349,7 +348,6 @@ def page(name: str, card: Card) -> str:
         "",
         f"This page helps you decide whether `{name}` fits your question. It also shows how large the error is",
         "and how to run the code.",
-        "",
         "The [glossary](../glossary.md) explains terms such as *epsilon*, *oracle* and *attribute*.",
         "",
         "## What it does",
@@ -366,7 +364,7 @@ def page(name: str, card: Card) -> str:
         *([f"* **Note:** {sentences(card.note)}"] if card.note and card.note not in card.when else []),
         *([f"* **Names:** {' '.join([*names, *variants])}"] if names or variants else []),
         "",
-        f"The page [{_title(card.page)}](../{card.page}) compares `{name}` with other mechanisms.",
+        f"The page [{_title(card.page).partition(':')[0]}](../{card.page}) compares `{name}` with other mechanisms.",
         "",
         "## Error",
         "",
@@ -401,6 +399,9 @@ def pages(without: Sequence[str] = ()) -> dict[str, str]:
         "Find a mechanism here by what you ask. The page of each mechanism says what it does, when to use it and how",
         "large its error is. It also has code to copy. If you do not know which mechanism you need, read",
         "[how the library chooses one](choosing.md). The default mechanism is right for most surveys.",
+        "",
+        "Here k is the number of possible answers, n is the number of contributors, and epsilon is the privacy budget.",
+        "The [glossary](glossary.md) explains terms such as *attribute* and *pivot*.",
     ]
     made = {}
     for group in get_args(Group):

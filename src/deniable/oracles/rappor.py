@@ -1,8 +1,8 @@
 """RAPPOR: the device stores a randomised response and derives a fresh report from it for every collection.
 
 RAPPOR is from Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response*
-(2014). The paper encodes an answer with a Bloom filter. Here every possible answer has a bit of its own, so there is
-one hash function and no collision.
+(2014). The paper encodes an answer with a Bloom filter. Here every possible answer has a bit of its own, so answers
+never collide.
 
 Two budgets are stated. One holds against a collector who sees one report. The other holds against a collector who sees
 any number of reports and so learns the stored response.

@@ -62,8 +62,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     * If u >= T, the report is near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j
       if j <= 2b.
     * The remainder j = 2b + 1 occurs for less than (2b + 1)/2^64 of all words. Then j is drawn again, uniformly from 0
-      to 2b, by rejection: with d = floor(2^64/(2b + 1)), fresh words v are taken until floor(v/d) <= 2b, and that value
-      is j.
+      to 2b, by rejection. With d = floor(2^64/(2b + 1)), fresh words v are drawn until floor(v/d) is at most 2b. Then j
+      = floor(v/d).
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
     The set contains the true value with probability p = omega e^epsilon/(omega e^epsilon + k - omega). All other
     members of the set are drawn uniformly from the other values. A report takes log2 C(k, omega) bits, where C(k,
-    omega) is the number of sets of omega among k values.
+    omega) is the number of sets of omega codes among k codes.
 
     Parameters
     ----------

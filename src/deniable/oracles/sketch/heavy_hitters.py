@@ -65,7 +65,7 @@ class PrefixReports(NamedTuple):
 @final
 @dataclass(frozen=True)
 class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
-    """Find and count frequent strings without a list of the possible strings.
+    """`HeavyHitters` finds and counts frequent strings without a list of the possible strings.
 
     Each device draws the length of a prefix and reports this prefix of its string in randomised form. The collector
     finds the frequent strings step by step, from the shortest prefixes to the longest.

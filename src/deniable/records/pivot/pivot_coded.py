@@ -16,8 +16,8 @@ and codes of other groups everywhere else. If the pivot is attribute 0, the clie
 else. Every domain has m >= 2 non-empty groups, so such codes exist for any sizes. Within these rules all codes are
 uniform.
 
-If all domains have the same size, the groups are the codes themselves. The mechanism is then Corr-RR with P[0, s] = 1
-and all other entries 0.
+If all domains have the same size, the groups are the codes themselves. The mechanism is then Corr-RR with special copy
+probabilities: P[0, s] = 1 for every s >= 1, and 0 for all other pairs of attributes.
 """
 
 from __future__ import annotations

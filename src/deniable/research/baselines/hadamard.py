@@ -3,8 +3,8 @@
 The mechanism is from Bassily, Smith, *Local, private, efficient protocols for succinct histograms* (2015), and from
 Acharya, Sun, *Communication complexity in locally private distribution estimation and heavy hitters* (2019). Pan,
 *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
-section 4.1 and appendix J, shows that Hadamard encoding is the count-mean sketch with m = 2 cells. The rows of the
-matrix are its hash functions.
+section 4.1 and appendix J, describes Hadamard encoding as the count-mean sketch with m = 2 cells. The hash functions of
+this sketch are the rows of the matrix.
 """
 
 from __future__ import annotations

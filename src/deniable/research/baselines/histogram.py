@@ -58,9 +58,9 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     range from -clamp to resolution + clamp.
 
     The probability of z is proportional to e^(-epsilon |z|/(2 resolution)), because the vectors of two answers differ
-    by `resolution` in two components. The variance of a component is at most 8/epsilon^2, which is the variance of the
-    continuous mechanism. A coarse grid and a narrow clamp both lower the variance. With the narrowest choice,
-    resolution=1 and clamp=0, the mechanism is `SUE`.
+    by `resolution` in two components. The variance of a component is at most 8/epsilon^2, which is its variance with
+    continuous Laplace noise and without a clamp. A coarse grid and a narrow clamp both lower the variance. With the
+    narrowest choice, resolution=1 and clamp=0, the mechanism is `SUE`.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     clamp : int, optional
         Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is 8
         scales of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight scales lowers the variance
-        by .23%. Below epsilon = .032 the limit of 511 is a narrower clamp. It lowers the variance further, to
-        4/epsilon^2 as epsilon goes to 0.
+        by .23%. For epsilon below .032, the limit of 511 is less than eight scales. It then lowers the variance
+        further, to 4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

@@ -109,7 +109,7 @@ class THE(OneStage):
         group="baselines",
         when="only for comparison, because OUE has a smaller error at the same declared epsilon",
         wire="k bits",
-        note="its tight epsilon is below the declared one",
+        note="the tight epsilon is below the declared one",
     )
 
     def __post_init__(self) -> None:

@@ -7,11 +7,10 @@ Gambs, *Frequency estimation of evolving data under local differential privacy* 
 These classes share the two budgets and the permanent responses with `deniable.oracles.memoised`. They also use the same
 random words for the same reports. Only the second stage differs:
 
-* The second stage of L-GRR and LOLOHA attains `epsilon_once` only for two codes. The method `privacy` states the
-  epsilon that is attained.
-* The second stage of L-OUE attains `epsilon_once`, but it reports the contributor's own bit as 1 less often than it
-  could.
-* L-OSUE attains `epsilon_once` as published, and `MemoisedOUE` is L-OSUE.
+* With L-GRR and LOLOHA, one report spends all of `epsilon_once` only if there are two codes. The method `privacy`
+  states how much one report spends.
+* With L-OUE, one report spends all of `epsilon_once`, but the bit of the true answer is 1 less often than it could be.
+* With L-OSUE as published, one report spends all of `epsilon_once`. `MemoisedOUE` is L-OSUE.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 class LGRR(MemoisedCode):
     """L-GRR as published randomises a code once, keeps the result, and randomises it again for each report.
 
-    Both stages are randomised response over the k codes. The second stage is at ln((E e - 1)/(E - e)), where E =
-    e^epsilon_forever and e = e^epsilon_once. For k > 2, one report attains less than `epsilon_once`. For example, with
-    k = 8 and budgets 2 and 1, one report attains 0.755 instead of 1. `MemoisedGRR` attains `epsilon_once`, with a
-    fraction of the variance.
+    Both stages are randomised response over the k codes. The second stage has the budget ln((E e - 1)/(E - e)), where E
+    = e^epsilon_forever and e = e^epsilon_once. For k > 2, one report spends less than `epsilon_once`. For example, with
+    k = 8 and the budgets 2 and 1, one report spends 0.755 instead of 1. `MemoisedGRR` spends all of `epsilon_once` and
+    has a fraction of the variance.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ class LGRR(MemoisedCode):
         instead=INSTEAD,
         wire="one code",
         page="programmes.md",
-        note="one report attains less than its declared epsilon for more than two values",
+        note="with more than two possible answers, one report spends less than its declared epsilon",
     )
 
     @cached_property
@@ -92,10 +91,10 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises the k bits of an answer once and again for each report.
+    """L-OUE as published randomises k bits once, keeps the result, and randomises it again for each report.
 
-    In a report, a stored bit that is 1 stays 1 with probability 1/2. One report attains `epsilon_once`, but the bit of
-    the true answer is 1 with a probability below 1/2. `MemoisedOUE` therefore has less variance.
+    In a report, a stored bit that is 1 stays 1 with probability 1/2. One report spends all of `epsilon_once`, but the
+    bit of the true answer is 1 with a probability below 1/2. `MemoisedOUE` therefore has less variance.
 
     Parameters
     ----------
@@ -153,8 +152,8 @@ class LOUE(MemoisedBits):
 class LOLOHA(MemoisedCells):
     """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
-    The hash function maps every possible answer to one of g cells. For g > 2, one report attains less than
-    `epsilon_once`. `MemoisedHash` attains `epsilon_once`.
+    The hash function maps every possible answer to one of g cells. For g > 2, one report spends less than
+    `epsilon_once`. `MemoisedHash` spends all of it.
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ class LOLOHA(MemoisedCells):
         instead=INSTEAD,
         wire="a hash function and a cell",
         page="programmes.md",
-        note="one report attains less than its declared epsilon for more than two cells",
+        note="with more than two cells, one report spends less than its declared epsilon",
     )
 
     @cached_property

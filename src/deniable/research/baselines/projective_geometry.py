@@ -91,9 +91,10 @@ def dimension(k: int, q: int) -> int:
 class PGR(PureOracle[Codes]):
     """Projective geometry response reports a point of a finite projective space.
 
-    The points are the vectors of F_q^t up to a factor, where F_q is the field of q elements. There are N = (q^t - 1)/(q
-    - 1) points, and t is the smallest dimension, at least 2, with N >= k. Every code is a point, too. Each point has s
-    = (q^(t-1) - 1)/(q - 1) points orthogonal to it.
+    Let F_q be the field of q elements. The points are the nonzero vectors with t entries in F_q. Two vectors are the
+    same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. The dimension t is the
+    smallest one, at least 2, for which N >= k. Every code has a point of its own. For each point, s = (q^(t-1) - 1)/(q
+    - 1) points are orthogonal to it.
 
     Write E = e^epsilon. With probability E s/(E s + N - s), the report is drawn uniformly from the s points that are
     orthogonal to the point of the true code. Otherwise it is drawn uniformly from the other N - s points.

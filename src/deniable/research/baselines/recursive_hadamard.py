@@ -2,7 +2,7 @@
 
 The mechanism is from Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020). Pan,
 *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
-section 4.3, shows that it is a sketch of 2^b cells with uneven collisions. Values with different low bits never share a
+section 4.3, describes it as a sketch of 2^b cells with uneven collisions. Values with different low bits never share a
 cell. Values with equal low bits share a cell in half of the rows. So a frequent value raises the error of its
 *companions*, which are the values with the same low bits.
 """

@@ -90,7 +90,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         "tell apart the values of one group",
         aliases=("AlignedCorrRR",),
         planned=False,
-        instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR",
+        instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR instead",
         wire="a code for every attribute",
     )
 

@@ -3,8 +3,9 @@
 Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
 their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:
 
-* It couples *reports*, and JRR couples who tells the truth. A bit is 1 if a uniform number U is less than a threshold
-  t, and the paired contributor uses 1 - U. This coupling is what lowers the variance of rare values.
+* It couples *reports*, whereas JRR couples whether contributors tell the truth. A bit is 1 if a uniform number U is
+  less than a threshold t, and the paired contributor uses 1 - U. This coupling is what lowers the variance of rare
+  values.
 * Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
   (docs/theory/coupling.md).
 
@@ -62,7 +63,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     weight : float, Fraction, Decimal or str
         Fraction of pairs that are coupled, from 0 to 1. With 0 the mechanism is OUE.
     colluders : int, optional
-        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, or n - 1 if that is less.
+        Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, or n - 1 if that is
+        less.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 

@@ -8,9 +8,9 @@ truth if C + R > 0 (Theorem 5 of the paper).
 Each report alone has the distribution of randomised response. But if one of two paired contributors lies, the other one
 is less likely to lie. So their errors cancel if most answers are the same.
 
-The cost of this is stated by `privacy()`. The published epsilon holds against an adversary who looks at one report and
-ignores all others. The page docs/theory/jrr.md has proofs, errata and numbers. Quota randomised response (`QuotaRR`)
-has smaller errors under a pure guarantee.
+This lowers the error, and it costs privacy. The method `privacy` states the cost. The published epsilon holds against
+an adversary who looks at one report and ignores all others. The page docs/theory/jrr.md has proofs, errata and numbers.
+Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
         contributor who is left unpaired and reports by randomised response.
     colluders : int, optional
-        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, as in the paper, or n - 1
-        if that is less.
+        Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, as in the paper, or n -
+        1 if that is less.
     deal_id : str
         Name of the deal. Every deal needs its own name. Aggregates of different deals are not added up. The function
         `combine_deals` combines their estimates.
@@ -103,7 +103,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one bit",
         page="theory/jrr.md",
-        note="its nominal epsilon holds only against someone who reads one report and ignores all others",
+        note="the nominal epsilon holds only against someone who reads one report and ignores all others",
     )
 
     def __post_init__(self) -> None:

@@ -5,9 +5,9 @@ hash function and sends it with the hashed value, which is randomised by k-ary J
 
 The mechanism gains nothing for rare values. A report supports a value v if its cell is h(v), where h is the
 contributor's hash function. If the contributor does not hold v, and values collide with probability 1/m, then the
-probability of support does not depend on whether the contributor tells the truth. So correlated coins have an effect
-only if *both* contributors of a pair hold v. Measurements are in docs/theory/coupling.md. Use `CoupledOUE` or `QuotaRR`
-instead.
+probability of support does not depend on whether the contributor tells the truth. So the correlation within pairs has
+an effect only if *both* contributors of a pair hold v. Measurements are in docs/theory/coupling.md. Use `CoupledOUE` or
+`QuotaRR` instead.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     n : int
         Number of contributors who receive a share. Fewer may report.
     colluders : int, optional
-        Number of colluders for which `privacy` states a row.
+        Number of colluders for which `privacy` states a bound.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 

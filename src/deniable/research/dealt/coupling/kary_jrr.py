@@ -146,7 +146,7 @@ MAX_VALUES = (1 << 16) - 1
 @final
 @dataclass(frozen=True)
 class KaryJRR(SignedCoins[Codes], CodeOracle):
-    """k-ary joint randomised response reports one of k codes, and paired contributors rarely lie together.
+    """k-ary joint randomised response reports one of k codes; paired contributors are less likely to lie together.
 
     A dealer deals secret shares once to n contributors, in random pairs. The shares make it less likely that both
     contributors of a pair lie. For k = 2 the mechanism is `JRR`.
@@ -167,8 +167,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
         contributor who is left unpaired and reports by GRR.
     colluders : int, optional
-        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, as in the paper, or n - 1
-        if that is less.
+        Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, as in the paper, or n -
+        1 if that is less.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 
@@ -209,7 +209,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one code",
         page="theory/coupling.md",
-        note="its nominal epsilon holds only against someone who reads one report and ignores all others",
+        note="the nominal epsilon holds only against someone who reads one report and ignores all others",
     )
 
     def __post_init__(self) -> None:

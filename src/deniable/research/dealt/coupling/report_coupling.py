@@ -57,7 +57,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         Fraction of pairs that are coupled, from 0 to 1. The two contributors of any other pair draw independently. With
         0 the mechanism is randomised response.
     colluders : int, optional
-        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, or n - 1 if that is less.
+        Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, or n - 1 if that is
+        less.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 

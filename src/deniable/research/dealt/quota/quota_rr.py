@@ -1,8 +1,8 @@
 """Quota randomised response (QuotaRR): the dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
-In plain randomised response, each contributor alone decides whether to lie. So the number of lies varies, and this
-variation hides the answer. Here a dealer deals the types of all n contributors together. A type is an instruction: say
-the truth, or say a given value v, which is a *forced answer*. The dealer sees neither data nor reports.
+In plain randomised response, each device decides alone whether to lie. So the number of lies varies, and this variation
+hides the answer. Here a dealer deals the types of all n contributors together. A type is an instruction: say the truth,
+or say a given value v, which is a *forced answer*. The dealer sees neither data nor reports.
 
 The types have the distribution of randomised response, on the condition that every forced answer is dealt at least a0
 times. The variance of rare answers falls to a few percent. The guarantee stays pure. It holds against a collector who
