@@ -114,7 +114,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
         group="baselines",
         when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
-        instead="it is only for comparison; use CMS[spread]",
+        instead="the mechanism is only for comparison; use CMS[spread] instead",
         decoding="compares",
         wire="a hash function and m bits",
         page="theory/sketches.md",

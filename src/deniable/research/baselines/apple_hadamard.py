@@ -88,7 +88,7 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
         group="baselines",
         when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
-        instead="it is only for comparison; use CMS[spread]",
+        instead="the mechanism is only for comparison; use CMS[spread] instead",
         decoding="transform",
         wire="one integer that holds a hash function, a row and a bit",
         page="theory/sketches.md",

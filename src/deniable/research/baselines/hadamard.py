@@ -71,7 +71,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
         "is",
         aliases=("Hadamard encoding",),
         planned=False,
-        instead="it is only for comparison; use CMS[spread]",
+        instead="the mechanism is only for comparison; use CMS[spread] instead",
         decoding="transform",
         wire="one integer that holds a row and a bit",
         page="theory/sketches.md",

@@ -143,7 +143,7 @@ class PGR(PureOracle[Codes]):
         "is slower",
         aliases=("projective geometry response",),
         planned=False,
-        instead="it is only for comparison; use CMS[spread]",
+        instead="the mechanism is only for comparison; use CMS[spread] instead",
         decoding="transform",
         wire="one point of a projective space",
         page="theory/sketches.md",

@@ -93,7 +93,7 @@ class RecursiveHadamard(PublicRows):
         when="only for comparison; its error exceeds that of Hadamard encoding if frequent values share their low bits",
         aliases=("recursive Hadamard response",),
         planned=False,
-        instead="it is only for comparison; use CMS[spread]",
+        instead="the mechanism is only for comparison; use CMS[spread] instead",
         decoding="transform",
         wire="one integer that holds a row and a cell",
         page="theory/sketches.md",
