@@ -42,7 +42,7 @@ class Card:
     group : Group
         Which mechanisms it is listed with. Baselines are here to be compared with.
     when : str
-        One line: when to take it.
+        When to use it: a phrase that completes "Use it ...". Semicolons separate sentences, which pages write as such.
     aliases : tuple of str
         Names that people type besides its own; case, plus signs, hyphens and spaces never matter.
     recommended : bool
@@ -54,17 +54,17 @@ class Card:
     listed : bool
         Whether a command line offers it by name for what is asked; not where it is chosen when decoding.
     instead : str
-        Where `planned` is false: why, and what to compare in its place.
+        Where `planned` is false: why, and what to compare in its place. Semicolons separate sentences.
     decoding : {"counts", "compares", "transform"}
         What decoding costs: one pass over counts, a comparison of every report with every value, or one transform.
     direct : bool
         Whether a report is one code and its histogram the answer, so that no domain is too large for it.
     wire : str
-        What one report is, in words.
+        A phrase that completes "One report is ...".
     page : str
         The page that explains it, below `docs/`.
     note : str
-        What a reader of a plan must know about it.
+        What a reader of a plan must know about it. Semicolons separate sentences.
     variants : tuple of Variant
         The rows of a plan, where they are not just the mechanism itself.
     """

@@ -14,10 +14,10 @@ probability p2 = (P - q1)/(p1 - q1). The same holds for local hashing, whose cod
 For more than two values this differs from the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023). Their second
 stage spends less than `epsilon_once`, so it has more noise than it needs.
 
-All clients use random words in the same order. The permanent responses take the words of as many first reports of the
-oracle, in the order of the values. For local hashing, the words of the hash function come first, and those of the cells
-follow. A report then takes the words of the second stage: one word, or the bits of one unary report. A second stage
-that changes nothing takes no words.
+All clients use random words in the same order. The permanent responses take the same words as an equal number of
+reports of the oracle, in the order of the values. For local hashing, the words of the hash function come first, and
+those of the cells follow. A report then takes the words of the second stage: one word, or the bits of one unary report.
+A second stage that changes nothing takes no words.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A contributor draws a single attribute with a public probability beta, and a pair of attributes otherwise. A single
 attribute is drawn uniformly among the d attributes and is reported through its own oracle. A pair is drawn uniformly
-among the d (d-1)/2 pairs. The two codes of the pair form one code with k_i k_j possible values, which is reported
+among the d (d-1)/2 pairs. The two codes of a pair (i, j) form one code with k_i k_j possible values, which is reported
 through subset selection. The choice does not depend on the record, and it is a part of the report.
 
 Splitting the budget over all attributes (`SPLPairs`) gives the same tables with about thirty times the squared error.

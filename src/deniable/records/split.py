@@ -7,8 +7,8 @@ spend epsilon. SPL is the baseline of the literature on several attributes. It i
 `SPLPairs` is the first phase of all mechanisms here that learn how attributes depend on each other. Contributors report
 exactly as in `SPL` with GRR. Only the collector differs. The collector of `SPL` counts how often each code was
 reported. The collector of `SPLPairs` keeps a table of the reported codes for every pair of attributes. The frequencies
-of single attributes follow from these tables. Joint distributions are estimated in the same way in the first phase of
-Seeam, Zheng, Hu (Corr-RR), sections 3.3.5 and 3.3.6.
+of single attributes follow from these tables. The first phase of Seeam, Zheng, Hu (Corr-RR), sections 3.3.5 and 3.3.6,
+estimates joint distributions.
 """
 
 from __future__ import annotations

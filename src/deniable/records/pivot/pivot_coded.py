@@ -11,7 +11,7 @@ contiguous and of nearly equal size: the code v of an attribute with k possible 
 collector reads a record by one rule. The pivot is the only attribute s >= 1 whose code is in the same group as the code
 of attribute 0. If there is no such attribute, the pivot is attribute 0.
 
-The client follows from this rule. If the pivot is s >= 1, the client puts a code of the pivot's group into attribute 0,
+The client applies the same rule. If the pivot is s >= 1, the client puts a code of the pivot's group into attribute 0,
 and codes of other groups everywhere else. If the pivot is attribute 0, the client puts codes of other groups everywhere
 else. Every domain has m >= 2 non-empty groups, so such codes exist for any sizes. Within these rules all codes are
 uniform.
