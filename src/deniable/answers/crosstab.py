@@ -389,8 +389,7 @@ class Crosstab:
         return found
 
     def _cell(self, place: np.intp | int) -> Floats:
-        weights: Floats = np.eye(1, self.consistent.size, int(place)).reshape(self.consistent.shape)
-        return weights
+        return np.eye(1, self.consistent.size, int(place)).reshape(self.consistent.shape)
 
     def _grain(self, target: Target) -> float:
         """Return by how much one report of the pair typically moves a cell, any of them."""

@@ -33,6 +33,12 @@ MAX_COUNTERS = 1 << 28
 """Largest histogram that a collector sets up (2 GiB)."""
 
 
+def settle(instance: Any, **fields: Any) -> None:
+    """Set fields of a frozen dataclass, as its `__post_init__` leaves them."""
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)
+
+
 def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
     """Return the value as int, or raise InvalidParameterError naming the bound."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

@@ -31,6 +31,7 @@ from deniable.core.checks import (
     checked_comparisons,
     checked_integer,
     checked_probability,
+    settle,
 )
 from deniable.core.joint import JointNoise, one_support
 from deniable.core.projection import nearest_distribution
@@ -251,13 +252,13 @@ class Estimate(Questions, Shown):
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)
-        object.__setattr__(self, "frequencies", frequencies)
+        settle(self, frequencies=frequencies)
         if self.scores is not None:
-            object.__setattr__(self, "scores", _checked_scores(self.scores, len(frequencies)))
+            settle(self, scores=_checked_scores(self.scores, len(frequencies)))
         for name in ("noise_absent", "noise_present"):
             object.__setattr__(self, name, _frozen(np.broadcast_to(getattr(self, name), frequencies.shape)))
         if self.contributors < 0:
-            object.__setattr__(self, "contributors", self.n)
+            settle(self, contributors=self.n)
         given = len(self.__dict__["_labels"])
         if given not in (0, len(frequencies)):
             raise InvalidParameterError(f"labels must name all {len(frequencies)} categories, got {given} labels")
@@ -317,8 +318,7 @@ class Estimate(Questions, Shown):
         return {label: code for code, label in enumerate(self.labels)}
 
     def _largest(self, n: int) -> NDArray[np.int64]:
-        ranked: NDArray[np.int64] = np.argsort(-self.frequencies, kind="stable")[:n]
-        return ranked
+        return np.argsort(-self.frequencies, kind="stable")[:n]
 
     def _of(self, codes: NDArray[np.int64]) -> Estimate:
         bounds, support, raw = self.bounds, self.support, self.raw

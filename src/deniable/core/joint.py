@@ -92,8 +92,7 @@ def _two_points(means: Floats, variances: Floats, ends: tuple[float, float], rat
     chances = variances / np.where(variances > 0, variances + room**2, 1.0)
     near = means - np.divide(variances, room, out=np.zeros(room.shape), where=room != 0)
     at_near = rates[:, None] * near
-    found: Floats = at_near + np.log1p(chances * np.expm1(np.clip(rates[:, None] * far - at_near, -700.0, 700.0)))
-    return found
+    return at_near + np.log1p(chances * np.expm1(np.clip(rates[:, None] * far - at_near, -700.0, 700.0)))
 
 
 def _largest(weights: Floats, sizes: tuple[int, int], k: int) -> float:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Target
+from deniable.core.checks import Target, settle
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -78,9 +78,9 @@ class SupportCounts:
 
     def __post_init__(self) -> None:
         if self.k < 0:
-            object.__setattr__(self, "k", len(self.counts))
+            settle(self, k=len(self.counts))
         if self.sizes is None:
-            object.__setattr__(self, "sizes", (0, self.k))
+            settle(self, sizes=(0, self.k))
 
     @property
     def one_each(self) -> bool:

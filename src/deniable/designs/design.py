@@ -29,6 +29,7 @@ from deniable.core.checks import (
     checked_integer,
     checked_report_codes,
     code_dtype,
+    settle,
 )
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.joint import code_reports, listed_reports
@@ -138,16 +139,16 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", checked_parameters(self.design, self.parameters))
-        object.__setattr__(self, "k", len(self.rows))
-        object.__setattr__(self, "epsilon", log_up(self.implemented_ratio()))
+        settle(self, parameters=checked_parameters(self.design, self.parameters))
+        settle(self, k=len(self.rows))
+        settle(self, epsilon=log_up(self.implemented_ratio()))
         if not isinstance(self.one_sided, bool):
             raise InvalidParameterError(f"one_sided must be true or false, got one_sided={quoted(self.one_sided)}")
         if self.one_sided and math.isfinite(self.epsilon):
             raise InvalidParameterError(
                 f"one_sided must be left out for {self.design}, got one_sided=true; none of its reports proves anything"
             )
-        object.__setattr__(self, "refusal", self._refusal())
+        settle(self, refusal=self._refusal())
 
     def __repr__(self) -> str:
         one_sided = ", one_sided=True" if self.one_sided else ""
@@ -286,8 +287,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which truths make each report likeliest, bool[n, len(values)]."""
         likeliest = np.array([[cell == max(column) for cell in column] for column in zip(*self.rows, strict=True)])
-        matrix: NDArray[np.bool_] = likeliest[checked_report_codes(reports, self.state_size)][:, values]
-        return matrix
+        return likeliest[checked_report_codes(reports, self.state_size)][:, values]
 
     # ---------------------------------------------------------------- analyst
 
@@ -391,8 +391,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     @cached_property
     def _noise(self) -> Floats:
         """Variance that a holder of each truth adds to the frequency of each, float64[truth, value]."""
-        noise: Floats = self._floats @ self._scores**2 - np.eye(self.k)
-        return noise
+        return self._floats @ self._scores**2 - np.eye(self.k)
 
     def variance(self, f: float, n: int) -> float:
         """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.

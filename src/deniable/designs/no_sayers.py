@@ -171,8 +171,7 @@ class SelfProtectiveNo:
             for start in starts
         ]
         best = min(fits, key=lambda fit: float(fit.fun))
-        values: Floats = np.asarray(best.x, dtype=np.float64)
-        return values
+        return np.asarray(best.x, dtype=np.float64)
 
     def bounds(self, counts: Sequence[int]) -> NoSayersBounds:
         """Analyst: return all shares of no-sayers for which some table of traits makes the observed shares.

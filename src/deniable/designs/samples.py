@@ -339,8 +339,7 @@ def _residuals(scores: Floats, mean: float, weights: Floats, columns: Sequence[_
     marks = np.hstack([np.eye(len(totals))[codes] for codes, totals in columns])
     root = np.sqrt(weights)
     fitted = np.linalg.lstsq(marks * root[:, None], scores * root, rcond=None)[0]
-    residuals: Floats = scores - marks @ fitted
-    return residuals
+    return scores - marks @ fitted
 
 
 # ---------------------------------------------------------------- variances

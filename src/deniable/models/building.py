@@ -335,8 +335,7 @@ def role_of(name: str) -> Role:
 
 def _effect_deviations(effects: Effects, shares: Floats) -> Floats:
     means = shares @ effects.alone
-    found: Floats = np.sqrt(np.maximum(means * (1 - means), 1e-12))
-    return found
+    return np.sqrt(np.maximum(means * (1 - means), 1e-12))
 
 
 def build_mixture(

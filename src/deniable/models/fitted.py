@@ -202,8 +202,7 @@ class Fit:
         if not self.converged or np.linalg.eigvalsh(scaled)[0] < SMALLEST:
             return np.full((size, size), np.nan)
         turned = self._built.parameters.turned
-        found: Floats = turned @ self._inner_covariance() @ turned.T
-        return found
+        return turned @ self._inner_covariance() @ turned.T
 
     def _inner_covariance(self) -> Floats:
         theta, information = self._solution.theta, -self._solution.evaluation.hessian
@@ -214,8 +213,7 @@ class Fit:
         if self.cov_type == "expected":
             return inverse(self._expected_information(theta))
         bread = inverse(information)
-        found: Floats = bread @ self._middle(theta) @ bread
-        return found
+        return bread @ self._middle(theta) @ bread
 
     def _middle(self, theta: Floats) -> Floats:
         found = self._built.problem.middle(theta, self.source.clusters)
@@ -664,5 +662,4 @@ def dealt_correction(problem: MixtureProblem, theta: Floats, dealt: DealtTypes) 
         total += scores.sum(axis=0)
         mixed = np.einsum("uw,nwp->nup", dealt.covariance, scores)
         within += scores.reshape(-1, size).T @ mixed.reshape(-1, size)
-    found: Floats = total.T @ dealt.covariance @ total - within
-    return found
+    return total.T @ dealt.covariance @ total - within

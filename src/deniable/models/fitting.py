@@ -383,8 +383,7 @@ def local_information(problem: MixtureProblem, phi: Floats, listed: ReportLikeli
     rows = np.flatnonzero(problem.likelihood.asked)[:_PILOT_ROWS]
     relative = problem.likelihood.relative[rows]
     score = law.evaluate(np.repeat(phi, len(rows), axis=0), relative, np.empty(0), False).score
-    mean: Floats = score.T @ score / max(len(rows), 1)
-    return mean
+    return score.T @ score / max(len(rows), 1)
 
 
 __all__ = ["fit", "frame_of"]

@@ -112,8 +112,7 @@ def group_means(
 
 
 def _second_moments(pairs: Floats) -> Floats:
-    found: Floats = np.array([pairs[0] @ pairs[0], pairs[0] @ pairs[1], pairs[1] @ pairs[1]])
-    return found
+    return np.array([pairs[0] @ pairs[0], pairs[0] @ pairs[1], pairs[1] @ pairs[1]])
 
 
 def group_quantiles(

@@ -138,8 +138,7 @@ def low_indicators(shown_low: Floats, rates: Floats) -> Floats:
     >>> low_indicators(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.0]))
     array([ 1.5, -0.5,  1. ])
     """
-    told: Floats = (shown_low - rates / 2) / (1 - rates)
-    return told
+    return (shown_low - rates / 2) / (1 - rates)
 
 
 def noise_variances(rates: Floats) -> Floats:
@@ -150,8 +149,7 @@ def noise_variances(rates: Floats) -> Floats:
     >>> noise_variances(np.array([0.5, 0.0]))
     array([0.75, 0.  ])
     """
-    found: Floats = rates / 2 * (1 - rates / 2) / (1 - rates) ** 2
-    return found
+    return rates / 2 * (1 - rates / 2) / (1 - rates) ** 2
 
 
 def _share(told: Floats, rates: Floats, level: float) -> TrueNumber:

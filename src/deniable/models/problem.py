@@ -138,8 +138,7 @@ class Problem(ABC):
 
         def squares(rows: slice) -> Floats:
             scores = self.scores(theta, rows)
-            product: Floats = scores.T @ self._counted(rows, scores)
-            return product
+            return scores.T @ self._counted(rows, scores)
 
         found: Floats = np.sum(list(in_blocks(self.n, self.block_rows, squares)), axis=0)
         return found
@@ -151,8 +150,7 @@ class Problem(ABC):
 
 def inverse(matrix: Floats) -> Floats:
     """Return the inverse of a matrix."""
-    found: Floats = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    return found
+    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
 def available_threads() -> int:
@@ -457,8 +455,7 @@ class Moved(Problem):
         return Evaluation(value, self.turned.T @ gradient, self.turned.T @ hessian @ self.turned)
 
     def scores(self, theta: Floats, rows: slice) -> Floats:
-        found: Floats = self.inner.scores(self.turned @ theta, rows) @ self.turned
-        return found
+        return self.inner.scores(self.turned @ theta, rows) @ self.turned
 
     def subset(self, rows: NDArray[np.int64]) -> Moved:
         return Moved(self.inner.subset(rows), self.turned)

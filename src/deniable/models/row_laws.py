@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from deniable.core.checks import settle
 from deniable.models.row_kernels import multinomial_rows
 
 Floats = NDArray[np.float64]
@@ -210,7 +211,7 @@ class PredictorLaw(PlainLaw):
     cells: int = 0  # set by the effects
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", len(self.effects))
+        settle(self, cells=len(self.effects))
 
     @property
     def _shared(self) -> int:
@@ -308,7 +309,7 @@ class BothLaw(PlainLaw):
     cells: int = 0  # set by the others
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", self.outcomes * len(self.effects))
+        settle(self, cells=self.outcomes * len(self.effects))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -386,7 +387,7 @@ class ComplianceLaw(PlainLaw):
     cells: int = 4
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_likelihood", self.reports == 1)
+        settle(self, is_likelihood=self.reports == 1)
 
     @property
     def groups(self) -> tuple[Group, ...]:

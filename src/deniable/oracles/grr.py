@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype, settle
 from deniable.core.kernels import PLAIN, exact_kernel, kernel
 from deniable.core.mechanism import ChecksRows, Mechanism, ReportField
 from deniable.core.privacy import Guarantee
@@ -121,8 +121,7 @@ class OneCode(HistogramReports, CountingOracle[Codes]):
         # value and otherwise the truth, which needs one binomial per value and one multinomial.
         uniform = rng.generator.binomial(counts, self.k * float(self.support_probabilities[1]))
         spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
-        simulated: NDArray[np.int64] = counts - uniform + spread
-        return simulated
+        return counts - uniform + spread
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,7 @@ class RandomizedResponse(OneCode):
         """Q: each of the other values is reported with probability Q/2^64."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_domain(self.k), epsilon=checked_epsilon(self.epsilon))
         self._lie  # noqa: B018  refuses a domain too large for 64 bits
 
     @cached_property

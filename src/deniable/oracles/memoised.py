@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer
+from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, bound_text, repeated
 from deniable.core.randomness import Randomness, WordStream, checked_randomness
@@ -107,7 +107,7 @@ class Memoised(FrequencyOracle[Reports]):
         if exact(self.epsilon_once) > exact(self.epsilon_forever):
             forever = f"<= epsilon_forever={float(self.epsilon_forever):g}"
             raise out_of_range("epsilon_once", forever, float(self.epsilon_once))
-        object.__setattr__(self, "epsilon", self.epsilon_forever)
+        settle(self, epsilon=self.epsilon_forever)
 
     def _check_stages(self) -> None:
         (p, q) = self.second_stage
@@ -116,7 +116,7 @@ class Memoised(FrequencyOracle[Reports]):
                 f"k must be small enough for 64-bit thresholds to tell answers apart, got k={self.k} with "
                 f"epsilon_once={float(self.epsilon_once):g}"
             )
-        object.__setattr__(self, "memoised_epsilon", log_up(self.permanent_ratio()))
+        settle(self, memoised_epsilon=log_up(self.permanent_ratio()))
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: EpsilonLike, epsilon_once: EpsilonLike | None = None) -> Any:
@@ -467,7 +467,7 @@ class MemoisedValues(Memoised[Reports]):
     """The base of memoised oracles that keep a permanent response for each of the k values."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
+        settle(self, k=checked_domain(self.k))
         self._check_budgets()
         self._check_stages()
 
@@ -525,8 +525,7 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
 
     def _memo_rows_of(self, memo: Codes, codes: Codes) -> Codes:
         check_rows(len(np.asarray(memo)), self)
-        rows: Codes = np.asarray(memo)[codes]
-        return rows
+        return np.asarray(memo)[codes]
 
     def _report(self, permanent: Codes, rng: Randomness) -> Codes:
         codes = np.ascontiguousarray(permanent)
@@ -644,8 +643,7 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
     def _memo_rows_of(self, memo: Bits, codes: Codes) -> Bits:
         bits = checked_bits(memo, self.k)
         check_rows(len(bits), self)
-        rows: Bits = bits[codes]
-        return rows
+        return bits[codes]
 
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
         if self._copies:
@@ -738,11 +736,11 @@ class MemoisedCells(Sketch, Memoised[Any]):
     kept_note = "answers that change at the same times may change cells at different ones"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
+        settle(self, k=checked_domain(self.k))
         self._check_budgets()
         if self.g is None:
-            object.__setattr__(self, "g", min(MAX_MEMO_ROWS, self._best_cells()))
-        object.__setattr__(self, "g", checked_integer("g", self.g or 0, 2, MAX_MEMO_ROWS))
+            settle(self, g=min(MAX_MEMO_ROWS, self._best_cells()))
+        settle(self, g=checked_integer("g", self.g or 0, 2, MAX_MEMO_ROWS))
         self._check_stages()
 
     @cached_property

@@ -218,8 +218,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
         listed, own = self._as_bytes(self.outputs()), self._as_bytes(reports)
         distinct, inverse = np.unique(own, return_inverse=True)
         order = np.argsort(listed)
-        places: NDArray[np.int64] = order[np.searchsorted(listed, distinct, sorter=order)][inverse]
-        return places
+        return order[np.searchsorted(listed, distinct, sorter=order)][inverse]
 
     def _as_bytes(self, reports: Any) -> NDArray[Any]:
         """Return each report as one opaque element."""
@@ -229,8 +228,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
             array = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder(">"))
             parts.append(array.reshape(len(array), -1).view(np.uint8))
         joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
-        opaque: NDArray[Any] = joined.view(f"S{joined.shape[1]}")[:, 0]
-        return opaque
+        return joined.view(f"S{joined.shape[1]}")[:, 0]
 
     # ---------------------------------------------------------------- simulation
 
@@ -302,8 +300,7 @@ class _ListedReports(WeighedReports):
         return weights, channel @ weights**2 - scores**2
 
     def report_means(self, values: Floats) -> Floats:
-        means: Floats = values @ _listed(self.oracle)[0].T
-        return means
+        return values @ _listed(self.oracle)[0].T
 
 
 @lru_cache(maxsize=4)

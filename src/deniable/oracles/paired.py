@@ -190,8 +190,7 @@ class Trend:
         level = checked_probability("confidence", confidence, open_interval=True)
         z = -special.ndtri((1 - level) / 2 / checked_integer("simultaneous", simultaneous, 1))
         half = np.where(self.changed >= FEWEST_CHANGED, z * self.standard_error, math.nan)
-        found: Floats = np.stack([self.change - half, self.change + half], axis=1)
-        return found
+        return np.stack([self.change - half, self.change + half], axis=1)
 
 
 def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_codes, checked_domain
+from deniable.core.checks import Codes, checked_codes, checked_domain, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.randomness import Randomness
@@ -104,13 +104,13 @@ class RAPPOR(UnaryEncoding):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
+        settle(self, k=checked_domain(self.k))
         for name in ("f", "p", "q"):
             number = checked_decimal(name, getattr(self, name), Fraction(0), Fraction(1), "(0, 1)")
             object.__setattr__(self, name, number)
         half = exact(self.f) / 2
-        object.__setattr__(self, "epsilon", log_up(((1 - half) / half) ** 2))
-        object.__setattr__(self, "memoised_epsilon", self.implemented_permanent_epsilon())
+        settle(self, epsilon=log_up(((1 - half) / half) ** 2))
+        settle(self, memoised_epsilon=self.implemented_permanent_epsilon())
         (one, zero), (kept, flipped) = self.report_thresholds, self.permanent_thresholds
         if not zero < one:
             raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.bounded_sums import Added, Sample
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype, settle
 from deniable.core.estimate import Estimate
 from deniable.core.joint import listed_reports
 from deniable.core.kernels import kernel
@@ -118,11 +118,11 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2))
+        settle(self, k=checked_integer("k", self.k, 2))
         if self.k > MAX_CODES:
             raise out_of_range("k", f"<= {MAX_CODES} for a square wave", self.k, "coarsen the scale or its grid")
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        object.__setattr__(self, "window", self._chosen_window())
+        settle(self, epsilon=checked_epsilon(self.epsilon))
+        settle(self, window=self._chosen_window())
 
     def _chosen_window(self) -> int:
         if isinstance(self.window, str):
@@ -172,8 +172,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which values each report is near, bool[n, len(values)]: those that make it likeliest."""
         y = checked_report_codes(reports, self.state_size).astype(np.int64)[:, None]
-        matrix: NDArray[np.bool_] = (values <= y) & (y <= values + 2 * self._b)
-        return matrix
+        return (values <= y) & (y <= values + 2 * self._b)
 
     # ---------------------------------------------------------------- analyst
 
@@ -301,8 +300,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         near = np.full(width, 1 / width)
         for x in np.flatnonzero(counts - uniform):
             spread[x : x + width] += rng.generator.multinomial(counts[x] - uniform[x], near)
-        simulated: NDArray[np.int64] = spread
-        return simulated
+        return spread
 
     @property
     def state_size(self) -> int:

@@ -26,6 +26,7 @@ from deniable.core.checks import (
     checked_report_records,
     code_dtype,
     integer_array,
+    settle,
 )
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, ReportField
@@ -108,10 +109,9 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_domain(self.k), epsilon=checked_epsilon(self.epsilon))
         omega = best_subset_size(self.k, self.epsilon) if self.omega is None else self.omega
-        object.__setattr__(self, "omega", checked_integer("omega", omega, 1, self.k - 1))
+        settle(self, omega=checked_integer("omega", omega, 1, self.k - 1))
 
     # ---------------------------------------------------------------- contributor
 

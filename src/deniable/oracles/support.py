@@ -163,8 +163,7 @@ class Independent(PairLaw):
     def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
         p, q = float(self.p), float(self.q)
         own = math.log1p(-p) - math.log1p(-q)
-        logs: NDArray[np.float64] = own + supported * math.log(q) + (self.k - supported) * math.log1p(-q)
-        return logs
+        return own + supported * math.log(q) + (self.k - supported) * math.log1p(-q)
 
     def guess_success(self) -> Fraction | float:
         p, q, k = float(self.p), float(self.q), self.k

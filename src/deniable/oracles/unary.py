@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import final
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_domain
+from deniable.core.checks import Codes, checked_domain, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
@@ -45,8 +45,7 @@ class OneStage(UnaryEncoding):
     epsilon: float | Fraction
 
     def _check_parameters(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_domain(self.k), epsilon=checked_epsilon(self.epsilon))
 
     @property
     @abstractmethod

@@ -122,8 +122,7 @@ def coefficient_error(
         spread = np.diag(pi) - np.outer(pi, pi)
         local = (spread @ told @ spread)[1:, 1:]
         information += weight * np.kron(local, np.outer(x, x))
-    errors: Floats = np.sqrt(np.diag(np.linalg.inv(information)) / (people * asked)).reshape(k - 1, p)
-    return errors
+    return np.sqrt(np.diag(np.linalg.inv(information)) / (people * asked)).reshape(k - 1, p)
 
 
 def _reports(mechanism: Mechanism[Any], attribute: int, shares: Floats) -> tuple[Floats, float]:

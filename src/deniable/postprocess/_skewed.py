@@ -111,5 +111,4 @@ def _cell_edges(z: Floats, deviations: Floats) -> Floats:
 
 def _log_power_integrals(log_high: Floats, log_low: Floats, exponent: Floats) -> Floats:
     """Return ln of the integral of t^(exponent-1) from low to high, both given as logarithms."""
-    result: Floats = exponent * log_high + np.log(-np.expm1(exponent * (log_low - log_high))) - np.log(exponent)
-    return result
+    return exponent * log_high + np.log(-np.expm1(exponent * (log_low - log_high))) - np.log(exponent)

@@ -172,5 +172,4 @@ def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit |
 def _roughness(k: int, order: int) -> Floats:
     """Return D'D of the differences of this order, float64[k, k]."""
     differences = np.diff(np.eye(k), n=order, axis=0)
-    found: Floats = differences.T @ differences
-    return found
+    return differences.T @ differences

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.bounded_sums import ReportLaw
 from deniable.core.card import Card, Variant
-from deniable.core.checks import Codes, checked_integer
+from deniable.core.checks import Codes, checked_integer, settle
 from deniable.core.estimate import RecordEstimate, affine_estimate, affine_variance
 from deniable.core.joint import JointNoise, code_reports, exchangeable, one_code, support_reports
 from deniable.core.mechanism import CraftedReports
@@ -286,7 +286,7 @@ class RSFD(FakeData):
             raise InvalidParameterError(
                 f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={quoted(fakes)}"
             )
-        object.__setattr__(self, "fakes", fakes)
+        settle(self, fakes=fakes)
         self.layout  # noqa: B018  refuses what an oracle refuses
 
     @cached_property
@@ -357,7 +357,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     )
 
     def _check_parameters(self) -> None:
-        object.__setattr__(self, "priors", checked_priors(self.priors, self.sizes))
+        settle(self, priors=checked_priors(self.priors, self.sizes))
         self.layout  # noqa: B018  refuses what GRR refuses
 
     @classmethod

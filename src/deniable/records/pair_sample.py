@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, Floats, checked_integer, code_dtype
+from deniable.core.checks import Codes, Floats, checked_integer, code_dtype, settle
 from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import CraftedReports
@@ -184,7 +184,7 @@ class PairSample(
     )
 
     def _check_parameters(self) -> None:
-        object.__setattr__(self, "singles", _checked_share(self.singles))
+        settle(self, singles=_checked_share(self.singles))
         if len(self.sizes) < 2:
             raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(self.sizes)}")
         if len(self.sizes) > MAX_ATTRIBUTES:
@@ -201,8 +201,8 @@ class PairSample(
         check_pairs(self.sizes)
         given = checked_oracles(self.oracles, self.sizes, self.epsilon, SINGLES)
         made = {} if given else {size: SubsetSelection(size, self.epsilon) for size in set(self.sizes)}
-        object.__setattr__(self, "oracles", given or tuple(made[size] for size in self.sizes))
-        object.__setattr__(self, "omegas", self._checked_omegas())
+        settle(self, oracles=given or tuple(made[size] for size in self.sizes))
+        settle(self, omegas=self._checked_omegas())
 
     def _checked_omegas(self) -> tuple[int, ...]:
         given: Any = self.omegas

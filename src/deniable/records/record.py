@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import Codes, Floats, checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.core.checks import Codes, Floats, checked_counts, checked_integer, checked_records, checked_sizes, settle
 from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.privacy import Guarantee
@@ -70,8 +70,7 @@ class RecordMechanism(Mechanism[Reports]):
     reveals: ClassVar[Literal["all", "one", "fakes", "copies", "pairs"]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, sizes=checked_sizes(self.sizes), epsilon=checked_epsilon(self.epsilon))
         self._check_parameters()
 
     @abstractmethod

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
-from deniable.core.checks import Codes
+from deniable.core.checks import Codes, settle
 from deniable.core.randomness import Randomness
 from deniable.records.layout import Oracle as PlainOracle, make_layout
 from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column, ColumnRecords
@@ -255,7 +255,7 @@ class AdaptiveSMP(SampledRecords):
 
     def _check_parameters(self) -> None:
         given = checked_oracles(self.oracles, self.sizes, self.epsilon, OFFERED)
-        object.__setattr__(self, "oracles", given or oracles_for(self.sizes, self.epsilon))
+        settle(self, oracles=given or oracles_for(self.sizes, self.epsilon))
 
     @cached_property
     def column(self) -> Column:

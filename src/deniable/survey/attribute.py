@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, GetPydanticSchema
 
-from deniable.core.checks import listed
+from deniable.core.checks import listed, settle
 from deniable.errors import InvalidParameterError, UnknownCategoryError, quoted
 from deniable.survey.dictionary import is_text
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
@@ -49,7 +49,7 @@ class AskIf:
     def __post_init__(self) -> None:
         if isinstance(self.answers, str) or not isinstance(self.answers, Sequence):
             raise InvalidParameterError(f"answers of ask_if must be a sequence of texts, got {quoted(self.answers)}")
-        object.__setattr__(self, "answers", tuple(self.answers))
+        settle(self, answers=tuple(self.answers))
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Attribute:
             raise InvalidParameterError(
                 f"categories of {where} must be a sequence of texts, got {quoted(self.categories)}"
             )
-        object.__setattr__(self, "categories", tuple(self.categories))
+        settle(self, categories=tuple(self.categories))
         for key, value in self.question_kind.settled(self, where).items():
             object.__setattr__(self, key, value)
         if self.question_kind.coded and self.k < 2:
@@ -198,7 +198,7 @@ class Attribute:
                 f"{where} has both {told.mark} and kind={quoted(self.kind)}: leave one of them out"
             )
         if marked and self.kind == USUAL:
-            object.__setattr__(self, "kind", marked[-1].name)
+            settle(self, kind=marked[-1].name)
         for key in _KEYED:
             if self._has(key) and key not in self.question_kind.keys:
                 others = names_with(key)
@@ -242,7 +242,7 @@ class Attribute:
                 f"scores of {where} must give one number for each category to ask for a mean; add them, or ask for "
                 '"shares"'
             )
-        object.__setattr__(self, "ask", ask)
+        settle(self, ask=ask)
 
     @property
     def question_kind(self) -> QuestionKind:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from deniable.core.aggregate import Aggregate, short_id as short_id
-from deniable.core.checks import checked_integer, checked_kind
+from deniable.core.checks import checked_integer, checked_kind, settle
 from deniable.core.documents import Document, check_version, document_body, document_text, placed, read_document
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism, checked_mechanism
@@ -124,7 +124,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         checked_schema(self.schema)
-        object.__setattr__(self, "version", checked_integer("version", self.version, 1))
+        settle(self, version=checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
             raise InvalidParameterError(f"title must be a text, got title={quoted(self.title)}")
         domain = checked_mechanism(self.mechanism).domain

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.checks import checked_codes
+from deniable.core.checks import checked_codes, settle
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError, quoted
 
 FINGERPRINT_BITS = 64
@@ -63,8 +63,7 @@ class Dictionary:
                 raise InvalidParameterError(
                     f"words must be distinct, got {quoted(word)} in rows {first + 1} and {code + 1}"
                 )
-        object.__setattr__(self, "words", words)
-        object.__setattr__(self, "_codes", codes)
+        settle(self, words=words, _codes=codes)
 
     @property
     def k(self) -> int:

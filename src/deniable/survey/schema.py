@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict, TypeAdapter
 
-from deniable.core.checks import checked_kind, checked_records, listed
+from deniable.core.checks import checked_kind, checked_records, listed, settle
 from deniable.core.documents import check_version, document_body, document_text, placed, read_document
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
@@ -79,7 +79,7 @@ class Schema:
             raise InvalidParameterError(
                 f"attributes must be a non-empty sequence of Attribute, got {quoted(attributes)}"
             )
-        object.__setattr__(self, "attributes", attributes)
+        settle(self, attributes=attributes)
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
             raise InvalidParameterError(f"names of attributes must be distinct, got {quoted(repeated[0])} twice")

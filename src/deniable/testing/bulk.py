@@ -253,8 +253,7 @@ def _binned(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     before = np.cumsum(counts[~own]) - counts[~own]
     first = int(own.sum())
     bin_of[~own] = first + before * groups // rest if groups else max(first - 1, 0)
-    bins: NDArray[np.int64] = bin_of[which]
-    return bins
+    return bin_of[which]
 
 
 def _independence(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:

@@ -316,8 +316,7 @@ def _composed(channel: ArrayLike, conditional: ArrayLike) -> Floats:
         raise InvalidInputError(
             f"channel must have one row per column of conditional ({links.shape[1]}), got shape={outputs.shape}"
         )
-    composed: Floats = links @ outputs
-    return composed
+    return links @ outputs
 
 
 def _apart(rows: Floats, factor: float) -> float:

@@ -132,8 +132,7 @@ def joint_from_records(records: ArrayLike, sizes: Sequence[int]) -> Floats:
         )
     flat = np.ravel_multi_index(tuple(codes.astype(np.int64).T), shape)
     counts = np.bincount(flat, minlength=cells).reshape(shape)
-    joint: Floats = counts / len(codes)
-    return joint
+    return counts / len(codes)
 
 
 def marginals(table: Floats) -> list[Floats]:

@@ -139,8 +139,7 @@ def partial_bound(
     >>> partial_bound([[0.4, 0.1], [0.1, 0.4]], [GRR(k=2, epsilon=1.0)] * 2, rest=[0.25]).round(4)
     array([1.8194, 1.8194])
     """
-    bound: Floats = exact_totals(joint, mechanisms) + prior_free_bound(rest).epsilon
-    return bound
+    return exact_totals(joint, mechanisms) + prior_free_bound(rest).epsilon
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card, Variant
-from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype, settle
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ChecksRows, ReportField, SkipsInvalid
@@ -351,12 +351,11 @@ class CountMeanSketch(Sketch):
 
     def __post_init__(self) -> None:
         entry = family_entry(self.family)
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_integer("k", self.k, 2, entry.largest_domain), epsilon=checked_epsilon(self.epsilon))
         m = entry.best_cells(self.k, Objective.mean(self.k, self.epsilon)) if self.m is None else self.m
         cells = entry.build(self.k, m).m
         GRR(cells, self.epsilon)  # refuses what GRR refuses
-        object.__setattr__(self, "m", cells)
+        settle(self, m=cells)
 
     def __repr__(self) -> str:
         """Return the call that makes it: by an older name, such as `OLH`, if that name made it."""

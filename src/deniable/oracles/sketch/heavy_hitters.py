@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import checked_integer, checked_report_codes
+from deniable.core.checks import checked_integer, checked_report_codes, settle
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SkipsInvalid
@@ -122,7 +122,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, epsilon=checked_epsilon(self.epsilon))
         for name, low, high in (("max_bytes", 3, 16), ("fold_bits", 16, 24), ("seed", 0, 1 << 63)):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name), low, high))
         if self.state_size > MAX_COUNTERS:

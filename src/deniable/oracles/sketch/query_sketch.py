@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_counts
+from deniable.core.checks import Codes, checked_counts, settle
 from deniable.core.estimate import Estimate
 from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SkipsInvalid
 from deniable.core.privacy import Guarantee
@@ -90,9 +90,9 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
                 raise InvalidParameterError(f"queries must be distinct, got {x} at {seen[int(x)]} and {i}")
         if not queries:
             raise InvalidParameterError("queries must list at least one code, got none")
-        object.__setattr__(self, "queries", tuple(seen))
-        object.__setattr__(self, "k", self.sketch.k)
-        object.__setattr__(self, "epsilon", self.sketch.epsilon)
+        settle(self, queries=tuple(seen))
+        settle(self, k=self.sketch.k)
+        settle(self, epsilon=self.sketch.epsilon)
 
     @cached_property
     def _codes(self) -> Codes:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, settle
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
@@ -247,7 +247,7 @@ class Phases:
     parts: Sequence[tuple[Collection, Aggregate]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        settle(self, parts=tuple(self.parts))
         if len(self.parts) < 2:
             raise InvalidParameterError(f"parts must list at least two phases, got {len(self.parts)}")
         earlier: list[str] = []

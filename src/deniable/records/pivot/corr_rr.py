@@ -23,6 +23,7 @@ from typing import Any, final
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
+from deniable.core.checks import settle
 from deniable.core.estimate import RecordEstimate
 from deniable.core.thresholds import exact
 from deniable.records.layout import grr_oracles
@@ -108,8 +109,7 @@ class CorrRR(OnePivot):
 
     def _check_parameters(self) -> None:
         checked = checked_copy_probabilities(self.copy_probabilities, len(self.sizes))
-        object.__setattr__(self, "copy_probabilities", checked)
-        object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
+        settle(self, copy_probabilities=checked, alignment=checked_alignment(self.alignment, self.sizes))
         check_table_size(self.sizes, self.alignment)
         self.law  # noqa: B018  refuses what GRR refuses
 

@@ -177,8 +177,7 @@ def _grf(data: Observed, epsilon: float, threshold: float, components: bool) -> 
         _, label = csgraph.connected_components(linked, directed=False)
         linked = label[:, None] == label
     np.fill_diagonal(linked, False)
-    estimate: Floats = np.where(linked, float(epsilon), 0.0)
-    return estimate
+    return np.where(linked, float(epsilon), 0.0)
 
 
 def benchmark_algorithms(

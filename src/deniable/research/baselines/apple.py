@@ -197,8 +197,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
     def _channel(self) -> NDArray[Any]:
         self._cell_outputs()
         cells = self.response.channel(exact=True) / self.hashes
-        matrix: NDArray[Any] = np.concatenate([cells[self.functions.of_all(j)] for j in range(self.hashes)], axis=1)
-        return matrix
+        return np.concatenate([cells[self.functions.of_all(j)] for j in range(self.hashes)], axis=1)
 
     def _cell_outputs(self) -> Bits:
         check_bit_outputs(self.m, repr(self))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_integer, code_dtype, settle
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
 from deniable.core.kernels import kernel
 from deniable.core.randomness import BLOCK_WORDS
@@ -190,7 +190,7 @@ class FixedSketch(FrequencyOracle[Reports]):
 
     def _check_parameters(self) -> None:
         """Check and set what both sketches are made of."""
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, epsilon=checked_epsilon(self.epsilon))
         FixedHashes(self.k, self.m, self.hashes, self.seed)
         for parameter in ("k", "m", "hashes", "seed"):
             object.__setattr__(self, parameter, int(getattr(self, parameter)))

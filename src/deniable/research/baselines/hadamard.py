@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer
+from deniable.core.checks import Codes, checked_integer, settle
 from deniable.core.privacy import Guarantee
 from deniable.core.thresholds import checked_epsilon
 from deniable.oracles.pure import PureOracle
@@ -78,8 +78,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN), epsilon=checked_epsilon(self.epsilon))
 
     @property
     def rows(self) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_domain, checked_integer, integer_array
+from deniable.core.checks import Codes, checked_domain, checked_integer, integer_array, settle
 from deniable.core.estimate import Estimate
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
@@ -111,14 +111,13 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_domain(self.k), epsilon=checked_epsilon(self.epsilon))
         budget = spent(self.epsilon)
         resolution = math.ceil(4 * budget) if self.resolution is None else self.resolution
-        object.__setattr__(self, "resolution", checked_integer("resolution", resolution, 1, MAX_GRID))
+        settle(self, resolution=checked_integer("resolution", resolution, 1, MAX_GRID))
         scales = min(math.ceil(16 * self._one / budget), DEFAULT_CLAMP_LIMIT)
         clamp = scales if self.clamp is None else self.clamp
-        object.__setattr__(self, "clamp", checked_integer("clamp", clamp, 0, MAX_GRID))
+        settle(self, clamp=checked_integer("clamp", clamp, 0, MAX_GRID))
         noise_weights(budget, self._one, -self._low)  # proves the ratio of these very integers, or raises
 
     # ---------------------------------------------------------------- contributor
@@ -190,8 +189,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
 
     def _levels(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.uint8]:
         components = self._checked_shape(reports)[:, values]
-        graded: NDArray[np.uint8] = (components > 0).astype(np.uint8) + (components >= self._one)
-        return graded
+        return (components > 0).astype(np.uint8) + (components >= self._one)
 
     # ---------------------------------------------------------------- guarantee and exact law
 

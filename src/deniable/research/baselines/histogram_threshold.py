@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import final
 
 from deniable.core.card import Card
+from deniable.core.checks import settle
 from deniable.core.privacy import Guarantee
 from deniable.core.thresholds import (
     EpsilonLike,
@@ -116,7 +117,7 @@ class THE(OneStage):
         self._check_parameters()
         theta = optimal_theta(self.epsilon) if self.theta is None else self.theta
         checked = checked_decimal("theta", theta, Fraction(1, 2), Fraction(1), "(0.5, 1]")
-        object.__setattr__(self, "theta", checked)
+        settle(self, theta=checked)
 
     @cached_property
     def _tails(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:

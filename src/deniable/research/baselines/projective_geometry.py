@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, check_counters, checked_integer, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, check_counters, checked_integer, checked_report_codes, code_dtype, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
@@ -150,12 +150,11 @@ class PGR(PureOracle[Codes]):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_PGR_DOMAIN))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_integer("k", self.k, 2, MAX_PGR_DOMAIN), epsilon=checked_epsilon(self.epsilon))
         q = best_field(self.k, self.epsilon) if self.q is None else checked_integer("q", self.q, 2, MAX_POINTS)
         if not is_prime(q):
             raise InvalidParameterError(f"q must be a prime number, got q={q}")
-        object.__setattr__(self, "q", q)
+        settle(self, q=q)
         if self.points > MAX_POINTS:
             raise InvalidParameterError(f"q must give at most {MAX_POINTS} points, got q={q}, {self.points} points")
 

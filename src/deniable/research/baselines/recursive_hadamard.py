@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_integer, code_dtype, settle
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.state import Counts, counts_sum_to
@@ -100,10 +100,9 @@ class RecursiveHadamard(PublicRows):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN), epsilon=checked_epsilon(self.epsilon))
         bits = recursive_hadamard_bits(self.k, self.epsilon) if self.bits is None else self.bits
-        object.__setattr__(self, "bits", checked_integer("bits", bits, 1, (self.k - 1).bit_length() + 1))
+        settle(self, bits=checked_integer("bits", bits, 1, (self.k - 1).bit_length() + 1))
 
     @property
     def classes(self) -> int:

@@ -88,8 +88,7 @@ def _compiled_seed() -> Callable[[int], None]:
     def seed_numba(seed: int) -> None:
         np.random.seed(seed)  # noqa: NPY002
 
-    compiled: Callable[[int], None] = numba.njit()(seed_numba)
-    return compiled
+    return numba.njit()(seed_numba)
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from deniable.core.checks import (
     checked_counts,
     checked_integer,
     checked_records,
+    settle,
 )
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
@@ -84,7 +85,7 @@ class DealtMechanism(Mechanism[Reports]):
 
     def _check_deal(self, least: int = 2, most: int | None = MAX_CONTRIBUTORS) -> None:
         """Check n and the deal's name, and keep n as an int."""
-        object.__setattr__(self, "n", checked_integer("n", self.n, least, most))
+        settle(self, n=checked_integer("n", self.n, least, most))
         if not isinstance(self.deal_id, str):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={quoted(self.deal_id)}")
 

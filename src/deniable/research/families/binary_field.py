@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_integer, code_dtype, settle
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, Words, draw
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
@@ -89,8 +89,7 @@ class BinaryFieldFamily(CountedFamily):
     report_type = BinaryFieldReports
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, 1 << MAX_BITS))
-        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        settle(self, k=checked_integer("k", self.k, 2, 1 << MAX_BITS), m=checked_integer("m", self.m, 2, MAX_CELLS))
 
     # ---------------------------------------------------------------- the law
 

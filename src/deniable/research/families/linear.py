@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between
@@ -186,8 +186,7 @@ class LinearFamily(TransformedFamily):
     report_type = LinearReports
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
         if self.p**self.exponent != self.m:
             raise InvalidParameterError(f"m must be a prime power for the linear family, got m={self.m}")
 

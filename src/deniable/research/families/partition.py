@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.randomness import Randomness, draw
 from deniable.core.state import counts_between
@@ -91,8 +91,7 @@ class PartitionFamily(TransformedFamily):
     report_type = PartitionReports
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
 
     # ---------------------------------------------------------------- the law
 

@@ -152,8 +152,7 @@ def _extremes(rows: Floats, channel: Floats, radius: float) -> tuple[Floats, Flo
 def _taken(rows: Floats, radius: float) -> Floats:
     """Return how much of each entry goes if a mass of `radius` is taken from the left of every row."""
     before = np.cumsum(rows, axis=1) - rows
-    taken: Floats = np.clip(radius - before, 0, rows)
-    return taken
+    return np.clip(radius - before, 0, rows)
 
 
 def _span_bounds(rows: Floats, channels: Sequence[Floats], radius: float) -> tuple[Floats, Floats]:

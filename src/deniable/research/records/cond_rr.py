@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, settle
 from deniable.core.estimate import RecordEstimate
 from deniable.records.dependence.pair_tables import PairTables, pair_tables
 from deniable.records.layout import grr_oracles
@@ -116,7 +116,7 @@ class CondRR(OnePivot):
     def _check_parameters(self) -> None:
         check_table_cells(sum(self.sizes) ** 2 - sum(size**2 for size in self.sizes))
         checked = checked_tables("conditionals", self.conditionals, self.sizes, alone(len(self.sizes)))
-        object.__setattr__(self, "conditionals", checked)
+        settle(self, conditionals=checked)
 
     @classmethod
     def learn(cls, aggregate: Aggregate, n2: int) -> CondRR:

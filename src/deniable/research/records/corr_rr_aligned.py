@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_report_records
+from deniable.core.checks import Codes, checked_report_records, settle
 from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.core.state import Counts
@@ -106,8 +106,8 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
             checked_map(f"maps[{j}]", codes, size, self.groups)
             for j, (codes, size) in enumerate(zip(given, self.sizes, strict=True))
         ]
-        object.__setattr__(self, "maps", tuple(maps))
-        object.__setattr__(self, "copy_probabilities", self.inner.copy_probabilities)
+        settle(self, maps=tuple(maps))
+        settle(self, copy_probabilities=self.inner.copy_probabilities)
 
     @property
     def groups(self) -> int:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_entries, checked_integer
+from deniable.core.checks import Codes, checked_entries, checked_integer, settle
 from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.errors import InvalidParameterError, quoted
@@ -169,11 +169,14 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     )
 
     def _check_parameters(self) -> None:
-        object.__setattr__(self, "groups", checked_groups(self.groups, len(self.sizes)))
-        object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
+        settle(
+            self,
+            groups=checked_groups(self.groups, len(self.sizes)),
+            alignment=checked_alignment(self.alignment, self.sizes),
+        )
         rule = f"copy_probabilities must have one matrix per group ({len(self.groups)})"
         checked_entries(self.copy_probabilities, len(self.groups), rule)
-        object.__setattr__(self, "copy_probabilities", tuple(part.copy_probabilities for part in self.parts))
+        settle(self, copy_probabilities=tuple(part.copy_probabilities for part in self.parts))
 
     @classmethod
     def learn(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, code_dtype
+from deniable.core.checks import Codes, code_dtype, settle
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.oracles.grr import GRR
@@ -111,7 +111,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         checked_share(self.epsilon, 2)
         check_table_cells(table_cells(self.sizes))
         pairs = tuple(attribute_pairs(len(self.sizes)))
-        object.__setattr__(self, "tables", checked_tables("tables", self.tables, self.sizes, pairs))
+        settle(self, tables=checked_tables("tables", self.tables, self.sizes, pairs))
 
     @classmethod
     def learn(cls, aggregate: Aggregate, n2: int, method: str = "least-norm") -> TwoPivotRR:

@@ -177,7 +177,7 @@ def test_bad_records_are_named() -> None:
         quota.randomize(records, shares.columns[1], Simulation(1))  # type: ignore[arg-type]
     # Type 3 is "truth" for three values, and none for two.
     wrong = Shares("a", (np.zeros(1, dtype=np.uint8), np.array([3], dtype=np.uint8)))
-    with pytest.raises(InvalidInputError, match=r"in 0..2, got another"):
+    with pytest.raises(InvalidInputError, match=r"in 0..2, got something else"):
         quota.randomize(records[:1], wrong, Simulation(1))
     with pytest.raises(InvalidReportError, match=r"report must be in 0..1 for attribute 0, got 2 in row 2"):
         quota.aggregate((np.array([1, 0]), np.array([2, 2])))

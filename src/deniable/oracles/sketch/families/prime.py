@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype, settle
 from deniable.core.kernels import Kernel, exact_kernel, kernel
 from deniable.core.randomness import Randomness, Words, draw, uniform_below
 from deniable.errors import InvalidParameterError
@@ -260,9 +260,9 @@ class PrimeFamily(CountedFamily):
     report_type = HashedReports
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_DOMAIN))
-        object.__setattr__(self, "prime", checked_integer("prime", self.prime, max(self.k, self.m + 1), MAX_PRIME))
+        settle(self, k=checked_domain(self.k))
+        settle(self, m=checked_integer("m", self.m, 2, MAX_DOMAIN))
+        settle(self, prime=checked_integer("prime", self.prime, max(self.k, self.m + 1), MAX_PRIME))
         if not is_prime(self.prime):
             raise InvalidParameterError(f"prime must be a prime number, got prime={self.prime}")
 

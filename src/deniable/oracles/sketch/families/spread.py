@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype, settle
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, few_below, uniform_below, uniform_below_by_halves
@@ -192,8 +192,7 @@ class SpreadFamily(HashFamily):
     m: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
         if self.m & (self.m - 1):
             raise InvalidParameterError(f"m must be a power of two for the spread family, got m={self.m}")
 

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 
-from deniable.core.checks import checked_probability, code_dtype
+from deniable.core.checks import checked_probability, code_dtype, settle
 from deniable.core.mechanism import ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
@@ -49,7 +49,7 @@ class CoupledMechanism(DealtOracle[Reports]):
         """Check n, the deal's name and the number of colluders, whose default is set."""
         self._check_deal()
         revealing = min(5, self.n - 1) if self.colluders is None else checked_colluders(self.n, self.colluders)
-        object.__setattr__(self, "colluders", revealing)
+        settle(self, colluders=revealing)
 
     @abstractmethod
     def _pair_covariance(self, x: int, other: int) -> float:
@@ -146,10 +146,9 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
         return DealtTypes(SIGN_TYPES, counts=tuple(sign_counts(self.n)))
 
     def _check_coins(self) -> None:
-        object.__setattr__(self, "p", checked_number(self.p, "p"))
-        object.__setattr__(self, "rho", checked_number(self.rho, "rho"))
+        settle(self, p=checked_number(self.p, "p"), rho=checked_number(self.rho, "rho"))
         self._check_pairs()
-        object.__setattr__(self, "epsilon", self.implemented_epsilon())
+        settle(self, epsilon=self.implemented_epsilon())
 
     @property
     def correlation(self) -> float:

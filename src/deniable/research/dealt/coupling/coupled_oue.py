@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_domain
+from deniable.core.checks import Codes, checked_domain, settle
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
@@ -106,9 +106,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "q", checked_number(self.q, "q"))
-        object.__setattr__(self, "weight", checked_weight(self.weight))
+        settle(self, k=checked_domain(self.k), q=checked_number(self.q, "q"), weight=checked_weight(self.weight))
         self._check_pairs()
         if not 0 < exact(self.q) < Fraction(1, 2) or 2 * self.coupling.q >= SCALE:
             raise out_of_range("q", "in (0, 0.5)", self.q)

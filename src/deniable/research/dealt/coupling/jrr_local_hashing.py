@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_integer, code_dtype, settle
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -100,8 +100,7 @@ class JRRLocalHashing(SignedCoins[Any]):
 
     def __post_init__(self) -> None:
         hashes = self.hashes
-        object.__setattr__(self, "k", hashes.k)
-        object.__setattr__(self, "m", checked_integer("m", hashes.m, 2, MAX_VALUES))
+        settle(self, k=hashes.k, m=checked_integer("m", hashes.m, 2, MAX_VALUES))
         self._check_coins()
 
     @classmethod

@@ -32,7 +32,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, checked_integer, code_dtype, settle
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks, uniform_below
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
@@ -213,7 +213,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
+        settle(self, k=checked_integer("k", self.k, 2, MAX_VALUES))
         self._check_coins()
 
     @classmethod

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer
+from deniable.core.checks import Codes, checked_integer, settle
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -101,8 +101,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", checked_number(self.p, "p"))
-        object.__setattr__(self, "weight", checked_weight(self.weight))
+        settle(self, p=checked_number(self.p, "p"), weight=checked_weight(self.weight))
         self._check_pairs()
         if not Fraction(1, 2) < exact(self.p) < 1 or 2 * self.coupling.q >= SCALE:
             raise out_of_range("p", "in (0.5, 1)", self.p)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, Floats, Target, checked_integer
+from deniable.core.checks import Codes, Floats, Target, checked_integer, settle
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -160,9 +160,9 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batches", checked_integer("batches", self.batches, 1, MAX_BATCHES))
-        object.__setattr__(self, "size", checked_integer("size", self.size, 2))
-        object.__setattr__(self, "n", self.size * self.batches)
+        settle(self, batches=checked_integer("batches", self.batches, 1, MAX_BATCHES))
+        settle(self, size=checked_integer("size", self.size, 2))
+        settle(self, n=self.size * self.batches)
         self._check_deal(2, None)
         part = self.part
         if self.minimum is None and part.a0 == 0:

@@ -166,8 +166,7 @@ def _most_random(b: int, share: float) -> int:
 
 
 def _log_choose(n: NDArray[np.int64] | int, k: NDArray[np.int64] | int) -> Floats:
-    found: Floats = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(np.subtract(n, k) + 1.0)
-    return found
+    return special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(np.subtract(n, k) + 1.0)
 
 
 @lru_cache(maxsize=8)

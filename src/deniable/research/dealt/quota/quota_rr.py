@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_probability, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, checked_integer, checked_probability, checked_report_codes, code_dtype, settle
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.report_likelihood import (
@@ -126,22 +126,21 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
+        settle(self, epsilon=checked_epsilon(self.epsilon), k=checked_integer("k", self.k, 2, MAX_VALUES))
         self._check_deal()
         if self.design is not None:
-            object.__setattr__(self, "design", checked_probability("design", self.design))
+            settle(self, design=checked_probability("design", self.design))
         if self.epsilon_aux is not None:
             cap, got = exact(self.epsilon_aux, "epsilon_aux"), f"got epsilon_aux={self.epsilon_aux}"
             if cap <= exact(self.epsilon):
                 raise InvalidParameterError(f"epsilon_aux must be > epsilon={self.epsilon}, {got}")
             if cap > EPSILON_MAX:
                 raise InvalidParameterError(f"epsilon_aux must be <= {EPSILON_MAX}, {got}")
-            object.__setattr__(self, "epsilon_aux", checked_epsilon(self.epsilon_aux, "epsilon_aux"))
+            settle(self, epsilon_aux=checked_epsilon(self.epsilon_aux, "epsilon_aux"))
         truth, lie = self._truthfulness
         weight = truth_weight(self.k, self.epsilon, lie)
         if self.minimum is None:
-            object.__setattr__(self, "minimum", _minimum(self.n, self.k, weight, truth, lie, self.design))
+            settle(self, minimum=_minimum(self.n, self.k, weight, truth, lie, self.design))
         largest = (self.n - 1) // self.k
         if checked_integer("minimum", self.a0, 0) > largest:
             raise InvalidParameterError(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, Floats, Target, checked_entries, checked_integer, checked_sizes
+from deniable.core.checks import Codes, Floats, Target, checked_entries, checked_integer, checked_sizes, settle
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -128,8 +128,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, sizes=checked_sizes(self.sizes), epsilon=checked_epsilon(self.epsilon))
         d = len(self.sizes)
         self._check_deal(2 * d)
         if d > MAX_ATTRIBUTES or d * self.n > MAX_WORK:
@@ -140,9 +139,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         if self.minima is not None:
             checked_entries(self.minima, d, f"minima must name a quota for each of {d} attributes")
         parts = self.parts
-        object.__setattr__(self, "minima", tuple(part.a0 for part in parts))
-        object.__setattr__(self, "epsilon_aux", parts[0].epsilon_aux)
-        object.__setattr__(self, "design", parts[0].design)
+        settle(self, minima=tuple(part.a0 for part in parts), epsilon_aux=parts[0].epsilon_aux, design=parts[0].design)
 
     @cached_property
     def parts(self) -> tuple[QuotaRR, ...]:

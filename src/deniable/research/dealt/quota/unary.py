@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_probability
+from deniable.core.checks import Codes, checked_integer, checked_probability, settle
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
@@ -130,11 +130,10 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        settle(self, k=checked_integer("k", self.k, 2, MAX_VALUES), epsilon=checked_epsilon(self.epsilon))
         self._check_deal()
         if self.design is not None:
-            object.__setattr__(self, "design", checked_probability("design", self.design))
+            settle(self, design=checked_probability("design", self.design))
         if (self.said is None) != (self.denied is None):
             raise InvalidParameterError(
                 f"said and denied must be given together, got said={self.said}, denied={self.denied}"
@@ -146,8 +145,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
                 if self.design is None
                 else best_minima(self.n, one, zero, self.design)
             )
-            object.__setattr__(self, "said", minima[0])
-            object.__setattr__(self, "denied", minima[1])
+            settle(self, said=minima[0], denied=minima[1])
         said, denied = checked_integer("said", self.minima[0], 0), checked_integer("denied", self.minima[1], 0)
         if said + denied >= self.n:
             raise InvalidParameterError(f"said + denied must be < n={self.n}, got said={said}, denied={denied}")
