@@ -184,6 +184,11 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
         assert sentence in words
     assert "“Red” of “Whom would you vote for?” fell by" in words
     assert "From “May” to “June”" in words
+    for title in "May", "June":
+        assert f"Guarantee of “{title}”: epsilon = 2 for the whole contributor; odds move at most" in words
+    told = run("compare", *files, "--independent", "--verbose").stdout
+    assert "“May”: epsilon = 2 for the whole contributor (implemented: " in told
+    assert "“June”: epsilon = 2 for the whole contributor (implemented: " in told
     assert Path("c.png").read_bytes().startswith(b"\x89PNG")
     page = Path("c.html").read_text().replace("&#39;", "'")
     assert "“Green” of “Whom would you vote for?” rose by" in page
@@ -256,7 +261,7 @@ def test_compare_waves_of_the_same_people(run: Run) -> None:
     assert data["same_people"] is True
     assert "whose two reports are taken together" in data["interval"]["covers"]
     words = " ".join(run("compare", *files, "--same-people").stdout.split())
-    assert "you said that the same row is the same person" in words
+    assert "you confirmed that the same row is the same person" in words
     for wrong, message in (
         ([*files, "--same-people", "--independent"], "without --independent"),
         (["spring.json", "spring.parquet", "spring.json", "autumn.parquet", "--same-people"], "autumn.parquet"),

@@ -36,6 +36,8 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     assert text.index("People needed") < text.index("How far off results may be with 8,000 people")
     assert "0.5 1.65 times 62.3% 1 2.72 times 73.2% 2 7.39 times 88.1% 4 54.6 times 98.3%" in text
     assert "WARNING" not in text
+    assert "one malicious contributor counts for" in text
+    assert "liar" not in text
     data = json.loads(
         run("plan", "--schema", "schema.json", "--contributors", "8000", "--target", "3", "--json").stdout
     )
@@ -321,4 +323,4 @@ def test_waves_of_one_question(run: Run) -> None:
     several = run("plan", "--sizes", "2,3", "--epsilon", "4", "--contributors", "600", "--waves", "12")
     assert "waves needs one number of categories" in several.stderr
     alone = run("plan", "--sizes", "2", "--epsilon", "4", "--contributors", "600", "--answers", "1")
-    assert "go with --waves" in alone.stderr
+    assert "work only with --waves" in alone.stderr

@@ -72,7 +72,7 @@ def compare(
         )
     elif not independent:
         raise InvalidParameterError(
-            "independent must be given, to confirm that nobody reported to both collections. Aggregates do not "
+            "compare needs --independent, to confirm that nobody reported to both collections. Aggregates do not "
             "determine an interval for answers from the same people; for these compare report files with --same-people"
         )
     else:

@@ -134,7 +134,7 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
     if array.dtype.kind not in "iu":
         # The dtype of text tells the length of the longest answer.
         kind = "text" if array.dtype.kind in "SU" else array.dtype
-        remedy = "" if kind != "text" else ": a collection takes labels, a mechanism their codes 0, 1, ..."
+        remedy = "" if kind != "text" else ": pass labels to a collection, and their codes 0, 1, ... to a mechanism"
         raise error(f"{what} must have an integer dtype, got dtype={kind}{remedy}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 

@@ -93,8 +93,9 @@ class MechanismRow(Result):
     bits_per_report : float or None
         Information content of one report.
     influence : float or None
-        For how many contributors one liar counts who raises one share, of the question where that is most: so many
-        hundredths of all shares can 1% of malicious contributors add. None where it is not determined.
+        Number of contributors that one malicious contributor counts for when raising one share, for the question where
+        it is largest. 1% of malicious contributors can add this many percentage points to the share. None where it is
+        not determined.
     contributors_needed : int or None
         Fewest for which every question reaches the target.
     reason : str
@@ -421,7 +422,7 @@ def _row(
 
 
 def influence(questions: Sequence[Question]) -> float | None:
-    """Return for how many contributors one liar counts in the share that they move most; None if not determined."""
+    """Return how many contributors one malicious contributor counts for, in the share that moves most, or None."""
     found = [question.mechanism.influence(1, question.index) for question in questions if question.ask == "shares"]
     known = [one.up for one in found if one is not None]
     return max(known) if known and len(known) == len(found) else None

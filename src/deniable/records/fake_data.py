@@ -146,7 +146,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
     def _influence(self, targets: int, attribute: int) -> Influence:
         k, sizes = self.sizes[attribute], self.oracles[attribute].support_law.sizes
         held, other = (np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute])
-        # Values with priors of their own differ in how often others support them: the liar takes the rarest ones.
+        # Values with priors of their own differ in how often others support them: the worst case takes the rarest ones.
         rare = np.sort(np.resize(other, k))
         gain = held[0] - other[0]
         ends = (influence(targets, k, sizes, q + gain, q) for q in (rare[:targets].mean(), rare[-targets:].mean()))

@@ -482,7 +482,7 @@ class PairSample(
         return float(w @ self.covariance(f, n, attribute) @ w)
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:
-        """Return the largest of the parts': a liar chooses what to report."""
+        """Return the largest of the parts': a malicious contributor chooses what to report."""
         ups, downs = [], []
         for part, weight, number in self._weighted(attribute, 1):
             lumped = prod(part.sizes) // self.sizes[attribute]

@@ -257,7 +257,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         return None
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:
-        # Liars choose which attribute they report: of it there is only one report in `turns`.
+        # Malicious contributors choose which attribute they report: only one report in `turns` is about it.
         found = self.oracles[attribute].influence(targets)
         return found and Influence(found.up * self.turns, found.down * self.turns)
 

@@ -73,15 +73,17 @@ def comparison_page(comparison: Comparison) -> Page:
     ]
     if comparison.together == 1:
         notes.append(
-            "The intervals in the tables hold each for its own change: of twenty that are read, one misses at 95%. The "
-            "changes named in words hold together."
+            "Each interval in the tables holds for its own change: at 95%, about one in twenty misses. The changes "
+            "named in words hold together."
         )
     if comparison.left_out:
         notes.append(
-            f"Not compared, because only one of them asks it so: {', '.join(map(quoted, comparison.left_out))}."
+            "Not compared, because not both ask it with the same categories: "
+            f"{', '.join(map(quoted, comparison.left_out))}."
         )
+    names = [row.attribute for row in comparison.attributes]
     cards = tuple(
-        Card.promised(guarantee, [row.attribute for row in comparison.attributes], f"{name}: n = {n:,} contributors")
+        Card.promised(guarantee, names, f"n = {n:,} contributors", of=name)
         for guarantee, name, n in zip(comparison.guarantees, (one, other), comparison.n, strict=True)
     )
     return Page(
@@ -103,10 +105,12 @@ def _said(same_people: bool) -> str:
     """Return what the files cannot tell about who answered."""
     if same_people:
         return (
-            "Reports were compared row by row: you said that the same row is the same person. If rows are in another "
-            "order, the changes hold, and their intervals are wider than they need be where answers persist."
+            "Reports were compared row by row, because you confirmed that the same row is the same person. If rows "
+            "are in another order, the changes hold, but intervals are wider than necessary where answers persist."
         )
-    return "That nobody is in both collections was said by whoever asked for this comparison; the files cannot tell."
+    return (
+        "The person who asked for this comparison confirmed that nobody is in both collections; files cannot show it."
+    )
 
 
 def _changes(comparison: Comparison, row: AttributeComparison) -> tuple[Part, ...]:

@@ -292,9 +292,13 @@ class Card:
         attributes: Sequence[str],
         *about: str,
         several: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        of: str = "",
     ) -> Card:
-        """Return what was promised: the whole contributor first, then who may attack, then other facts."""
-        brief = f"Guarantee: {guarantee.budget_text}"
+        """Return what was promised: the whole contributor first, then who may attack, then other facts.
+
+        `of` names the collection, on a page about several.
+        """
+        brief = f"Guarantee{f' of {of}' if of else ''}: {guarantee.budget_text}"
         _, *lines = guarantee.lines(attributes, several)
         if math.isfinite(guarantee.epsilon) and not any(row.delta for row in guarantee.trust_models):
             factor = odds_text(guarantee.epsilon)
@@ -302,7 +306,7 @@ class Card:
             lines.insert(
                 0, f"Seeing a report changes the odds between any two possible answers by a factor of at most {factor}."
             )
-        headline = f"{guarantee.budget_text} (implemented: {guarantee.implemented_text})"
+        headline = f"{f'{of}: ' if of else ''}{guarantee.budget_text} (implemented: {guarantee.implemented_text})"
         return cls(headline, tuple(line.strip() for line in (*lines, *about)), promise=True, brief=brief)
 
 

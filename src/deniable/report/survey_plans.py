@@ -63,7 +63,7 @@ def _errors(
 ) -> tuple[Table | Text, ...]:
     cells = [[f"±{_number(row[i].half_width)}" for row in questions] for i in range(len(budgets))]
     named = [[row[0].label for row in questions], [_unit(row[0], units) for row in questions]]
-    words = "For the answers that make it largest; of any one share, or of a mean."
+    words = "For any single share or mean, whatever people answer."
     return Table.of(["question", "in", *budgets], [*named, *cells]), Text((words,))
 
 
@@ -107,8 +107,8 @@ def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     ]
     table = Table.of(["epsilon", "odds move by at most", "a coin toss becomes at most"], columns)
     words = (
-        "Whatever somebody answers and whoever looks, nobody's odds about them move by more than this: who took an "
-        "answer of theirs for a coin toss is at most so sure of it afterwards."
+        "Whatever contributors answer, their report moves nobody's odds about them by more than this factor. A person "
+        "to whom an answer was a coin toss is at most this sure of it afterwards."
     )
     return table, Text((words,))
 
@@ -120,10 +120,14 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     for text, words in (
         (
             _error,
-            "Half-width of the worst question, in percentage points or hundredths of a scale; * a collection takes.",
+            "Half-width for the worst question, in percentage points or hundredths of a scale. * marks the mechanism "
+            "that a collection takes.",
         ),
         (_bits, "Bits of one report."),
-        (_influence, "For how many contributors one liar counts who wants to raise one share."),
+        (
+            _influence,
+            "Number of contributors that one malicious contributor counts for, if they try to raise one share.",
+        ),
     ):
         cells = [[text(found.get(name)) for name in names] for found in rows]
         said += [Table.of(["mechanism", *map(_budget, settings)], [names, *cells]), Text((words,))]

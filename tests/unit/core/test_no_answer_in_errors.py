@@ -233,7 +233,7 @@ def test_codes_are_answers_too(name: str) -> None:
 
 
 def test_the_length_of_an_answer_is_not_shown() -> None:
-    with pytest.raises(InvalidInputError, match=r"got dtype=text: a collection takes labels"):
+    with pytest.raises(InvalidInputError, match=r"got dtype=text: pass labels to a collection"):
         dn.GRR(k=4, epsilon=1.0).randomize(np.array([WORD]), RNG)
 
 
