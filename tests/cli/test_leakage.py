@@ -338,7 +338,7 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
         (("--attributes", "sex,age", "--criterion", "exact"), "name the mechanism, merge categories"),
         (("--attributes", "sex,smoker", "--unequal"), "mechanism must be named"),
         (("--attributes", "sex,smoker", "--cap", "sex"), "cap must be NAME=VALUE, got cap=“sex”"),
-        (("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"), "caps must be for attributes among"),
+        (("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"), "caps must name attributes among"),
         (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of sex must be > 0"),
         (("--html", "absent/a.html"), "there is no directory absent"),
     ],

@@ -214,7 +214,7 @@ def check_apart(answers: Sequence[Answer | Estimate]) -> None:
 def _checked_pair(a: Answer | Estimate, b: Answer | Estimate, independent: bool) -> tuple[Answer, Answer]:
     if independent is not True:
         raise InvalidParameterError(
-            f"independent must be True, got independent={quoted(independent)}: no interval is known for "
+            f"independent=True must be given, got independent={quoted(independent)}: no interval is known for "
             "results from the same contributors, or learned from each other. Within one collection "
             "use estimate.difference or cross tables"
         )

@@ -127,7 +127,7 @@ def combine(
     check_outputs(files, plot, html)
     if len(files) < 4 or len(files) % 2:
         raise InvalidParameterError(
-            f"two phases or more must be given, a collection and an aggregate each, got {len(files)} files"
+            f"two phases or more must be given, each as a collection and an aggregate, got {len(files)} files"
         )
     parts = _phases(files)
     if len({one.id for one, _ in parts}) > 1 and all(one.learned_from is None for one, _ in parts):

@@ -99,7 +99,9 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
         If the directory exists.
     """
     if collection.dealt:
-        raise InvalidParameterError(f"collection must be one without a dealer, got {collection.mechanism.name}")
+        raise InvalidParameterError(
+            f"collection must have a mechanism without a dealer, got {collection.mechanism.name}"
+        )
     asked = collection.schema.asked
     check_columns(list(answers.columns), asked, "the DataFrame")
     store = Store.at(path)

@@ -606,7 +606,7 @@ def summarize_collection(
     mechanism: Any = collection.mechanism
     if len(schema.sizes) < 2:
         raise InvalidParameterError(
-            "leakage through correlation needs at least two attributes, and the collection has one: what a report says "
+            "leakage through correlation needs at least two attributes, but the collection has one: what a report says "
             f"about it is epsilon = {collection.privacy().epsilon:g}, whatever the prior"
         )
     spec = to_spec(mechanism)

@@ -61,7 +61,9 @@ class LinearOracle(FrequencyOracle[Reports]):
         held = self._checked_frequencies(f)
         codes = np.arange(self.k) if values is None else checked_codes(values, self.k).astype(np.int64)
         if len(codes) > MAX_COVARIANCES:
-            raise InvalidParameterError(f"values must be at most {MAX_COVARIANCES}, got {len(codes)}: choose some")
+            raise InvalidParameterError(
+                f"values must list at most {MAX_COVARIANCES:,} codes, got {len(codes):,}: choose fewer"
+            )
         return self._covariance(held, codes) / n
 
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int) -> float:

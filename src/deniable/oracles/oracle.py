@@ -283,7 +283,7 @@ def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:
 def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
     """Return a frequency oracle as it is, or raise InvalidParameterError for anything else."""
     if not is_oracle(mechanism):
-        raise InvalidParameterError(f"mechanism must be one for one attribute, got {type(mechanism).__name__}")
+        raise InvalidParameterError(f"mechanism must be for a single attribute, got {type(mechanism).__name__}")
     return mechanism
 
 

@@ -241,7 +241,8 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
 def _checked_size(mechanism: Any) -> int:
     if not isinstance(mechanism, AffineIndicators):
         raise InvalidParameterError(
-            f"mechanism must be a pure frequency oracle, as GRR or MemoisedGRR, to count pairs of its reports, got "
+            "mechanism must be a pure frequency oracle, such as GRR or MemoisedGRR, to count pairs of its reports, "
+            "got "
             f"mechanism={type(mechanism).__name__}"
         )
     k = int(mechanism.k)  # type: ignore[attr-defined]

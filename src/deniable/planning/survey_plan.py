@@ -266,13 +266,11 @@ def plan_survey(
             )
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if isinstance(epsilons, str) or not len(epsilons):
-        raise InvalidParameterError(
-            f"epsilons must be a non-empty sequence of budgets, got epsilons={quoted(epsilons)}"
-        )
+        raise InvalidParameterError(f"epsilons must list at least one budget, got epsilons={quoted(epsilons)}")
     budgets = [checked_epsilon(epsilon) for epsilon in epsilons]
     if schema.is_text:
         raise InvalidParameterError(
-            "schema must have categories: intervals do not describe how often open text is found. "
+            "schema must have categories, because a plan cannot say how precisely open text is found. "
             "Give the question a list of answers, or a dictionary"
         )
     settings = tuple(_setting(schema, budget, n, target, confidence, every, pairs) for budget in budgets)

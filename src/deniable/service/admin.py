@@ -418,7 +418,7 @@ class _AdminEndpoints:
         if act == "open":
             asked["anyway"] = given.anyway.strip()
         if act == "delete" and given.name != held.row.slug:
-            raise Problem("malformed", "name must be the survey's name, typed again")
+            raise Problem("malformed", "the survey's name must be typed again to confirm")
         result = await self._performed(asked, who)
         await run_in_threadpool(self._collector.refresh)
         result.pop("pages", None)

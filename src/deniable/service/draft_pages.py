@@ -177,7 +177,7 @@ class DraftEndpoints:
         if slug is None and who.surveys is not None:
             raise Problem("not-allowed", "only an owner of all surveys can make a new one")
         if slug is not None and not who.may(slug):
-            raise Problem("not-found", "there is no draft of this name")
+            raise Problem("not-found", "there is no draft with this name")
         return who
 
     async def _held(self, request: Request) -> tuple[str, Draft]:
@@ -186,7 +186,7 @@ class DraftEndpoints:
         await self._owner(request, slug)
         text = await run_in_threadpool(self._collector.store.draft, slug)
         if text is None:
-            raise Problem("not-found", "there is no draft of this name")
+            raise Problem("not-found", "there is no draft with this name")
         return slug, Draft.model_validate_json(text)
 
     async def _shown(self, request: Request) -> tuple[str, Draft]:
@@ -220,7 +220,7 @@ class DraftEndpoints:
 
         def changed(before: str | None) -> str:
             if before is None:
-                raise Problem("not-found", "there is no draft of this name")
+                raise Problem("not-found", "there is no draft with this name")
             text = change(Draft.model_validate_json(before)).to_json()
             if len(text) > max(MAX_DRAFT, len(before)):
                 raise InvalidParameterError(

@@ -136,7 +136,8 @@ class DraftQuestion(_Shape):
         kind, found = KINDS[self.kind], dict[str, Any]()
         if not kind.inputs:
             raise InvalidParameterError(
-                f"kind of {quoted(self.column)} must be one that a survey page can show, got kind={quoted(self.kind)}; "
+                f"kind of {quoted(self.column)} must be a kind that a survey page can show, got "
+                f"kind={quoted(self.kind)}; "
                 "choose another"
             )
         if not self.text.strip():

@@ -307,7 +307,7 @@ class _Verifier:
             raise _OpenError("the collector does not publish the aggregate")
         aggregate = self._aggregate()
         if aggregate.collection != self._collection.id:
-            raise _WrongError(f"the aggregate belongs to collection {short_id(aggregate.collection)}")
+            raise _WrongError(f"the aggregate belongs to collection {short_id(aggregate.collection)}, not to this one")
         n = sum(batch.n for batch in self._batches)
         if aggregate.n != n:
             raise _WrongError(f"the aggregate has {aggregate.n:,} reports, the batches have {n:,}")

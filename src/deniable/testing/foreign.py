@@ -127,7 +127,7 @@ def _order_does_not_matter(reports: list[list[Any]], estimate: Estimator, k: int
     mixed = [of_value[row] for row in range(50) for of_value in reports]
     forwards, backwards = (_estimated(estimate, order, k) for order in (mixed, mixed[::-1]))
     if not np.allclose(forwards, backwards, rtol=1e-9, atol=1e-9):
-        raise BrokenLawError("order_does_not_matter: the same reports backwards have another estimate")
+        raise BrokenLawError("order_does_not_matter: the same reports in reverse order give a different estimate")
 
 
 def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:

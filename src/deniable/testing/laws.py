@@ -189,7 +189,8 @@ def is_found_by_name(mechanism: Any) -> None:
         again = from_spec(json.loads(json.dumps(to_spec(mechanism))))
     except FileFormatError as error:
         raise BrokenLawError(
-            f"its specification is not read again: {error}. A mechanism of another package is found by an entry point "
+            f"its specification cannot be read back: {error}. A mechanism of another package is found by an entry "
+            "point "
             f"of the group deniable.mechanisms named {quoted(mechanism.name)}"
         ) from error
     hold(again == mechanism, f"after JSON it is {quoted(again)}")

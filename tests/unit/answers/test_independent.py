@@ -156,7 +156,7 @@ def test_what_may_depend_on_each_other_is_refused() -> None:
     assert answers.difference(one["yes"], other["yes"], independent=True).value == 0
     assert set(answers.differences(one, other, independent=True)) == {"yes", "no"}
     for said in (False, None, 1):
-        with pytest.raises(InvalidParameterError, match="independent must be True"):
+        with pytest.raises(InvalidParameterError, match="independent=True must be given"):
             answers.difference(one["yes"], other["yes"], independent=said)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         answers.difference(one["yes"], other["yes"])  # type: ignore[call-arg]

@@ -278,8 +278,8 @@ def test_what_cannot_be_planned_is_not_warned_of() -> None:
         ({"contributors": 0}, "contributors must be"),
         ({"target": 100.0}, "target must be a number of percentage points"),
         ({"confidence": 1.0}, "confidence must be"),
-        ({"epsilons": []}, "epsilons must be a non-empty sequence"),
-        ({"epsilons": "1"}, "epsilons must be a non-empty sequence"),
+        ({"epsilons": []}, "epsilons must list at least one budget"),
+        ({"epsilons": "1"}, "epsilons must list at least one budget"),
         ({"epsilons": ["nan"]}, "epsilon must be"),
     ],
 )

@@ -617,7 +617,7 @@ def test_caps_of_single_attributes_and_unequal_budgets() -> None:
     ("options", "error", "says"),
     [
         ({"unequal": True}, InvalidParameterError, "mechanism must be named for unequal budgets"),
-        ({"caps": {"z": 1}, "mechanism": GRR}, InvalidParameterError, "caps must be for attributes among a, b, c"),
+        ({"caps": {"z": 1}, "mechanism": GRR}, InvalidParameterError, "caps must name attributes among a, b, c"),
         ({"caps": {"a": -1}, "mechanism": GRR}, InvalidParameterError, "cap of a must be > 0"),
     ],
 )

@@ -183,7 +183,7 @@ def read_xlsform(path: Path) -> XLSForm:
         form.read(row, cells)
     if form.refused:
         raise InvalidInputError(
-            f"{path}: the garbling of a question must be one that deniable can do exactly; change these questions:\n"
+            f"{path}: deniable must be able to garble each question exactly as the form says; change these questions:\n"
             + "\n".join(form.refused)
         )
     title = settings.get("form_title", "")
@@ -448,5 +448,7 @@ def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
         else:
             most = limit
     if least is None or most is None or least >= most:
-        raise _CannotMapError("a number needs both limits in its constraint, as . >= 0 and . <= 120; they are public")
+        raise _CannotMapError(
+            "a number needs both limits in its constraint, such as . >= 0 and . <= 120; they are public"
+        )
     return least, most

@@ -332,7 +332,7 @@ def _prior(data: Observed, criterion: Criterion, along_tree: bool) -> _Prior:
 def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> list[float]:
     unknown = [name for name in caps if name not in data.names]
     if unknown:
-        raise InvalidParameterError(f"caps must be for attributes among {listed(data.names)}, got {quoted(unknown[0])}")
+        raise InvalidParameterError(f"caps must name attributes among {listed(data.names)}, got {quoted(unknown[0])}")
     return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]
 
 

@@ -229,7 +229,7 @@ def calibrate_worst(
     shapes = {np.shape(joint) for joint in joints}
     if len(shapes) != 1:
         raise InvalidInputError(
-            f"joints must be at least one prior, all of one shape, got shapes={quoted(sorted(shapes))}"
+            f"joints must list at least one prior, all with the same shape, got shapes={quoted(sorted(shapes))}"
         )
     found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
     least = min(found, key=lambda one: float(one.epsilons[0]))

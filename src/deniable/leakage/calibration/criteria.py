@@ -52,7 +52,7 @@ def figure_of(
         return _additive(prior, release)
     if mechanism is None and criterion == "exact":
         raise InvalidParameterError(
-            'criterion "exact" must name a mechanism, got none; name one, or use criterion="blocks"'
+            'mechanism must be named for criterion "exact"; name one, or use criterion="blocks"'
         )
     if isinstance(prior, TreePrior):
         return _tree(prior, release, exact=criterion == "exact")

@@ -365,10 +365,10 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     def outputs(self) -> PrefixReports:
         """Raise TooLargeError: there are no codes to list a channel for."""
-        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
+        raise TooLargeError("a channel cannot be listed when inputs are texts: list that of the group's sketch")
 
     def _channel(self) -> NDArray[Any]:
-        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
+        raise TooLargeError("a channel cannot be listed when inputs are texts: list that of the group's sketch")
 
     @property
     def state_size(self) -> int:

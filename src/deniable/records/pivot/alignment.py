@@ -66,8 +66,8 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
         larger, smaller = (checked_integer(f"{name}[{i}]", j, 0, len(sizes) - 1) for i, j in enumerate(ends))
         if larger == smaller or sizes[larger] < sizes[smaller]:
             raise InvalidParameterError(
-                f"{name} must map an attribute onto another with a domain that is not larger, got {larger} onto "
-                f"{smaller} with sizes {tuple(sizes)}"
+                f"{name} must map an attribute onto one with at most as many categories, got {larger} onto "
+                f"{smaller} with sizes {quoted(tuple(sizes))}"
             )
         if any({larger, smaller} == {a, b} for a, b, _ in result):
             raise InvalidParameterError(f"alignment must have one map per pair, got two for {larger} and {smaller}")

@@ -202,7 +202,9 @@ def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
 def checked_marginals(marginals: Sequence[ArrayLike]) -> list[Floats]:
     """Return marginals as float64 arrays of at least two finite entries each."""
     if isinstance(marginals, (str, bytes)) or not hasattr(marginals, "__len__") or len(marginals) == 0:
-        raise InvalidInputError(f"marginals must be one array of frequencies per attribute, got {quoted(marginals)}")
+        raise InvalidInputError(
+            f"marginals must have one array of frequencies for each attribute, got {quoted(marginals)}"
+        )
     result = []
     for j, marginal in enumerate(marginals):
         share = np.asarray(marginal, dtype=np.float64)
@@ -216,12 +218,12 @@ def _check_rule(rule: str, method: str, as_printed: bool) -> None:
     if rule not in RULES:
         raise unknown_name("rule", rule, RULES)
     if not isinstance(as_printed, bool):
-        raise InvalidParameterError(f"as_printed must be True or False, got as_printed={quoted(as_printed)}")
+        raise InvalidParameterError(f"as_printed must be true or false, got as_printed={quoted(as_printed)}")
     if method == "joint" and rule != "popets":
         raise InvalidParameterError(f'rule must be "popets" for method="joint", got rule={quoted(rule)}')
     if as_printed and (method == "joint" or rule == "preprint"):
         raise InvalidParameterError(
-            f"as_printed must be False for method={quoted(method)} with rule={quoted(rule)}, which no paper prints "
+            f"as_printed must be false for method={quoted(method)} with rule={quoted(rule)}, which no paper prints "
             "with indices"
         )
 

@@ -163,7 +163,9 @@ def _end_log(path: Path) -> None:
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise StoreInUseError(f"the database {path} is being written by another program") from error
+            raise StoreInUseError(
+                f"the database {path} is being written by another program; try again when it is done"
+            ) from error
     except sqlite3.Error:
         # A database that cannot be read is why there are backups.
         pass
@@ -198,7 +200,7 @@ def hold_lock(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
-        raise StoreInUseError(f"the database {path} is served by another process") from error
+        raise StoreInUseError(f"the database {path} is served by another process; stop that process first") from error
     return descriptor
 
 

@@ -238,7 +238,7 @@ def test_reports_of_another_mechanism_are_refused(mechanism: FrequencyOracle[Any
 def test_mechanisms_without_a_rule_are_named() -> None:
     record_mechanism: Any = SPL((2, 2), 1.0)
     for function in (attack_success, effective_epsilon, enumerated_attack_channel):
-        with pytest.raises(InvalidParameterError, match="must be one for one attribute, got SPL"):
+        with pytest.raises(InvalidParameterError, match="must be for a single attribute, got SPL"):
             function(record_mechanism)
     with pytest.raises(InvalidParameterError, match="got SPL"):
         attack(record_mechanism, np.zeros((1, 2), dtype=int), SimulationRandomness(1))

@@ -144,7 +144,7 @@ def test_the_preprints_rule_has_one_domain_and_no_printed_indices() -> None:
     with pytest.raises(InvalidParameterError, match="rule must be one of popets, preprint, got rule=“v1”"):
         pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="v1")
     with pytest.raises(
-        InvalidParameterError, match="as_printed must be False for method=“pairwise” with rule=“preprint”"
+        InvalidParameterError, match="as_printed must be false for method=“pairwise” with rule=“preprint”"
     ):
         pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="preprint", as_printed=True)
     with pytest.raises(InvalidParameterError, match='rule must be "popets" for method="joint"'):
@@ -276,7 +276,7 @@ def test_learning_refuses() -> None:
         CorrRR.learn(first, 1)
     with pytest.raises(InvalidParameterError, match="method must be one of pairwise, joint, got method=“best”"):
         CorrRR.learn(first, 10, "best")
-    with pytest.raises(InvalidParameterError, match="as_printed must be False"):
+    with pytest.raises(InvalidParameterError, match="as_printed must be false"):
         CorrRR.learn(first, 10, "joint", as_printed=True)
     with pytest.raises(EmptyAggregateError):
         CorrRR.learn(Aggregate.empty(first.mechanism), 10)
@@ -290,7 +290,7 @@ def test_learning_refuses() -> None:
     with pytest.raises(EmptyAggregateError, match="got none of attribute 1"):
         CorrRR.learn(smp.aggregate((np.array([0, 0]), np.array([1, 2]))), 10)
     for marginals, message in (
-        ([], "marginals must be one array"),
+        ([], "marginals must have one array"),
         ([[0.5, 0.5], [math.nan, 1]], r"marginals\[1\] must be at least two finite"),
         ([[1.0]], r"marginals\[0\] must be at least two"),
     ):
