@@ -35,7 +35,7 @@ def test_a_table_comes_with_sentences_intervals_and_the_guarantee_in_one_line(ma
     assert max(map(len, lines)) <= 80
     flat = " ".join(shown.stdout.split())
     assert "4,000 of 4,000 contributors reported these two answers together" in flat
-    assert "do not show that “colour” and “smoker” go together" in flat
+    assert "do not show that “colour” and “smoker” are related" in flat
     assert (
         flat.index("What it says")
         < flat.index("All answers")

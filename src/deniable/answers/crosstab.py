@@ -1,4 +1,4 @@
-"""Crosstabs: how two answers go together, with intervals that hold and tests that say when they cannot.
+"""Crosstabs: how two answers are related, with intervals that hold and tests that say when they cannot.
 
 All questions of a `Crosstab` are asked of the consistent table T*, which is unbiased and agrees with every other table
 about the margins; the test of independence and Cramer's V read the pair's own table. *Not determined* is an answer: a
@@ -661,7 +661,7 @@ def crosstab_error(
 
 
 def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
-    """Analyst: return how every two answers of a collection go together.
+    """Analyst: return how every two answers of a collection are related.
 
     Parameters
     ----------

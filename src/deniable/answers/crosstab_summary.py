@@ -25,7 +25,7 @@ from deniable.postprocess.dependence import NEARLY_INDEPENDENT
 Floats = NDArray[np.float64]
 
 VISIBLE = 0.05
-"""Below this p-value a sentence says that two answers go together."""
+"""Below this p-value a sentence says that two answers are related."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +163,13 @@ class CrosstabSummary(Result):
         test, both = self.independence, f"{quoted(self.rows)} and {quoted(self.columns)}"
         if not test.determined:
             asked = f"; a test needs {test.reports_needed:,}" if test.reports_needed else ""
-            return f"Whether {both} go together is not determined: {self.reports:,} reports of this pair{asked}."
+            return f"Whether {both} are related is not determined: {self.reports:,} reports of this pair{asked}."
         chance = "less than 1 in 1,000" if test.p_value < 0.001 else f"{test.p_value:.3f}"
         if test.p_value < VISIBLE:
-            return f"{both} go together: of independent answers reports would show as much with probability {chance}."
+            return f"{both} are related: independent answers would show as much with probability {chance}."
         return (
-            f"These reports do not show that {both} go together: of independent answers they would show as much with "
-            f"probability {test.p_value:.2f}. That is no proof that they do not."
+            f"These reports do not show that {both} are related: independent answers would show as much with "
+            f"probability {test.p_value:.2f}. This does not prove that they are unrelated."
         )
 
     @property
@@ -191,7 +191,8 @@ class CrosstabSummary(Result):
             if found.comparisons > MOST_COMPARED:
                 which = f"the {MOST_COMPARED:,} largest differences between groups of {quoted(self.rows)}"
                 none = f"None of {which} is certain"
-            return f"{none}; the clearest is in {quoted(found.of)}: {ends}."
+            groups = " and ".join(map(quoted, found.groups))
+            return f"{none}. The clearest difference is in {quoted(found.of)}, between {groups}: {ends}."
         return (
             f"{quoted(found.of)} is the answer of {self._share(one, column)} of {quoted(found.groups[0])} and of "
             f"{self._share(other, column)} of {quoted(found.groups[1])}; the difference is {ends}."
@@ -252,7 +253,7 @@ def summarize_crosstab(
     >>> aggregate = pairs.simulate_aggregate(held, [4000, 1000, 2000, 3000], SimulationRandomness(1))
     >>> summary = summarize_crosstab(crosstabs(pairs, aggregate)[0, 1], pairs.privacy())
     >>> print(summary.sentences[0])
-    “0” and “1” go together: of independent answers reports would show as much with probability less than 1 in 1,000.
+    “0” and “1” are related: independent answers would show as much with probability less than 1 in 1,000.
     """
     level = checked_probability("confidence", confidence, open_interval=True)
     lower, upper = table.interval(level, target=target)

@@ -11,7 +11,6 @@ import typer
 from deniable.cli._app import command, console
 from deniable.cli._collections import print_guarantee, warn
 from deniable.errors import quoted
-from deniable.report.page import visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection, question_text
@@ -36,7 +35,7 @@ def inspect(
     screen = console()
     print_line(screen, "what is asked:")
     for attribute in found.collection.schema.attributes:
-        print_line(screen, f"  {visible(question_text(attribute))}")
+        print_line(screen, f"  {question_text(attribute)}")
     print_line(screen, f"one report has {found.report_bits:,.10g} bits, mechanism {found.collection.mechanism.name}")
     if found.collection.title:
         print_line(screen, f"title, as its author wrote it: {quoted(found.collection.title)}")

@@ -19,7 +19,7 @@ _RAW = (
     "Correcting that by hand would make them biased."
 )
 _DECODED = (
-    'The decoded table (the step "dependence") draws what the reports do not show towards independence. It is often '
+    "The decoded table (the step “dependence”) draws what the reports do not show towards independence. It is often "
     "nearer to the truth, and has no intervals."
 )
 

@@ -100,11 +100,9 @@ def print_page(
     if page.promises:
         console.print()
     more = f" ({hints.promise})" if hints.promise else ""
-    for card in page.promises:
-        if not verbose:
-            # A hint that would take a line of its own is left out.
-            fits = cell_len(card.brief + more) <= console.width
-            print_line(console, card.brief + more if fits else card.brief)
+    for brief in dict.fromkeys(card.brief for card in page.promises) if not verbose else ():
+        # A hint that would take a line of its own is left out.
+        print_line(console, brief + more if cell_len(brief + more) <= console.width else brief)
     _print_cards(console, page.promises if verbose else ())
 
 

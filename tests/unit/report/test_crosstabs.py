@@ -38,7 +38,7 @@ def summary(n: int, strength: float, epsilon: float = 3.0) -> CrosstabSummary:
 def test_sentences_follow_from_the_numbers() -> None:
     strong = summary(20_000, 0.8)
     first, second, third = strong.sentences
-    assert first.startswith("“team” and “content” go together")
+    assert first.startswith("“team” and “content” are related")
     assert second.startswith("“yes” is the answer of 89% of ")
     assert second.endswith("points with 95% confidence.")
     assert strong.difference is not None
@@ -49,6 +49,8 @@ def test_sentences_follow_from_the_numbers() -> None:
     nothing = summary(20_000, 0.0)
     assert nothing.sentences[0].startswith("These reports do not show")
     assert nothing.sentences[1].startswith("No two groups of “team” differ for certain")
+    assert nothing.difference is not None
+    assert f"between “{nothing.difference.groups[0]}” and “{nothing.difference.groups[1]}”: " in nothing.sentences[1]
     assert nothing.association_lower == 0
     few = summary(12, 0.0)
     assert "is not determined" in few.sentences[0]
