@@ -1,4 +1,4 @@
-"""Reports on paper: everything is unfolded, and charts have room beside their numbers."""
+"""Reports on paper, where everything is unfolded and charts have room; charts in a language that runs to the left."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from deniable import GRR, Estimate
 from deniable.answers import summarize
 from deniable.report import estimate_page, save_html
+from deniable.report.html import sheet
+from deniable.service.findings import Bar, Finding, axis_ticks, drawn
+from deniable.service.phrases import phrases
+from deniable.service.rendering import TEMPLATES, _environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -32,3 +37,45 @@ def test_print_unfolds_everything_and_leaves_room_for_charts(tmp_path: Path, ope
     assert numbers.is_visible()
     assert chart.evaluate("one => one.getBoundingClientRect().width") >= 100
     assert page.evaluate("document.documentElement.scrollWidth") <= A4
+
+
+CHART = """<!doctype html><html dir="rtl" lang="ar"><meta charset="utf-8"><title>chart</title><style>{{ style }}</style>
+{% from "chart.html" import chart %}{{ chart(finding, ticks, drawn, 1.0, "ar", said) }}"""
+
+PLACES = """(cell) => [...cell.querySelectorAll("span")].flatMap((one) => {
+    const text = one.firstChild, places = [];
+    for (const { index, 0: number } of text.data.matchAll(/\\d+/g)) {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + number.length);
+        places.push([Number(number), range.getBoundingClientRect().x]);
+    }
+    return places;
+})"""
+"""The numbers of a range, and where each begins."""
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_ranges_and_labels_are_on_the_side_where_arabic_begins(
+    tmp_path: Path, open_page: Callable[..., Page], width: int
+) -> None:
+    arabic = phrases("ar")
+    bars = (Bar("\u0646\u0639\u0645", 0.77, 0.74, 0.8, arabic), Bar("no", 0.23, 0.2, 0.26, arabic))
+    said = {
+        "finding": Finding("a", "b", "c", bars=bars),
+        "ticks": axis_ticks(1.0, arabic),
+        "drawn": drawn,
+        "said": arabic,
+    }
+    style = sheet() + (TEMPLATES / "dashboard.css").read_text()
+    (tmp_path / "chart.html").write_text(_environment().from_string(CHART).render(style=style, **said))
+    page = open_page((tmp_path / "chart.html").as_uri(), width=width)
+    for row, (low, high) in zip(page.locator("tbody tr").all(), [(74, 80), (20, 26)], strict=True):
+        (first, right), (second, left) = row.locator(".said").evaluate(PLACES)
+        assert (first, second) == (low, high)
+        assert left < right
+        label, cell = row.locator("th bdi").bounding_box(), row.locator("th").bounding_box()
+        assert label is not None
+        assert cell is not None
+        assert label["x"] + label["width"] == pytest.approx(cell["x"] + cell["width"], abs=1)
+        assert label["x"] > left
