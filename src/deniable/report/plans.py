@@ -82,7 +82,7 @@ def waves_page(plan: WavesPlan) -> Page:
     >>> page.sections[0].parts[-1].lines[0]
     'recommended: rotating panel'
     """
-    header = ["  way", "mechanism", "epsilon", "people", "s.e.", f"{100 * plan.confidence:g}% +-"]
+    header = ["  way", "mechanism", "epsilon", "people", "s.e.", f"{100 * plan.confidence:g}% ±"]
     columns = [
         [("* " if row.recommended else "  ") + row.way for row in plan.rows],
         [row.mechanism.name for row in plan.rows],

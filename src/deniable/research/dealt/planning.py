@@ -103,5 +103,5 @@ def _row(mechanism: Any, n: int, target_error: float | None, confidence: float, 
     row = row.expected(n, frequency, confidence)
     if target_error is None or row.half_width is None or row.half_width <= target_error:
         return row
-    reason = f"reaches +-{row.half_width:.4g} with {n:,} contributors, not ±{target_error:g}"
+    reason = f"reaches ±{row.half_width:.4g} with {n:,} contributors, not ±{target_error:g}"
     return replace(row, feasible=False, reason=reason)
