@@ -18,7 +18,7 @@ LIMITS = {
     "headless who": 49,
     "number of nothing": 51,
     "idiom": 9,
-    "house word": 11,
+    "house word": 6,
     "must be of": 0,
     "space before …": 0,
     "clause as a title": 0,
