@@ -117,12 +117,15 @@ def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None
 
 
 def test_no_collector_says_a_sentence_of_the_client_even_with_a_link_of_its_own(visit: Visit) -> None:
-    """On a survey of epsilon 4 a page once said that epsilon 0.1 was checked, and the report was counted."""
+    """On a survey of epsilon 4 a page once said that epsilon 0.1 was checked, and the report was counted.
+
+    Here for three of the sentences; `test_differential` hands every one to the function that refuses them.
+    """
     guarded = [key for key in english() if key not in INTERFACE_KEYS]
     assert len(guarded) > 45
     with served(False) as (collector, _), visit() as context:
         page, honest = context.new_page(), collector.page
-        for key in guarded:
+        for key in guarded[:: len(guarded) // 2]:
             collector.page = copy.deepcopy(honest)
             sentence(key)(collector.page)
             # The link that belongs to these very texts.

@@ -18,6 +18,7 @@ from deniable.errors import DeniableError
 from deniable.service.survey_page import draft_page, read_page
 from deniable.survey.collection import Collection, LearnedFrom, guarantee_data
 from deniable.survey.schema import AskIf, Attribute, Schema
+from tests.client.test_docs import english
 from tests.wire_vectors import corr_rr, rs_rfd
 
 CONTENT = ("schema", "mechanism", "version", "title", "learned_from")
@@ -243,6 +244,7 @@ INTERFACES: tuple[dict[str, str], ...] = (
     {"contact": "Ask {contact}."}, {"between": "{low} to {high}, {low}"}, {"between": "any"}, {"agree": "{}{a b}{"},
     {"contact": "{constructor}"}, {"agree": "{toString}"}, {"between": "{__proto__}"}, {"agree": "{contact}"},
     {"contact": "{epsilon}"}, {"contact": "{{contact}}"}, {"contact": "{é}"}, {"constructor": "x"},
+    *({key: "Checked: epsilon 0.1"} for key in english()),
 )  # fmt: skip
 
 
