@@ -72,7 +72,7 @@ def test_the_anchor_of_cwise() -> None:
         ("--design poker --p 1/3", "design must be one of warner"),
         ("--design warner --set q=1/3", "give p as --set NAME=VALUE"),
         ("--design warner --p 1/3 --set p=1/3", "each name once"),
-        ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports with 3 numbers"),
+        ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports followed by 3 numbers"),
         ("--design warner --p 1/3 --reports 1,x", "reports must be 2 whole numbers"),
         ("--design warner --p 1/3 --reports 1,2 --n 3", "reports must be given alone"),
         ("--design warner --p 1/3 --anchor 1,2,3,4", "anchor must be given with --design crosswise"),
@@ -147,7 +147,7 @@ def test_blank_rows_of_a_table_are_refused_with_their_number(tmp_path: Path) -> 
     table = _people(tmp_path)
     table.write_text(table.read_text().replace("v3", ""))
     words = ["--design", "crosswise", "--p", "2/12", "--table", str(table), "--answer", "said", "--clusters", "village"]
-    assert "10 blank of 120" in estimated(*words).stderr
+    assert "10 of 120 are blank" in estimated(*words).stderr
 
 
 def test_cards_are_those_of_the_instrument(tmp_path: Path) -> None:

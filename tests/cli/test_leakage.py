@@ -244,7 +244,10 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
         (("--epsilon", "1", "--mechanism", "SMP"), "mechanism must be one for single attributes"),
         (("--epsilon", "1", "--set", "m=3"), "mechanism must be named to set its parameters"),
         (("--epsilon", "1", "--schema", "absent.json"), "absent.json"),
-        (("--epsilon", "1", "--schema", "linked.json", "--attributes", "sex,age"), "the schema must have “age”"),
+        (
+            ("--epsilon", "1", "--schema", "linked.json", "--attributes", "sex,age"),
+            "the schema must have the attribute “age”",
+        ),
         (("--epsilon", "1", "--plot", "absent/a.png"), "there is no directory absent"),
         (("--epsilon", "1", "--html", "linked.csv"), "the output must not be one of the inputs"),
     ],

@@ -247,7 +247,7 @@ def test_it_knows_what_it_is_made_from() -> None:
     before = LearnedFrom("c" * 64, "d" * 64, 100)
     later = replace(survey, learned_from=before)
     assert f"collection {'c' * 64}" in functional(later, replace(aggregate, collection=later.id), [0, 1]).source
-    with pytest.raises(MismatchError, match="of collection"):
+    with pytest.raises(MismatchError, match="belongs to collection"):
         functional(survey, replace(aggregate, collection="e" * 64), [0, 1])
     with pytest.raises(InvalidParameterError, match="attribute must be one of a, b, got “c”"):
         functional(survey, aggregate, [0, 1], attribute="c")

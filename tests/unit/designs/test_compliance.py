@@ -178,7 +178,7 @@ def test_independent_items_give_back_what_expected_counts_are_made_of() -> None:
     saturated = two.estimate([round(10**7 * chance) for chance in _patterns(0.15, (0.1, 0.3), two.items)])
     assert saturated.p_value is None
     assert saturated.share.value == pytest.approx(0.15, abs=1e-3)
-    with pytest.raises(InvalidParameterError, match="at least two, got 1"):
+    with pytest.raises(InvalidParameterError, match="at least two designs, got 1"):
         designs.self_protective(ONE_DIE).estimate([10, 10])
 
 
@@ -224,11 +224,11 @@ def test_one_item_is_never_identified() -> None:
 
 
 def test_self_protective_refuses() -> None:
-    with pytest.raises(InvalidParameterError, match="two reports and two truths"):
+    with pytest.raises(InvalidParameterError, match="two reports and two true answers"):
         designs.self_protective(designs.kuk("4/5", "1/5", 2))
     with pytest.raises(InvalidParameterError, match="one to ten"):
         designs.self_protective()
-    with pytest.raises(InvalidInputError, match="counts must have 4 patterns"):
+    with pytest.raises(InvalidInputError, match="counts must have one number for each of 4 patterns"):
         designs.self_protective(ONE_DIE, ONE_DIE).estimate([1, 2])
     with pytest.raises(InvalidInputError, match="at least one person"):
         designs.self_protective(ONE_DIE, ONE_DIE).bounds([0, 0, 0, 0])

@@ -146,11 +146,11 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 0})]}, "totals > 0"),
         (
             {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 5}), Margin([0, 1, 0, 1], {0: 5, 1: 6})]},
-            "totals of one population",
+            "totals that sum to one population",
         ),
         (
             {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 5}), Margin([0, 0, 1, 1], {0: 4, 1: 6})]},
-            "raking did not converge",
+            "did not converge",
         ),
     ],
 )
@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> 
 
 
 def test_designs_of_more_answers_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="two truths"):
+    with pytest.raises(InvalidParameterError, match="two true answers"):
         estimate_sample(designs.forced_k(["1/12"] * 3), [0, 1, 2])
 
 

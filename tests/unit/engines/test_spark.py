@@ -181,7 +181,7 @@ def test_reports_that_do_not_fit_are_refused() -> None:
     for values, message in (
         (pa.array([0, 1, 2, 3, 70_000]), "must have values of the type uint16, got others"),
         (pa.array([0, 1, 2, 3, -1]), "must have values of the type uint16, got others"),
-        (pa.array([0, 1, 2, 3, None]), "must not be null"),
+        (pa.array([0, 1, 2, 3, None]), "must not be empty"),
         (pa.array([0, 1, 2, 3, 300]), r"report must be in 0..299, got report=300 in row 5 \(rows counted from row 1\)"),
     ):
         wrong = pa.record_batch({"value": values})

@@ -257,7 +257,7 @@ def test_a_key_brings_rows_together() -> None:
     [
         ("smoker ~ drink", {}, NotIdentifiedError, "smoker and drink together"),
         ("smoker ~ height", {}, InvalidParameterError, "got “height”"),
-        ("smoker ~ np.log(drink)", {}, InvalidParameterError, "drink must stand alone"),
+        ("smoker ~ np.log(drink)", {}, InvalidParameterError, "drink must be written alone"),
         ("age ~ region", {}, InvalidParameterError, "must name an attribute"),
         ("smoker ~ age", {"model": "ordered"}, InvalidParameterError, None),
         ("smoker ~ age", {"model": "poisson"}, InvalidParameterError, "poisson"),
@@ -283,7 +283,7 @@ def test_too_few_reports_are_refused_and_forced_fits_have_score_intervals() -> N
     grr = dn.GRR(k=2, epsilon=0.5)
     survey = survey_of(grr, smoker=("no", "yes"))
     reports = grr.randomize(answers_of(people), dn.SimulationRandomness(1))
-    with pytest.raises(NotIdentifiedError, match=r"about [0-9,]+ people would bring it to 0\.7, there are 150"):
+    with pytest.raises(NotIdentifiedError, match=r"About [0-9,]+ people would bring it to 0\.7, but there are 150"):
         models.fit("smoker ~ age", survey, reports, people)
     fit = models.fit("smoker ~ age", survey, reports, people, force=True)
     assert fit.interval_kind == "score"

@@ -117,7 +117,7 @@ def test_a_budget_too_small_to_split() -> None:
         (([4, 4], 1.0, False, True, 5), "contributors must be >= 20, got contributors=5"),
         (
             ([1 << 30, 4], 1.0),
-            "sizes must allow a practical mechanism, got sizes=(1073741824, 4), epsilon=1.0: SPL[",
+            "sizes must allow a practical mechanism, got sizes=1073741824, 4, epsilon=1.0: SPL[",
         ),
     ],
 )
@@ -170,7 +170,7 @@ def test_the_bias_of_corr_rr_does_not_fall() -> None:
         (
             ([4, 4], 1.0, 100, [[0.5, 0.5]] * 2),
             InvalidParameterError,
-            "marginals must have the sizes (4, 4), got (2,",
+            "marginals must have the sizes 4, 4, got 2,",
         ),
         (([2, 2], 1.0, 100, [[0.5, math.nan]] * 2), InvalidInputError, "marginals"),
         (

@@ -165,7 +165,7 @@ def test_the_wire() -> None:
     [
         ({"sizes": ()}, "sizes must list the number of categories"),
         ({"sizes": (2, 1)}, r"sizes\[1\] must be >= 2, got sizes\[1\]=1"),
-        ({"sizes": 3}, "sizes must be"),
+        ({"sizes": 3}, "sizes must list"),
         ({"oracle": "OLH"}, "oracle must be one of GRR, OUE, got oracle=“OLH”"),
         ({"epsilon": 0}, "epsilon must be > 0, got epsilon=0"),
         ({"epsilon": -1.0}, "epsilon must be > 0, got epsilon=-1.0"),

@@ -242,7 +242,7 @@ def test_refuses() -> None:
         SPLPairs((2050, 2050), 1.0)
     with pytest.raises(InvalidReportError, match="got report=2 in row 1, attribute 1"):
         pairs.aggregate([[0, 2]])
-    with pytest.raises(MismatchError, match="pair tables need an aggregate of SPLPairs"):
+    with pytest.raises(MismatchError, match="pair tables need an aggregate of the mechanism SPL pairs"):
         pair_tables(pairs.marginals(aggregate))
     with pytest.raises(EmptyAggregateError):
         pair_tables(Aggregate.empty(pairs))
@@ -251,7 +251,7 @@ def test_refuses() -> None:
     with pytest.raises(InvalidParameterError, match="attribute must be <= 1"):
         pair_tables(aggregate)[0, 2]
     three = SPLPairs((2, 2, 2), 1.0)
-    with pytest.raises(DamagedStateError, match="attribute 0 must have one margin"):
+    with pytest.raises(DamagedStateError, match="attribute 0 must agree about its totals"):
         Aggregate(three, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     table = pair_tables(aggregate)[0, 1]
     for measure in (cramers_v, pearson):

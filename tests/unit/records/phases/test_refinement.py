@@ -135,7 +135,7 @@ def test_refuses() -> None:
             function([first, other])
         with pytest.raises(EmptyAggregateError):
             function([first, Aggregate.empty(first.mechanism)])
-    with pytest.raises(MismatchError, match="one epsilon"):
+    with pytest.raises(MismatchError, match="the same epsilon"):
         refine([first, _first(rng, 1.0)], 10)
     assert combine_rounds([first, _first(rng, 1.0)])[0].is_raw
     with pytest.raises(InvalidParameterError, match="estimator must be one of"):
