@@ -315,7 +315,7 @@ def test_bad_arguments_are_named() -> None:
         InvalidParameterError, match="criterion must be one of exact, blocks, prior-free, additive, got"
     ):
         calibrate(XOR, 1.0, cast(Any, "spl"))
-    with pytest.raises(InvalidParameterError, match="must name a mechanism"):
+    with pytest.raises(InvalidParameterError, match="mechanism must be named"):
         calibrate(XOR, 1.0, "exact", None)
     with pytest.raises(InvalidParameterError, match="blocks must be given with criterion"):
         calibrate(XOR, 1.0, "exact", GRR, [[0], [1, 2]])
