@@ -108,7 +108,7 @@ class Contradiction:
             if found[0]:
                 yield f"nothing traces {found[0]} in the size of: {_unmarked(self.row)}"
         drawn = not re.search(r"\bexact\b|closed form", f"{self.setting} {self.found}")
-        if drawn and not re.search(r"±|\+-|\([^()]*⟩\)|standard error|confidence|interval|undecided", self.found):
+        if drawn and not re.search(r"±|\([^()]*⟩\)|standard error|confidence|interval|undecided", self.found):
             yield f"a measured contradiction has no standard error: {_unmarked(self.row)}"
 
 

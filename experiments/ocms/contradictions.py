@@ -19,12 +19,12 @@ def contradictions(r: Results) -> Sequence[Contradiction]:
 def _worst(r: Results, method: str, epsilon: int) -> str:
     """Return a method's largest measured MSE on the clicks, with its standard error."""
     (one,) = r.rows("kosarak", method=method, epsilon=epsilon)
-    return f"{number_of(one, 'worst_mse', '.2g')} +- {number_of(one, 'worst_error', '.1g')}"
+    return f"{number_of(one, 'worst_mse', '.2g')} ± {number_of(one, 'worst_error', '.1g')}"
 
 
 def _l2(r: Results, data: str, method: str, epsilon: int, spec: str) -> str:
     (one,) = r.rows(data, method=method, epsilon=epsilon)
-    return f"{number_of(one, 'l2', spec)} +- {number_of(one, 'l2_error', spec)}"
+    return f"{number_of(one, 'l2', spec)} ± {number_of(one, 'l2_error', spec)}"
 
 
 def _kosarak(r: Results) -> list[Contradiction]:
@@ -141,7 +141,7 @@ def _randomness(r: Results) -> list[Contradiction]:
         share, runs = (
             r.value("random-bits", column, n=n, epsilon=4, kind="pairwise") for column in ("beyond 4", "runs")
         )
-        return f"{traced(share, '.2%')} +- {traced(math.sqrt(share * (1 - share) / runs), '.2%')}"
+        return f"{traced(share, '.2%')} ± {traced(math.sqrt(share * (1 - share) / runs), '.2%')}"
 
     def alone(n: int) -> str:
         return r.number("random-bits", "beyond 4", ".2%", n=n, epsilon=4, kind="independent")
@@ -212,10 +212,10 @@ def corrections(r: Results) -> Sequence[str]:
         f"| nineteen corrected statements | one row each, with replies | `errata` | {traced(len(r.rows('errata')), 'd')}; Theorem 3.9: "
         f"{number_of(missed, 'number', '.3%')} where {number_of(missed, 'beside', '.3%')} is promised |",
         f"| hashing was said to add bias only | it adds variance; the unbiased sketch over RAPPOR and its limit | `rappor` | n MSE of "
-        f"aRP, epsilon 1, m = 2: {number_of(hashed, 'n MSE', '.2f')} +- {number_of(hashed, 'error', '.2f')}, limit "
+        f"aRP, epsilon 1, m = 2: {number_of(hashed, 'n MSE', '.2f')} ± {number_of(hashed, 'error', '.2f')}, limit "
         f"{number_of(hashed, 'limit', '.2f')} |",
         f"| the author's code was not measured | decoder, hash functions and b as he has them | `fairness` | l2 loss with "
         f"{setting('1,024')} functions over that with {setting('2,048')}: {dearer} more at most |",
-        f"| f* had to be known | f* from a pilot, and the price of a wrong one | `pilot` | too low in {failed} +- {error} of the runs "
+        f"| f* had to be known | f* from a pilot, and the price of a wrong one | `pilot` | too low in {failed} ± {error} of the runs "
         f"at most, at {setting('95%')} confidence |",
     ]

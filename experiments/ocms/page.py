@@ -66,7 +66,7 @@ def _families(r: Results) -> list[str]:
             def cell(column: str, spec: str, family: str = family, epsilon: int = epsilon) -> str:
                 return r.number("families-practice", column, spec, family=family, epsilon=epsilon)
 
-            loss = f"{cell('l2/theory', '.3f')} +- {cell('error', '.3f')}"
+            loss = f"{cell('l2/theory', '.3f')} ± {cell('error', '.3f')}"
             practice.append(
                 row(
                     *(setting(epsilon), family, cell("m", ".0f"), cell("bits", ".1f"), cell("counters", ",.0f")),
@@ -115,7 +115,7 @@ def _losses(r: Results) -> list[str]:
 
     def l2(data: str, method: str, spec: str) -> str:
         loss = r.number(data, "l2", spec, method=method, epsilon=1)
-        return f"{loss} +- {r.number(data, 'l2_error', spec, method=method, epsilon=1)}"
+        return f"{loss} ± {r.number(data, 'l2_error', spec, method=method, epsilon=1)}"
 
     def at_4(method: str, column: str, spec: str = ".2g") -> str:
         return r.number("kosarak", column, spec, method=method, epsilon=4)
@@ -154,8 +154,8 @@ def _losses(r: Results) -> list[str]:
         f"{l2('gaussian', 'HE', '.3f')}) and on Kosarak's clicks (n = 801,947: {l2('kosarak', 'RHR', '.5f')} against "
         f"{l2('kosarak', 'HE', '.5f')})",
         f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
-        f"{at_4('OCMS', 'worst theory')}, measured {at_4('OCMS-MSE', 'worst mse')} +- {at_4('OCMS-MSE', 'worst error', '.1g')} "
-        f"and {at_4('OCMS', 'worst mse')} +- {at_4('OCMS', 'worst error', '.1g')}",
+        f"{at_4('OCMS', 'worst theory')}, measured {at_4('OCMS-MSE', 'worst mse')} ± {at_4('OCMS-MSE', 'worst error', '.1g')} "
+        f"and {at_4('OCMS', 'worst mse')} ± {at_4('OCMS', 'worst error', '.1g')}",
         f"Calculated, it has {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
         f"by {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
         "by a factor of up to "
@@ -176,9 +176,7 @@ def _by_hand(r: Results) -> list[str]:
         where = {"data": "gaussian", "method": one["method"], "epsilon": int(one["epsilon"])}
         spec = ".4f" if float(one["loss"]) < 1 else ".3f"
         ours = r.number("gaussian", "l2", spec, method=one["method"], epsilon=int(one["epsilon"]))
-        theirs = (
-            f"{r.number('brute-force', 'loss', spec, **where)} +- {r.number('brute-force', 'error', spec, **where)}"
-        )
+        theirs = f"{r.number('brute-force', 'loss', spec, **where)} ± {r.number('brute-force', 'error', spec, **where)}"
         theory, z = r.number("brute-force", "theory", spec, **where), r.number("brute-force", "z", ".1f", **where)
         rows.append(row(setting(one["epsilon"]), one["method"], theory, ours, theirs, z))
     chi = sum(float(one["z"]) ** 2 for one in r.rows("brute-force", quantity="l2"))
@@ -211,13 +209,13 @@ def _mechanics(r: Results) -> list[str]:
         return r.number("random-bits", column, spec, n=n, epsilon=epsilon, kind=kind)
 
     def spread(n: int, epsilon: int) -> str:
-        return f"{tail(n, epsilon, 'variance over eq. (20)', '.2f')} +- {tail(n, epsilon, 'error', '.2f')}"
+        return f"{tail(n, epsilon, 'variance over eq. (20)', '.2f')} ± {tail(n, epsilon, 'error', '.2f')}"
 
     def beyond(n: int, spec: str, error: str) -> str:
         share, runs = (
             r.value("random-bits", column, n=n, epsilon=4, kind="pairwise") for column in ("beyond 4", "runs")
         )
-        return f"{traced(share, spec)} +- {traced(math.sqrt(share * (1 - share) / runs), error)}"
+        return f"{traced(share, spec)} ± {traced(math.sqrt(share * (1 - share) / runs), error)}"
 
     def exact(column: str, spec: str, kind: str = "pairwise") -> str:
         return r.number("random-bits-listed", column, spec, n=121, epsilon=4, kind=kind)
@@ -269,7 +267,7 @@ def _wrong_bound(r: Results) -> list[str]:
         def cell(column: str, spec: str, where: dict[str, float] = where) -> str:
             return r.number("wrong-bound", column, spec, **where)
 
-        measured = f"{cell('n MSE', '.3g')} +- {cell('error', '.2g')}"
+        measured = f"{cell('n MSE', '.3g')} ± {cell('error', '.2g')}"
         rows.append(
             row(
                 *(setting(one["epsilon"]), setting(where["believed"]), setting(where["true"]), cell("m", ".0f")),
@@ -406,10 +404,10 @@ def _pilot(r: Results) -> list[str]:
         rows.append(
             row(
                 *(setting(one["epsilon"]), setting(float(one["top"])), number_of(one, "bound", ".3f")),
-                *(f"{failed} +- {error}", traced(100 * float(one["own limit fails"]), ".1f")),
+                *(f"{failed} ± {error}", traced(100 * float(one["own limit fails"]), ".1f")),
                 *(number_of(one, "median m", ".0f"), number_of(one, "m at f*=1", ".0f")),
-                f"{number_of(one, 'largest n MSE', '.3g')} +- {number_of(one, 'error', '.2g')}",
-                f"{number_of(one, 'over f*=1', '.2f')} +- {number_of(one, 'over error', '.2f')}",
+                f"{number_of(one, 'largest n MSE', '.3g')} ± {number_of(one, 'error', '.2g')}",
+                f"{number_of(one, 'over f*=1', '.2f')} ± {number_of(one, 'over error', '.2f')}",
                 one["verdict"],
             )
         )
@@ -441,7 +439,7 @@ def _rappor(r: Results) -> list[str]:
             where = {"kind": kind, "epsilon": epsilon}
             spec, error = (".2f", ".2f") if epsilon == 1 else (".3f", ".3f")
             cells = [
-                f"{r.number('rappor', 'n MSE', spec, m=m, **where)} +- {r.number('rappor', 'error', error, m=m, **where)}"
+                f"{r.number('rappor', 'n MSE', spec, m=m, **where)} ± {r.number('rappor', 'error', error, m=m, **where)}"
                 for m in (2, 8, 64, 1024, 0)
             ]
             rows.append(row(setting(f"{kind}, {epsilon}"), *cells, r.number("rappor", "limit", spec, m=0, **where)))
@@ -549,8 +547,8 @@ STATED = {
     "where 40 comparisons allow 3.7": "statistics.critical_z(40)",
     "the calculated 1.06": "pilot.csv, quoted above",
     "sRP at epsilon 1 with 1,024 cells is 2.8 standard errors below its limit and 3.0 below eq. (10)": "the other seed",
-    "with half of everything held by one value and epsilon 3 the second phase has 1.09 +- .03 times the error of f = 1": "the other seed",
-    "has .15 +- .002 of the variance at n = 10,000 and epsilon 4, instead of .44 +- .20": "the other seed",
+    "with half of everything held by one value and epsilon 3 the second phase has 1.09 ± .03 times the error of f = 1": "the other seed",
+    "has .15 ± .002 of the variance at n = 10,000 and epsilon 4, instead of .44 ± .20": "the other seed",
     "`kosarak` with 10 runs instead of 100": "runs at the other seed",
     "worst-case errors are 1.4 to 2.8 times those above, the l2 losses .958 to 1.046": "results/ocms/seeds.csv",
     "with a largest z of 3.8, where ten runs allow 4.9": "seeds.csv; Student's t with nine degrees of freedom",
@@ -565,7 +563,7 @@ STATED = {
     "the sketch for any frequency, f = 1, on the same data": _SETTING,
     "over f = 1 | less?": _SETTING,
     "at f = 1, m | n MSE": _SETTING,
-    "5.5% +- .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
+    "5.5% ± .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
     "that 2,000 runs can show": _SETTING,
     "over that of f = 1": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
