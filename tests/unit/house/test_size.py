@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path, PurePosixPath
@@ -35,3 +36,20 @@ def test_the_main_house_is_what_is_not_apart() -> None:
 def test_both_revisions_are_drawn(tmp_path: Path) -> None:
     size.draw(Counter({"core": 5}), Counter({"core": 4, "dealt": 1}), "before", tmp_path / "bars.png")
     assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_states_todays_sizes() -> None:
+    """Within 2%, so that a change need not count, and the page is counted again before it misleads."""
+    counted, page = size.sizes(), (size.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    now = {"main house": size.main_house(counted), "all": counted.total()}
+    now |= {f"`{package}`": counted[package] for package in size.APART}
+    for name, count in now.items():
+        stated = re.findall(rf"^\| {re.escape(name)} \|[^|]*\| ([\d,]+) \|$", page, re.M)
+        assert [int(one.replace(",", "")) for one in stated] == [pytest.approx(count, rel=0.02)], name
+
+
+def test_the_ten_files_to_read_first_are_there() -> None:
+    page = (size.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = re.findall(r"^\| `([\w/]+\.py)` \| [^|]+ \|$", page, re.M)
+    assert len(files) == 10
+    assert all((size.ROOT / "src" / "deniable" / file).exists() for file in files)
