@@ -52,10 +52,10 @@ demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
 
 test: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 3 -m "not long and not research" --ignore=tests/research --ignore=src/deniable/research
+	$(RUN)/pytest -n 4 --dist worksteal -m "not long and not research" --ignore=tests/research --ignore=src/deniable/research
 
 research: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 3 -m "research and not long" $(STUDIED)
+	$(RUN)/pytest -n 4 --dist worksteal -m "research and not long" $(STUDIED)
 
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .

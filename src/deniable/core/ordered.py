@@ -7,6 +7,7 @@ all quantiles at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,9 +94,18 @@ class Cdf:
             How many intervals shall hold together, of which those of the band are a part; at least as many as it has.
         """
         together = max(checked_comparisons(simultaneous, 1), len(self.answers), 1)
-        lower, upper = self.interval(confidence, target=target, simultaneous=together)
-        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
-        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+        asked = confidence, target, together
+        if asked not in self._bands:
+            lower, upper = self.interval(confidence, target=target, simultaneous=together)
+            lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
+            self._bands[asked] = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+        lower, upper = self._bands[asked]
+        return lower.copy(), upper.copy()
+
+    @cached_property
+    def _bands(self) -> dict[tuple[float, Target, int], tuple[Floats, Floats]]:
+        """Bands found so far: every quantile reads its ends from the same one."""
+        return {}
 
     def quantile(self, p: float) -> Quantile:
         """Return the quantile of p in (0, 1): the lowest category up to which a share of at least p lies."""

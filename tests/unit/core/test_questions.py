@@ -189,6 +189,19 @@ def test_a_quotient_that_is_not_determined_says_so() -> None:
     assert not answer.determined()
 
 
+def test_a_band_that_is_asked_for_again_is_what_a_new_one_is() -> None:
+    """A curve keeps its bands, each under the confidence, the target and the number of intervals together."""
+    estimate = _one(GRR(k=4, epsilon=2.0), GRR(k=4, epsilon=2.0).aggregate([0, 1, 1, 2, 3] * 30))
+    kept = estimate.cdf()
+    targets: tuple[Target, ...] = ("contributors", "population")
+    for confidence, target, together in itertools.product((0.9, 0.95), targets, (1, 70)):
+        fresh = estimate.cdf().band(confidence, target, together)
+        for _ in range(2):
+            found = kept.band(confidence, target, together)
+            assert np.array_equal(found, fresh)
+            found[0][:] = -1
+
+
 def test_quantiles_invert_the_band() -> None:
     estimate = _at(SubsetSelection(k=8, epsilon=2.0), [400, 300, 200, 400, 300, 200, 100, 100], np.arange(8) * 10.0)
     cdf = estimate.cdf()

@@ -31,7 +31,10 @@ REPR = {
 def _reprs() -> Iterator[tuple[str, int, bool]]:
     """Yield module, line, and whether it is in a sentence, for each `!r` and `repr` outside of a `__repr__`."""
     for path in sorted(prose.SOURCES.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if "!r" not in text and "repr" not in text:
+            continue
+        tree = ast.parse(text)
         allowed = {
             id(node)
             for function in ast.walk(tree)
