@@ -163,7 +163,7 @@ def test_refuses() -> None:
     with pytest.raises(TooLargeError, match="at most 262144 probabilities, got 2000000"):
         CondRR((1000, 1000), 1.0, ())
     spl, pairs = SPL((2, 2), 1.0), SPLPairs((2, 2), 1.0)
-    with pytest.raises(MismatchError, match="SPLPairs"):
+    with pytest.raises(MismatchError, match="SPL pairs"):
         CondRR.learn(spl.aggregate([[0, 0]]), 10)
     with pytest.raises(EmptyAggregateError):
         CondRR.learn(Aggregate.empty(pairs), 10)

@@ -168,7 +168,7 @@ def test_refuses() -> None:
             GroupedCorrRR.learn(aggregate, 10, **settings)
     with pytest.raises(InvalidParameterError, match="n2 must be >= 2"):
         GroupedCorrRR.learn(aggregate, 1)
-    with pytest.raises(MismatchError, match="SPLPairs"):
+    with pytest.raises(MismatchError, match="SPL pairs"):
         GroupedCorrRR.learn(pairs.marginals(aggregate), 10)
     with pytest.raises(EmptyAggregateError):
         GroupedCorrRR.learn(Aggregate.empty(pairs), 10)

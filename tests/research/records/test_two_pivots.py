@@ -271,7 +271,7 @@ def test_refuses() -> None:
         TwoPivotRR.learn(aggregate, 10, "best")
     with pytest.raises(InvalidParameterError, match="n2 must be >= 2"):
         TwoPivotRR.learn(aggregate, 1)
-    with pytest.raises(MismatchError, match="SPLPairs"):
+    with pytest.raises(MismatchError, match="SPL pairs"):
         TwoPivotRR.learn(pairs.marginals(aggregate), 10)
     with pytest.raises(EmptyAggregateError):
         TwoPivotRR.learn(Aggregate.empty(pairs), 10)

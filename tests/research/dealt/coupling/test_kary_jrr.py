@@ -397,7 +397,7 @@ def test_bad_use_is_named() -> None:
         KaryJRR(3, 0.6, -0.5, 10).randomize([0] * 10, shares, rng)
     with pytest.raises(InvalidInputError, match="types must have shape"):
         jrr.randomize([0], Shares("monday", (np.zeros((1, 3), np.uint8),)), rng)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else"):
         jrr.randomize([0], Shares("monday", (np.array([3], np.uint8),)), rng)
     with pytest.raises(
         InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=9"
