@@ -458,12 +458,14 @@ def _rappor(r: Results) -> list[str]:
     return [
         *rows,
         f"At 64 cells the error is {traced(min(above), '.1f')} to {traced(max(above), '.1f')} standard errors above the "
-        f"limit; at 1,024 it is undecided ({traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')}). In 40 "
-        f"comparisons with eq. (10), at f = 0 and .3, the largest |z| is {traced(largest, '.1f')}, where chance "
-        "allows 3.7. So the paper's limits hold.",
+        f"limit. At 1,024 cells the difference is {traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')} standard "
+        "errors, so it does not show whether the error is above the limit. In 40 "
+        f"comparisons with eq. (10), at f = 0 and .3, the largest |z| is {traced(largest, '.1f')}. By chance alone it "
+        "could be up to 3.7. So the paper's limits hold.",
         f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. Each cell is a "
-        f"bit of the report. For aRP, (45) as printed says {needed('aRP', 'printed (45)', '.3g')}. In the limit aRP has the l2 loss of OCMS+RR, and sRP "
-        f"{each(traced(one, '.2f') for one in ratios)} times it.",
+        f"bit of the report. For aRP, eq. (45) as printed gives {needed('aRP', 'printed (45)', '.3g')} cells. "
+        "As the number of cells grows, the l2 loss of aRP tends to the l2 loss of OCMS+RR. The l2 loss of sRP tends to "
+        f"{each(traced(one, '.2f') for one in ratios)} times this loss.",
     ]
 
 
@@ -476,12 +478,12 @@ def _code(r: Results) -> list[str]:
         return each(r.number("fairness-code", column, spec, epsilon=e) for e in EPSILONS)
 
     return [
-        f"Both entries equal line 44's as corrected, to {traced(inverse, '.0e')}",
-        f"With 2,048 the l2 loss is within {traced(off, '.1f')} standard errors of theory in all ten settings, 100 runs "
-        f"each; in theory 1,024 have {traced(max(hashes), '.2%')} more at most.",
+        f"Both equal those of line 44, as we corrected it, to {traced(inverse, '.0e')}",
+        f"With 2,048 functions the l2 loss is within {traced(off, '.1f')} standard errors of theory in all ten settings (100 runs "
+        f"each). In theory, the loss with 1,024 functions is larger by {traced(max(hashes), '.2%')} at most.",
         f"b = ceil(epsilon log2 e) is {coded('b coded', '.0f')} for epsilon 1 to 5, as here.",
-        f"the l2 loss over d would be {coded('l2/d printed', '.3g')} instead of {coded('l2/d coded', '.3g')}, and the "
-        f"largest MSE would be {coded('worst MSE printed', '.3g')} instead of {coded('worst MSE coded', '.3g')}",
+        f"the l2 loss divided by d would be {coded('l2/d printed', '.3g')}. It is {coded('l2/d coded', '.3g')} here.",
+        f"The largest MSE would be {coded('worst MSE printed', '.3g')}. It is {coded('worst MSE coded', '.3g')} here.",
     ]
 
 
@@ -570,17 +572,17 @@ STATED = {
     "squared error at f = 0, n = 1,000, 20,000 runs": _SETTING,
     "m = 2 | 8 | 64 | 1,024": _SETTING,
     "At 64 cells": _SETTING,
-    "at 1,024 it is undecided": _SETTING,
+    "At 1,024 cells the difference is": _SETTING,
     "In 40 comparisons with eq. (10), at f = 0 and .3": _SETTING,
-    "where chance allows 3.7": "statistics.critical_z(40)",
+    "By chance alone it could be up to 3.7": "statistics.critical_z(40)",
     "within 1% of the limit at f = 0": _SETTING,
     'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last': _PAPER,
     "The commonest page has 7.6% of the clicks": "the prefix of Kosarak",
     "no value with frequency above 0.4": _PAPER,
     "2,048 hash functions of 1,024 cells, and the experiments here have 1,024": "the author's code",
-    "With 2,048 the l2 loss": _SETTING,
-    "100 runs each; in theory 1,024 have": _SETTING,
-    "the dictionary of its Zipf data is 1,000,000, where the text has 100,000": "the author's code",
+    "With 2,048 functions the l2 loss": _SETTING,
+    "(100 runs each). In theory, the loss with 1,024 functions": _SETTING,
+    "his code has a dictionary of 1,000,000 values, and the paper has one of 100,000": "the author's code",
     "P >= 5m it fails in": _SETTING,
     "P >= 5m, by up to": _SETTING,
     "with P >= 5m": _SETTING,
