@@ -1,8 +1,8 @@
 """Design: a classical design of randomised response as a mechanism, whose channel is a small matrix of fractions.
 
-A paper device, or a fact about the respondent, randomises the answer. The class computes epsilon from the exact
-probabilities of every report. It draws reports exactly: one random integer below the common denominator of these
-probabilities decides one report.
+A device such as dice or cards, or a fact about the respondent such as a birthday, randomises the answer. The class
+computes epsilon from the exact probabilities of every report. It draws reports exactly: one random integer below the
+common denominator of these probabilities decides one report.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     parameters : tuple of Fraction, int or str
         Parameters of the design in their order. They must be exact, so floats are refused.
     one_sided : bool
-        True to accept that a report can prove that somebody does not carry the trait. Collections and cards require it
-        for such designs. It must be left out for all others.
+        True to accept that a report can prove that somebody does not carry the trait. Collections and cards require
+        True for designs with such reports. Leave it out for all other designs.
 
     Attributes
     ----------

@@ -4,20 +4,20 @@ There are two budgets. `epsilon_forever` covers any number of reports of one unc
 report.
 
 Randomisation has two stages. The first stage draws the permanent responses with the oracle (GRR, OUE or local hashing)
-at `epsilon_forever`. The second stage randomises the permanent response again for every report. It is chosen such that
-one report has the distribution of the oracle at `epsilon_once`.
+at `epsilon_forever`. The second stage randomises the permanent response again for every report. The second stage is
+chosen such that one report has the same distribution as a report of the oracle at `epsilon_once`.
 
 For GRR, a permanent response is the true code with probability p1, and any other code with probability q1. The oracle
 at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a stored code with
 probability p2 = (P - q1)/(p1 - q1). The same holds for local hashing, whose codes are cells.
 
 For more than two values this differs from the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023). Their second
-stage spends less than `epsilon_once`, so it has more noise than it needs.
+stage spends less than `epsilon_once`, so their reports have more noise than is necessary.
 
 All clients use random words in the same order. The permanent responses take the same words as an equal number of
 reports of the oracle, in the order of the values. For local hashing, the words of the hash function come first, and
 those of the cells follow. A report then takes the words of the second stage: one word, or the bits of one unary report.
-A second stage that changes nothing takes no words.
+If the second stage changes nothing, a report takes no words.
 """
 
 from __future__ import annotations
@@ -562,9 +562,10 @@ class MemoisedGRR(MemoisedCode):
     k : int
         Number of possible answers k, from 2 to 2^20.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, at most `epsilon_forever`.
+        Privacy budget in nats of one report, at most `epsilon_forever`.
 
     Raises
     ------
@@ -586,7 +587,8 @@ class MemoisedGRR(MemoisedCode):
         when="if few answers are possible, and the same people are asked again but practically never change their "
         "answers",
         planned=False,
-        instead="MemoisedGRR is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
+        instead="plans compare mechanisms for a question that is asked once; MemoisedGRR is for a question that "
+        "is asked repeatedly",
         wire="one code",
         page="programmes.md",
     )
@@ -684,11 +686,13 @@ class MemoisedOUE(MemoisedBits):
     Parameters
     ----------
     k : int
-        Number of possible answers k, from 2 to 1,024 for contributors, who store k responses of k bits.
+        Number of possible answers k, at least 2. A contributor's device stores k responses of k bits each, and so it
+        refuses a k above 1,024.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, at most `epsilon_forever`.
+        Privacy budget in nats of one report, at most `epsilon_forever`.
 
     Raises
     ------
@@ -710,7 +714,8 @@ class MemoisedOUE(MemoisedBits):
         when="for up to 1,024 possible answers, if the same people are asked again but practically never change their "
         "answers",
         planned=False,
-        instead="MemoisedOUE is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
+        instead="plans compare mechanisms for a question that is asked once; MemoisedOUE is for a question that "
+        "is asked repeatedly",
         wire="k bits",
         page="programmes.md",
     )
@@ -818,9 +823,10 @@ class MemoisedHash(MemoisedCells):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, at most `epsilon_forever`.
+        Privacy budget in nats of one report, at most `epsilon_forever`.
     g : int, optional
         Number of cells g, from 2 to 2^20. The default is round(e^epsilon_once + 1), which is best for rare values. The
         object stores the number in `g`.
@@ -845,7 +851,8 @@ class MemoisedHash(MemoisedCells):
         when="for any number of possible answers, if the same people are asked again but practically never change "
         "their answers",
         planned=False,
-        instead="MemoisedHash is for a question that is asked repeatedly, and plans compare mechanisms for one survey",
+        instead="plans compare mechanisms for a question that is asked once; MemoisedHash is for a question that "
+        "is asked repeatedly",
         wire="a hash function and a cell",
         page="programmes.md",
     )

@@ -112,7 +112,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         when="for ordered answers, to estimate the mean, the distribution function or quantiles",
         aliases=("SW", "square wave"),
         planned=False,
-        instead="SquareWave is for means, not for single frequencies; plan with a schema that asks for means",
+        instead="SquareWave is for means, not for single frequencies; to plan for means, use a schema that asks "
+        "for means",
         wire="one of k + 2b codes",
         page="ordered.md",
     )

@@ -96,7 +96,7 @@ def records_default(
     contributors : int, optional
         How many are expected. Corr-RR is considered only if this is given: its bias does not fall with their number.
     pairs : bool
-        Tables of all pairs of attributes are wanted, `PairSample`. Shares of single attributes are its by-product.
+        Tables of all pairs of attributes are wanted, `PairSample`. It estimates shares of single attributes too.
 
     Raises
     ------

@@ -176,8 +176,8 @@ class PairSample(
         group="records",
         when="for a table of every pair of attributes; each table shows how two answers are related",
         planned=False,
-        instead="PairSample is for tables of pairs, and single frequencies are its by-product; for single frequencies "
-        "compare SMP[ADP]",
+        instead="PairSample is for tables of pairs, and estimates single "
+        "frequencies only in addition; for single frequencies compare SMP[ADP]",
         wire="the drawn pair or attribute and the bytes of the report of its oracle",
         page="crosstabs.md",
         note="the collector sees which two attributes were drawn; every pair has a table",

@@ -175,7 +175,7 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
         when="for tables of pairs of attributes, or as a first phase from which the second phase learns "
         "how attributes depend on each other",
         planned=False,
-        instead="SPL pairs has the same errors for frequencies as SPL[GRR]; see SPL[GRR]",
+        instead="its errors for frequencies are those of SPL[GRR], which a plan lists",
         wire="a code for every attribute",
     )
 

@@ -6,8 +6,8 @@ prefixes. Every contributor reports one prefix of their string. A public linear 
 the device reports the folded prefix through a Spread sketch with the whole epsilon.
 
 The collector first decodes the shortest prefixes and keeps the ones that stand out. It extends each of them by every
-possible byte, and looks up the extensions among the next longer prefixes. Each length has two different folds. They
-expose prefixes that merely share a fold with a frequent string.
+possible byte, and looks up the extensions among the next longer prefixes. Each length has two different folds. A prefix
+that only shares a fold with a frequent string rarely shares the other fold too, and so it is found out.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         group="open text",
         when="to find frequent strings if nobody has a list of the possible strings",
         planned=False,
-        instead="HeavyHitters is for open text, and every survey that asks for open text uses it",
+        instead="plans do not compare mechanisms for open text; every survey that asks for open text uses HeavyHitters",
         decoding="transform",
         wire="the length of a prefix and one integer",
         page="theory/sketches.md",

@@ -72,7 +72,8 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         when="to estimate the frequencies of chosen values in a dictionary that is too large to list",
         planned=False,
         listed=False,
-        instead="a plan lists CMS[prime] and CMS[binary], whose contributors send the same reports",
+        instead="a plan lists CMS[prime] and CMS[binary] in its place; their contributors send the same reports "
+        "as those of CMS-queries",
         decoding="compares",
         wire="a hash function and a cell",
         page="theory/sketches.md",

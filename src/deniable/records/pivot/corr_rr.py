@@ -9,8 +9,8 @@ otherwise.
 
 The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper does not describe an
 amplification. Between records that differ anywhere, the likelihood ratio is e^epsilon, whatever P is. Between records
-that differ in one attribute, the ratio may be smaller. This smaller ratio is shown as the per-attribute figure and is
-not spent.
+that differ in one attribute, the ratio may be smaller. The library shows this smaller ratio for each attribute. It
+never adds less noise because of it.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     clamp : int, optional
         Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is 8
         scales of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight scales lowers the variance
-        by .23%. For epsilon below .032, the limit of 511 is less than eight scales. It then lowers the variance
-        further, to 4/epsilon^2 as epsilon goes to 0.
+        by .23%. For epsilon below .032, the limit of 511 is less than eight scales. A clamp of 511 steps then lowers
+        the variance further, to 4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

@@ -27,7 +27,9 @@ from deniable.core.thresholds import SCALE, exact, exp_bounds, spent, threshold_
 from deniable.errors import out_of_range
 from deniable.oracles.memoised import Memoised, MemoisedBits, MemoisedCells, MemoisedCode
 
-INSTEAD = "the mechanism is for a question that is asked repeatedly, and plans compare mechanisms for one survey"
+INSTEAD = (
+    "plans compare mechanisms for a question that is asked once; this one is for a question that is asked repeatedly"
+)
 
 
 def _check_below(mechanism: Memoised[Any]) -> None:
@@ -42,17 +44,18 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 class LGRR(MemoisedCode):
     """L-GRR as published randomises a code once, keeps the result, and randomises it again for each report.
 
-    Both stages are randomised response over the k codes. The second stage has the budget ln((E e - 1)/(E - e)), where E
-    = e^epsilon_forever and e = e^epsilon_once. For k > 2, one report spends less than `epsilon_once`. For example, with
-    k = 8 and the budgets 2 and 1, one report spends 0.755 instead of 1. `MemoisedGRR` spends all of `epsilon_once` and
-    has a fraction of the variance.
+    Both stages are randomised response over the k codes. The second stage has the budget ln((A B - 1)/(A - B)), where A
+    = exp(epsilon_forever) and B = exp(epsilon_once). For k > 2, one report spends less than `epsilon_once`. For
+    example, with k = 8, epsilon_forever = 2 and epsilon_once = 1, one report spends 0.755. One report of `MemoisedGRR`
+    spends all of `epsilon_once`, so its variance is a fraction of that of L-GRR.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^20.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
         Declared budget in nats of one report, less than `epsilon_forever`.
 
@@ -99,9 +102,11 @@ class LOUE(MemoisedBits):
     Parameters
     ----------
     k : int
-        Number of possible answers k, from 2 to 1,024 for contributors, who store k responses of k bits.
+        Number of possible answers k, at least 2. A contributor's device stores k responses of k bits each, and so it
+        refuses a k above 1,024.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
         Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). From this limit on, the published
         second stage does not exist.
@@ -160,7 +165,8 @@ class LOLOHA(MemoisedCells):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon_forever : float, Fraction, Decimal or str
-        Budget in nats of any number of reports of one unchanged answer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
+        there are.
     epsilon_once : float, Fraction, Decimal or str
         Declared budget in nats of one report, less than `epsilon_forever`.
     g : int, optional

@@ -5,8 +5,8 @@ estimated dependence. Each group runs Corr-RR on its own with the exact fraction
 attribute is reported through GRR. With one group the mechanism is Corr-RR, and with one group per attribute it is SPL.
 By sequential composition over the groups, the whole record spends epsilon.
 
-More groups mean less bias and more noise. Copies come from fewer pivots, but a GRR report at epsilon/t is about t^2
-times as noisy.
+More groups mean less bias, because fewer attributes are reported as copies of another attribute. More groups also mean
+more noise, because the variance of a GRR report at epsilon/t is about t^2 times as large.
 """
 
 from __future__ import annotations

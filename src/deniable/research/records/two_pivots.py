@@ -8,8 +8,8 @@ post-processing, whatever the tables are. Attributes may have different numbers 
 
 The collector counts *pairs* of reported codes. The expected counts are linear in the true joint frequencies of pairs,
 and there are as many equations as unknowns. The method `unmixed` solves these equations, and the method `joint` returns
-the tables. With one pivot, no number of reports shows any dependence between attributes. The second pivot makes it
-visible, and the cost is half the budget per pivot.
+the tables. With one pivot, no number of reports shows any dependence between attributes. The second pivot makes such a
+dependence visible. The cost is that each pivot has only half of the budget.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if most of many possible answers are rare, and QuotaUnary's secret shares of k bytes are too large",
+        when="if there are many possible answers, most of them rare, and the secret shares of QuotaUnary (k "
+        "bytes) are too large",
         planned=False,
         instead=NO_ROW,
         wire="k bits",

@@ -92,7 +92,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if you do not want quotas; its error is smaller than that of JRR, but it lacks JRR's smaller bounds",
+        when="if you do not want quotas; its error is smaller than that of JRR, but JRR also has smaller bounds "
+        "against weaker adversaries",
         planned=False,
         instead=NO_ROW,
         wire="one bit",

@@ -115,8 +115,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude; rare answers have a few percent of the variance of randomised "
-        "response",
+        when="if a dealer is trusted not to collude; for rare answers, the variance is a few "
+        "percent of that of randomised response",
         aliases=("quota randomised response",),
         planned=False,
         instead=ROW_APART,

@@ -60,7 +60,7 @@ MAX_WORK = 1 << 32
 @final
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
-    """Each contributor reports one attribute, which a dealer has dealt, by quota randomised response.
+    """Each contributor reports the attribute that a dealer names, by quota randomised response.
 
     The dealer deals secret shares once to n contributors. A share names an attribute and says "tell the truth" or "say
     v" for a given code v.

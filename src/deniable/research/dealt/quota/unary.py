@@ -83,7 +83,8 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         "say 0". Their sum must be less than n. The default quotas have the least variance for a value of frequency 0.1,
         among those that are not worse than OUE at any frequency. With (0, 0) the mechanism is OUE.
     design : float, optional
-        Frequency, from 0 to 1, at which the default quotas have the least variance instead.
+        Frequency, from 0 to 1, of the value for which the default quotas have the least variance. If it is left out,
+        this frequency is 0.1.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 
@@ -119,7 +120,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     stated = ("said", "denied")
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude, and most of many possible answers are rare",
+        when="if there are many possible answers, most of them rare, and you trust a dealer not to collude",
         aliases=("quota unary encoding",),
         planned=False,
         instead=ROW_APART,
