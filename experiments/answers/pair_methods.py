@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from deniable import SimulationRandomness
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.subset import SubsetSelection
-from deniable.postprocess import dependence as decoder
-from deniable.postprocess.dependence import dependence_decode
+from deniable.records.dependence import decoding as decoder
+from deniable.records.dependence.decoding import dependence_decode
 from deniable.records.pair_sample import PairSample
 from deniable.records.pairs import Pair, attribute_pairs
 from deniable.records.split import SPLPairs

@@ -39,8 +39,8 @@ from deniable.core.fieller import fieller
 from deniable.core.result import Result
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError, quoted
-from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
 from deniable.records.dependence.association import sampled_cramers_v
+from deniable.records.dependence.decoding import Decoded, DecodedTable, dependence_decode
 from deniable.records.joint import JointTables, has_tables
 from deniable.records.pair_sample import PairSample
 from deniable.records.pairs import attribute_pairs

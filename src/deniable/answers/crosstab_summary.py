@@ -20,7 +20,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, Result
 from deniable.core.spreadsheets import csv_text
 from deniable.errors import quoted
-from deniable.postprocess.dependence import NEARLY_INDEPENDENT
+from deniable.records.dependence.decoding import NEARLY_INDEPENDENT
 
 Floats = NDArray[np.float64]
 

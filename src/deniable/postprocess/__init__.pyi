@@ -4,10 +4,8 @@ from .consistency import (
     norm_sub as norm_sub,
     simplex as simplex,
 )
-from .dependence import Decoded as Decoded, DecodedTable as DecodedTable, dependence_decode as dependence_decode
 from .em import iterative_bayes as iterative_bayes, iterative_bayes_reports as iterative_bayes_reports
 from .shared_prior import (
-    decode_group as decode_group,
     hierarchical as hierarchical,
     noise_variances as noise_variances,
     shared_domains as shared_domains,

@@ -1,120 +1,21 @@
-"""The hierarchical decoder: attributes that share a domain are estimated together.
-
-Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One says
-that the attributes resemble each other (pooled), five say that each is skewed to its own degree (`_skewed`); in
-large domains these come twice if some attribute has a dominant category. Which of them is right is not
-chosen but weighed: the posterior means are averaged by prior times evidence. A small share of the plain projection
-guards against all of them being wrong.
-
-Where one category holds most for certain, its share is free, and the others divide what it leaves. Under one Beta law
-for all categories of a large domain a share near one is next to impossible, and the posterior would draw it down by
-many standard errors. Here the dominant category has the flat law, and each of the k - 1 others ``Beta(a, a (k-1)/(1-s)
-- a)``, the marginal law of (1-s) times a Dirichlet(a, ..., a) up to its variance, with the mean (1-s)/(k-1). s is the
-dominant share's posterior mean.
-
-Pooled attributes share a mean vector, which they scatter around:
-``g_j = m + u_j + noise`` with ``m ~ N(0, tm^2 Q)``, ``u_j ~ N(0, tu^2 Q)``, noise ``N(0, V_j Q)`` and
-``Q = I - 11'/k``, so that everything sums to zero over the categories. (tm, tu) are not fitted: the answers of a grid
-of pairs are averaged by their evidence. Over the attributes the covariance is ``W = diag(V) + tu^2 I + tm^2 11'``,
-diagonal plus rank one, and what is needed of its inverse has a closed form (Sherman and Morrison, 1950).
-"""
+"""The hierarchical step: attributes that share a domain are estimated together, by `deniable.core.shared_domain`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, overload
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.core.projection import nearest_distribution
+from deniable.core.shared_domain import decode_group
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, quoted
-from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
-from deniable.postprocess.consistency import nearest_distribution
-
-_SCALES = np.concatenate([[0.0], np.geomspace(0.05, 1.0, 8)])
-_LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))
-
-
-class Pooled(NamedTuple):
-    """Posterior mean of the centred frequencies f - 1/k, rows of sum zero; log density of g without powers of 2 pi."""
-
-    mean: Floats
-    log_evidence: float
-
-
-def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
-    """Return the posterior averaged over the grid of (tm, tu), of centred frequencies g and their noise variances s2.
-
-    Both are float64[d, k], rows of g sum to zero, and s2 > 0.
-    """
-    d, k = g.shape
-    noise = s2.mean(axis=1) * k / (k - 1)
-    shared, own = (side.ravel() ** 2 / k for side in np.meshgrid(_SCALES, _SCALES, indexing="ij"))
-    log_prior = np.add.outer(_LOG_PRIOR, _LOG_PRIOR).ravel()
-
-    # One row per grid point: W^-1 = diag(r) - c r r'.
-    r = 1 / (noise + own[:, None])
-    grown = 1 + shared * r.sum(axis=1)
-    c = shared / grown
-    gram = g @ g.T
-    log_determinant = np.log(grown) - np.log(r).sum(axis=1)
-    fit = r @ np.diagonal(gram) - c * np.einsum("ij,jl,il->i", r, gram, r, optimize=True)
-    log_joint = log_prior - (k - 1) / 2 * log_determinant - fit / 2
-    log_evidence = float(special.logsumexp(log_joint))
-
-    # T W^-1 = tu^2 diag(r) + c (V r) r', without a difference of nearly equal numbers. Averaged before it meets g.
-    weights = np.exp(log_joint - log_evidence)
-    gain = ((weights * c)[:, None] * r * noise).T @ r
-    gain[np.diag_indices(d)] += (weights * own) @ r
-    return Pooled(gain @ g, log_evidence)
-
-
-_CERTAIN = 4.0
-"""A category is dominant if its estimate is this many standard deviations above one half."""
-
-_SMALLEST_DOMAIN = 16
-"""In smaller domains the Beta laws allow for a dominant share themselves."""
-
-_SMALLEST_REST = 1e-9
-
-
-def dominant_attributes(g: Floats, s2: Floats) -> NDArray[np.int64]:
-    """Return the indices of the attributes that have a dominant category; none if k < 16."""
-    d, k = g.shape
-    rows, top = np.arange(d), g.argmax(axis=1)
-    certain = g[rows, top] + 1 / k - 0.5 > _CERTAIN * np.sqrt(s2[rows, top])
-    return np.flatnonzero(certain & (k >= _SMALLEST_DOMAIN)).astype(np.int64)
-
-
-def dominant_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
-    """Return what `skewed_posteriors` does, of attributes that have a dominant category and of no others."""
-    d, k = g.shape
-    z, rows, top = g + 1 / k, np.arange(d), g.argmax(axis=1)
-    rest = np.maximum(1 - _free_share(z[rows, top], np.sqrt(s2[rows, top])), _SMALLEST_REST)
-    first = np.tile(np.array(CONCENTRATIONS)[:, None, None], (1, d, k))
-    second = first * ((k - 1) / rest - 1)[:, None]
-    first[:, rows, top] = second[:, rows, top] = 1.0
-    return beta_posteriors(z, s2, first, second)
-
-
-def _free_share(z: Floats, deviations: Floats) -> Floats:
-    """Return the posterior means of shares with the flat prior below one: of normal laws cut at one."""
-    beyond = np.maximum((1 - z) / deviations, -30.0)
-    hazard = np.exp(-(beyond**2) / 2 - special.log_ndtr(beyond)) / np.sqrt(2 * np.pi)
-    share: Floats = 1 - deviations * (beyond + hazard)
-    return share
-
 
 Name = int | str
 Group = tuple[Name, ...]
 
 STEP = "hierarchical"
-
-_POOLED_PRIOR = 0.3
-_DOMINANT_PRIOR = 0.001
-"""Relative to the other models' 1. Where it matters the evidence is e^10 and more; where it does not, it must not."""
 
 _SMALLEST_VARIANCE = 1e-24
 """Below the square of what float64 resolves: a certain answer stays one, and nothing divides by zero."""
@@ -250,49 +151,6 @@ def noise_variances(estimate: Estimate) -> Floats:
     if abs(estimate.frequencies.sum() - 1) > rounding:
         s2 = s2 * (1 - 2 / k) + s2.mean() / k
     return np.maximum(s2, _SMALLEST_VARIANCE)
-
-
-def decode_group(g: Floats, s2: Floats, *, dominant: bool = True) -> Floats:
-    """Return the frequencies of d attributes over one domain of k categories, float64[d, k]; rows sum to one.
-
-    Parameters
-    ----------
-    g : float64[d, k]
-        Unbiased frequencies, centred: each row sums to zero; k >= 2.
-    s2 : float64[d, k]
-        Their noise variances, > 0.
-    dominant : bool
-        Whether to weigh the models of a dominant category too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> g = np.array([[0.20, -0.05, -0.15], [0.30, 0.01, -0.31]])
-    >>> decode_group(g, np.full((2, 3), 0.01)).round(3)
-    array([[0.521, 0.292, 0.187],
-           [0.589, 0.331, 0.079]])
-    """
-    d, k = g.shape
-    pooled = pool_and_shrink(g, s2)
-    means, evidences = skewed_posteriors(g, s2)
-    models = len(means)
-    priors = [_POOLED_PRIOR, *[(1 - _POOLED_PRIOR) / models] * models]
-    places = dominant_attributes(g, s2) if dominant else np.arange(0)
-    if len(places):
-        # The same models, but for the attributes that have a dominant category.
-        means, evidences = np.tile(means, (2, 1, 1)), np.tile(evidences, (2, 1))
-        means[models:, places], evidences[models:, places] = dominant_posteriors(g[places], s2[places])
-        priors += [_DOMINANT_PRIOR / models] * models
-    weights = special.softmax(np.log(priors) + np.append(pooled.log_evidence, evidences.sum(axis=1)))
-    average = weights[0] * (pooled.mean + 1 / k) + np.tensordot(weights[1:], means, axes=1)
-    # The guard: with few free frequencies the evidence says little, and the plain projection keeps its say.
-    trust = d * (k - 1) / (d * (k - 1) + 2)
-    return np.stack(
-        [
-            trust * nearest_distribution(mean) + (1 - trust) * nearest_distribution(plain)
-            for mean, plain in zip(average, g + 1 / k, strict=True)
-        ]
-    )
 
 
 def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group], dominant: bool) -> dict[Name, Estimate]:

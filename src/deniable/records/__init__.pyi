@@ -1,4 +1,9 @@
 from .dependence.association import cramers_v as cramers_v, dependence_matrix as dependence_matrix, pearson as pearson
+from .dependence.decoding import (
+    Decoded as Decoded,
+    DecodedTable as DecodedTable,
+    dependence_decode as dependence_decode,
+)
 from .dependence.pair_tables import PairTable as PairTable, PairTables as PairTables, pair_tables as pair_tables
 from .fake_data import RSFD as RSFD, RSRFD as RSRFD
 from .oracle_choice import best_oracle as best_oracle

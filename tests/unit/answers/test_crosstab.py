@@ -19,8 +19,8 @@ from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
 from deniable.leakage.adversary.collection_audit import audit_collection
 from deniable.leakage.totals.collections import sampled_leakage
-from deniable.postprocess import dependence as decoder
-from deniable.postprocess.dependence import dependence_decode
+from deniable.records.dependence import decoding as decoder
+from deniable.records.dependence.decoding import dependence_decode
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import Reported
 from deniable.records.pair_sample import PairSample

@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
 from deniable import GRR, OUE, SMP, SPL, AdaptiveSMP, Estimate, RecordEstimate, SimulationRandomness, SubsetSelection
+from deniable.core import shared_domain
 from deniable.core.aggregate import Aggregate
-from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
-from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.postprocess import _skewed, norm_sub, postprocess
-from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
-from deniable.postprocess.shared_prior import (
+from deniable.core.shared_domain import (
+    CONCENTRATIONS,
+    beta_posteriors,
     decode_group,
     dominant_attributes,
     dominant_posteriors,
-    hierarchical,
-    noise_variances,
     pool_and_shrink,
-    shared_domains,
+    skewed_posteriors,
 )
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.postprocess import norm_sub, postprocess
+from deniable.postprocess.shared_prior import hierarchical, noise_variances, shared_domains
 from deniable.records.fake_data import RSFD
 
 Floats = NDArray[np.float64]
@@ -504,13 +505,13 @@ def test_split_budgets_are_decoded_too() -> None:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return what will be the number of frequencies of every block that is decoded."""
     seen: list[int] = []
-    posteriors = _skewed._block_posteriors
+    posteriors = shared_domain._block_posteriors
 
     def counted(z: Any, *others: Any) -> Any:
         seen.append(len(z))
         return posteriors(z, *others)
 
-    monkeypatch.setattr(_skewed, "_block_posteriors", counted)
+    monkeypatch.setattr(shared_domain, "_block_posteriors", counted)
     return seen
 
 
@@ -523,7 +524,7 @@ def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     seen = decoded(monkeypatch)
     quick = hierarchical(raw)
     few = sum(seen)
-    monkeypatch.setattr(_skewed, "_different", lambda z, _: (np.arange(len(z)),) * 2)
+    monkeypatch.setattr(shared_domain, "_different", lambda z, _: (np.arange(len(z)),) * 2)
     slow = hierarchical(raw)
     assert few < (sum(seen) - few) / 3
     for j in range(3):

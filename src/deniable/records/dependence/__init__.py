@@ -1,1 +1,1 @@
-"""Dependence of two attributes: tables of pairs, and measures of association."""
+"""Dependence of two attributes: tables of pairs, measures of association, and the decoder of all tables together."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.core.projection import nearest_distribution
-from deniable.postprocess.shared_prior import decode_group
+from deniable.core.shared_domain import decode_group
 from deniable.records.joint import JointTables
 from deniable.records.pairs import Pair
 
