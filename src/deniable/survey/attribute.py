@@ -6,24 +6,20 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, GetPydanticSchema
+from pydantic import ConfigDict
 
 from deniable.core.checks import listed, settle
 from deniable.errors import InvalidParameterError, UnknownCategoryError, quoted
 from deniable.survey.dictionary import is_text
-from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
-from deniable.survey.grid import Grid
+from deniable.survey.dictionary_file import DictionaryFile
 from deniable.survey.kinds import KINDS, USUAL, QuestionKind, names_with
 from deniable.survey.lists import plain_numbers
-from deniable.survey.question_kind import Ask as Ask
+from deniable.survey.question import SEPARATOR, Ask as Ask, Question
 from deniable.survey.texts import MOST_TEXTS, TextCodes
-
-SEPARATOR = ";"
-"""Separator of the answers in one cell, where the schema says nothing else."""
 
 VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "title", "ask_if")
 """Keys that documents of format version 1 do not have."""
@@ -53,7 +49,7 @@ class AskIf:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(Question):
     """One question and its public list of answers.
 
     JSON documents have the same keys, without those that are at their default.
@@ -133,21 +129,7 @@ class Attribute:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
-    name: str
-    categories: tuple[str, ...] = ()
-    missing: str | None = None
-    other: str | None = None
-    edges: tuple[float | str, ...] | None = None
-    dictionary: Annotated[DictionaryFile | None, GetPydanticSchema(referred_dictionary)] = None
-    text: bool = False
     kind: str = USUAL
-    scores: tuple[float, ...] | None = None
-    range: tuple[float, float] | None = None
-    grid: int | None = None
-    clip: bool = False
-    ask: Ask | None = None
-    separator: str = SEPARATOR
-    title: str = ""
     ask_if: AskIf | None = None
 
     def __repr__(self) -> str:
@@ -274,26 +256,11 @@ class Attribute:
         return self.categories + tuple(label for label in (self.missing, self.other) if label is not None)
 
     @property
-    def k(self) -> int:
-        """Domain size; 0 for open text."""
-        return len(self.labels)
-
-    @property
     def unasked_codes(self) -> tuple[int, ...]:
         """Codes of the columns that it fills for somebody who is not asked: those of a missing answer."""
         if not self.question_kind.several:
             return (len(self.categories),)
         return tuple(int(label == self.missing) for label in self.labels)
-
-    @property
-    def missing_code(self) -> int | None:
-        """Code of missing answers, None without a category for them."""
-        return None if self.missing is None else len(self.categories)
-
-    @property
-    def other_code(self) -> int | None:
-        """Code of unlisted answers, None without a category for them."""
-        return None if self.other is None else self.k - 1
 
     @cached_property
     def lookup(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -337,21 +304,6 @@ class Attribute:
         return tuple(Attribute(name, categories, title=title) for name, categories, title in own) or (self,)
 
     @cached_property
-    def points(self) -> Grid:
-        """The grid of a numeric attribute, in exact numbers."""
-        return Grid.checked(self.range, self.grid, f"attribute {quoted(self.name)}")
-
-    @property
-    def unranked(self) -> tuple[int, ...]:
-        """Codes without a place in an order of the answers: missing and other."""
-        return tuple(range(len(self.categories), self.k))
-
-    @property
-    def range_texts(self) -> tuple[str, str]:
-        """The ends of a numeric attribute's range, as people read them."""
-        return self.categories[0], self.categories[-1]
-
-    @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
         """Return what every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.
 
@@ -387,11 +339,6 @@ class Attribute:
     def format_version(self) -> int:
         """Version of the documents that can describe this attribute: 1, or 2 with a key that version 1 had not."""
         return 2 if self.dated or set(VERSION_2) & self.to_dict().keys() else 1
-
-    @property
-    def dated(self) -> bool:
-        """Return whether the cut points are dates."""
-        return self.edges is not None and isinstance(self.edges[0], str)
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Attribute)}

@@ -37,7 +37,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,11 +46,9 @@ from numpy.typing import NDArray
 
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, blocks
-from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError, quoted
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
+from deniable.survey.question import Question
 from deniable.survey.texts import LEAST_ROWS
-
-if TYPE_CHECKING:
-    from deniable.survey.schema import Attribute
 
 Int64s = NDArray[np.int64]
 
@@ -168,62 +166,27 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
             )
 
 
-def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
-    """Return what a table's answers are; `first_row` is the number of its first record."""
-    check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
-    coded = all(attribute.question_kind.coded for attribute in attributes)
-    places = np.cumsum([0, *(len(attribute.columns) for attribute in attributes)])
-    base: NDArray[Any] = np.empty((table.num_rows, places[-1]), dtype=np.int64 if coded else object)
-    rounded = [j for j, attribute in enumerate(attributes) if attribute.question_kind.rounded]
-    thresholds = np.zeros((table.num_rows, len(rounded)), dtype=np.uint64)
-    decimals = np.full((table.num_rows, len(rounded)), "", dtype=object)
-    start = 0
-    for batch in table.select([attribute.name for attribute in attributes]).to_batches():
-        rows, first = slice(start, start + batch.num_rows), first_row + start
-        for j, attribute in enumerate(attributes):
-            column = batch.column(j)
-            try:
-                coins = attribute.question_kind.encode(attribute, column, first, base[rows], int(places[j]))
-            except (pa.ArrowException, IndexError, OverflowError):
-                raise unreadable(attribute.name, column.type) from None
-            if coins is not None:
-                q = rounded.index(j)
-                thresholds[rows, q], decimals[rows, q] = coins
-        start += batch.num_rows
-    for j, attribute in enumerate(attributes):
-        if attribute.ask_if is None:
-            continue
-        # Whoever is not asked has the declared code, whatever stands in the table: an error would tell the condition.
-        asked = next(i for i, one in enumerate(attributes) if one.name == attribute.ask_if.question)
-        allowed = attributes[asked].codes(attribute.ask_if.answers)
-        unasked = ~np.isin(base[:, places[asked]], allowed)
-        base[unasked, places[j] : places[j + 1]] = attribute.unasked_codes
-        if j in rounded:
-            thresholds[unasked, rounded.index(j)], decimals[unasked, rounded.index(j)] = 0, ""
-    return Readings(base, tuple(int(places[j]) for j in rounded), thresholds, decimals)
+def encode_column(question: Question, column: pa.Array, codes: Int64s, j: int) -> bool:
+    """Write the codes of one question's n answers into column j of int64[n, d]; tell whether all have a code.
 
-
-def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes: Int64s, j: int) -> None:
-    """Write the codes of one attribute's n answers into column j of int64[n, d].
+    What has none gets a negative number: `UNKNOWN`, `MISSING` or `NOT_FINITE`.
 
     Raises
     ------
     InvalidInputError
-        For a missing answer, a number that is not finite, or a type without a text form; naming attribute and row.
-    UnknownCategoryError
-        For an answer that is not a category.
+        For a type without a text form; naming the attribute.
     """
     many = len(column) >= LEAST_ROWS
-    table = attribute.text_codes if many and pa.types.is_string(column.type) else None
+    table = question.text_codes if many and pa.types.is_string(column.type) else None
     if table is not None and table.write_codes(column, codes, j):
-        return
-    if attribute.edges is not None and not attribute.dated and is_number_type(column.type):
-        codes[:, j] = settled_codes(attribute, _binned_codes(attribute, column))
+        return True
+    if question.edges is not None and not question.dated and is_number_type(column.type):
+        codes[:, j] = settled_codes(question, _binned_codes(question, column))
     else:
-        encoded = dictionary_encoded(column, attribute.name)
+        encoded = dictionary_encoded(column, question.name)
         answers = encoded.dictionary
-        read = _category_codes if attribute.edges is None else _dated_codes if attribute.dated else _binned_codes
-        distinct = settled_codes(attribute, np.append(read(attribute, answers), MISSING))
+        read = _category_codes if question.edges is None else _dated_codes if question.dated else _binned_codes
+        distinct = settled_codes(question, np.append(read(question, answers), MISSING))
         indices = _indices(encoded)
         if not encoded.null_count:
             distinct = distinct[:-1]
@@ -232,8 +195,8 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes:
         elif not _gather(indices, distinct, codes, j):
             raise IndexError
         if distinct.min(initial=0) >= 0:
-            return
-    check_readable(attribute, codes[:, j], first_row)
+            return True
+    return bool(codes[:, j].min(initial=0) >= 0)
 
 
 @kernel
@@ -255,13 +218,6 @@ def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
         indices = indices.fill_null(pa.scalar(len(encoded.dictionary), pa.int32()))
     found: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False)
     return found
-
-
-def check_readable(attribute: Attribute, codes: Int64s, first_row: int) -> None:
-    """Raise what is said of the first answer without a code, if there is one."""
-    if codes.size and codes.min() < 0:
-        row = int((codes < 0).argmax())
-        raise failure(attribute, int(codes[row]), first_row + row)
 
 
 def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
@@ -319,26 +275,26 @@ def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]
     return {label: code for code, label in enumerate(labels)}, unique
 
 
-def settled_codes(attribute: Attribute, codes: Int64s) -> Int64s:
+def settled_codes(question: Question, codes: Int64s) -> Int64s:
     """Replace missing and unknown by the attribute's own codes for them, if it has any."""
-    for reason, code in ((MISSING, attribute.missing_code), (UNKNOWN, attribute.other_code)):
+    for reason, code in ((MISSING, question.missing_code), (UNKNOWN, question.other_code)):
         if code is not None:
             codes[codes == reason] = code
     return codes
 
 
-def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+def _binned_codes(question: Question, answers: pa.Array) -> Int64s:
     """Return the codes of answers of a binned attribute; negative where there is none."""
-    texts = None if is_number_type(answers.type) else _text_array(answers, attribute.name)
+    texts = None if is_number_type(answers.type) else _text_array(answers, question.name)
     values, unfit = _numbers(answers if texts is None else texts)
-    codes = np.searchsorted(np.array(attribute.edges), values, side="right").astype(np.int64)
+    codes = np.searchsorted(np.array(question.edges), values, side="right").astype(np.int64)
     codes[np.isnan(values)] = UNKNOWN
     codes[unfit] = NOT_FINITE
     if texts is not None:
         codes[_mask(pc.equal(texts, ""))] = MISSING
-    for label in (attribute.missing, attribute.other):
+    for label in (question.missing, question.other):
         if label is not None:
-            code = attribute.lookup[0][label]
+            code = question.lookup[0][label]
             number = canonical_decimal(label)
             if number is not None:
                 codes[values == float(number)] = code
@@ -348,13 +304,13 @@ def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     return codes
 
 
-def _dated_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+def _dated_codes(question: Question, answers: pa.Array) -> Int64s:
     """Return the codes of dates; of a time the day counts, as it is written."""
-    edges: Any = attribute.edges
+    edges: Any = question.edges
     codes = np.full(len(answers), MISSING, dtype=np.int64)
-    for i, text in enumerate(answer_texts(answers, attribute.name)):
-        if text and text in (attribute.missing, attribute.other):
-            codes[i] = attribute.lookup[0][text]
+    for i, text in enumerate(answer_texts(answers, question.name)):
+        if text and text in (question.missing, question.other):
+            codes[i] = question.lookup[0][text]
         elif text:
             day, rest = text[:10], text[10:]
             codes[i] = bisect_right(edges, day) if is_date(day) and (not rest or rest[0] in "T ") else UNKNOWN
@@ -369,10 +325,10 @@ def is_date(text: str) -> bool:
         return False
 
 
-def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
-    exact, numbers = attribute.lookup
+def _category_codes(question: Question, answers: pa.Array) -> Int64s:
+    exact, numbers = question.lookup
     codes = np.empty(len(answers), dtype=np.int64)
-    for i, text in enumerate(answer_texts(answers, attribute.name)):
+    for i, text in enumerate(answer_texts(answers, question.name)):
         codes[i] = MISSING if text is None else exact.get(text, UNKNOWN)
         if text is not None and codes[i] == UNKNOWN:
             codes[i] = MISSING if text == "" else numbers.get(canonical_decimal(text) or text, UNKNOWN)
@@ -421,20 +377,6 @@ def _plain_number(text: str) -> str:
 def unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
     """Return what is said of a column whose type holds no answers."""
     return InvalidInputError(f"column {quoted(name)} must hold text or numbers, got the type {kind}")
-
-
-def failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
-    """Return what is said of an answer without a code; `reason` is a negative number, MISSING for instance."""
-    where = f"attribute {quoted(attribute.name)} in row {row}"
-    if reason == MISSING:
-        return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
-    if reason == NOT_FINITE:
-        return InvalidInputError(f"answers of {where} must be finite numbers{attribute.question_kind.number_limit}")
-    if reason == OUTSIDE:
-        ends = ", ".join(attribute.range_texts)
-        remedy = 'correct it, or declare a wider "range" in the schema if such answers are possible'
-        return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
-    return UnknownCategoryError(attribute.question_kind.unknown(attribute, where))
 
 
 def listed_labels(names: Sequence[str], limit: int = 8) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.encoding import canonical_decimal, is_date, listed_labels
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
+from deniable.survey.question import Question
 
 
-def settled_list(attribute: Attribute, where: str) -> dict[str, Any]:
+def settled_list(question: Question, where: str) -> dict[str, Any]:
     """Return categories, and edges if there are any, as an attribute keeps them."""
-    categories = attribute.categories
-    if attribute.edges is None:
+    categories = question.categories
+    if question.edges is None:
         return {"categories": categories}
-    edges = _checked_edges(attribute.edges, where)
+    edges = _checked_edges(question.edges, where)
     categories = categories or interval_labels(edges)
     if len(categories) != len(edges) + 1:
         raise InvalidParameterError(
@@ -29,27 +27,27 @@ def settled_list(attribute: Attribute, where: str) -> dict[str, Any]:
     return {"categories": categories, "edges": edges}
 
 
-def list_of_numbers(attribute: Attribute) -> bool:
+def list_of_numbers(question: Question) -> bool:
     """Tell whether the answers of a list are numbers: those that cut points divide, or categories such as 0.5."""
-    if attribute.edges is not None:
-        return not attribute.dated
-    return bool(attribute.categories) and all(canonical_decimal(label) is not None for label in attribute.categories)
+    if question.edges is not None:
+        return not question.dated
+    return bool(question.categories) and all(canonical_decimal(label) is not None for label in question.categories)
 
 
-def described_list(attribute: Attribute, further: str = "") -> str:
+def described_list(question: Question, further: str = "") -> str:
     """Return all labels in words, `further` before their number."""
-    number = "" if attribute.edges is None else "date, " if attribute.dated else "number, "
-    return f" ({number}{further}{attribute.k} answers): {', '.join(map(quoted, attribute.labels))}"
+    number = "" if question.edges is None else "date, " if question.dated else "number, "
+    return f" ({number}{further}{question.k} answers): {', '.join(map(quoted, question.labels))}"
 
 
-def unknown_of_list(attribute: Attribute, where: str) -> str:
+def unknown_of_list(question: Question, where: str) -> str:
     """Return what is said of an answer that is not in a list, or in no interval."""
-    if attribute.dated:
+    if question.dated:
         return f"unknown answer of {where}: it must be a date like 2026-05-01; write all dates in this way"
-    if attribute.edges is not None:
+    if question.edges is not None:
         return no_number(where)
     return (
-        f"unknown category of {where}: the schema has {listed_labels(attribute.labels)}; correct the answer, or "
+        f"unknown category of {where}: the schema has {listed_labels(question.labels)}; correct the answer, or "
         "declare the category in the schema"
     )
 

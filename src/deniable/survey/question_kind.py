@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from deniable.errors import quoted
-from deniable.survey.encoding import Int64s, Rounding, label_codes
+from deniable.errors import InvalidInputError, UnknownCategoryError, quoted
+from deniable.survey.encoding import (
+    MISSING,
+    NOT_FINITE,
+    OUTSIDE,
+    Int64s,
+    Rounding,
+    encode_column,
+    label_codes,
+)
 from deniable.survey.lists import unknown_of_list
+from deniable.survey.question import Ask, Question
 from deniable.survey.tally import ColumnTally
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
-
-Ask = Literal["shares", "mean"]
 
 Input = Literal["answers", "cuts", "scores", "range", "words"]
 """Inputs of a form: a list of answers, cut points, scores, the range of a number with its grid, or a list of words."""
@@ -54,7 +58,7 @@ class ColumnOf(NamedTuple):
 class QuestionKind(ABC):
     """One kind of question: how it is declared, answered, shown and estimated.
 
-    A kind has no state: every method is given the attribute. What has a default here is right for a question with one
+    A kind has no state: every method is given the question. What has a default here is right for a question with one
     answer out of a list.
     """
 
@@ -107,7 +111,7 @@ class QuestionKind(ABC):
         return f"of kind {quoted(self.name)}"
 
     @abstractmethod
-    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
+    def settled(self, question: Question, where: str) -> dict[str, Any]:
         """Check the keys that say which answers there are; return fields as they are kept, `categories` among them.
 
         Raises
@@ -116,39 +120,38 @@ class QuestionKind(ABC):
             If a key is wrong, naming it and `where`.
         """
 
-    def check(self, attribute: Attribute, where: str) -> None:  # noqa: B027  # nothing to check is usual
+    def check(self, question: Question, where: str) -> None:  # noqa: B027  # nothing to check is usual
         """Raise InvalidParameterError if labels or other keys do not fit; the labels are distinct texts."""
 
-    def new_labels(self, attribute: Attribute) -> tuple[str, ...]:
+    def new_labels(self, question: Question) -> tuple[str, ...]:
         """Return the labels that have to be checked: all."""
-        return attribute.labels
+        return question.labels
 
-    def entry(self, attribute: Attribute) -> dict[str, Any]:
+    def entry(self, question: Question) -> dict[str, Any]:
         """Return the keys of the JSON document that say which answers there are."""
-        return {"categories": list(attribute.categories)}
+        return {"categories": list(question.categories)}
 
-    def columns(self, attribute: Attribute) -> tuple[ColumnOf, ...]:
+    def columns(self, question: Question) -> tuple[ColumnOf, ...]:
         """Return the columns of the record that the question fills; nothing if it is itself the only one."""
-        del attribute
+        del question
         return ()
 
-    def scores(self, attribute: Attribute) -> Sequence[float] | None:
+    def scores(self, question: Question) -> Sequence[float] | None:
         """Return what each category counts in a mean; None if they count nothing."""
-        del attribute
+        del question
         return None
 
-    def in_order(self, attribute: Attribute) -> bool:
+    def in_order(self, question: Question) -> bool:
         """Tell whether the categories stand in an order."""
-        return attribute.edges is not None
+        return question.edges is not None
 
     # ---------------------------------------------------------------- answers
 
     number_limit: ClassVar[str] = ""
     """Longest number, in words that follow "finite numbers"."""
 
-    @abstractmethod
     def encode(
-        self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int
+        self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int
     ) -> Rounding | None:
         """Write a column of n answers into n rows of codes, from column j on.
 
@@ -164,43 +167,67 @@ class QuestionKind(ABC):
         UnknownCategoryError
             If an answer is not one of those possible.
         """
+        if not encode_column(question, column, codes, j):
+            self.check_readable(question, codes[:, j], first_row)
+        return None
 
-    def lookup(self, attribute: Attribute) -> tuple[dict[str, int], dict[str, int]]:
+    def check_readable(self, question: Question, codes: Int64s, first_row: int) -> None:
+        """Raise what is said of the first answer without a code, if there is one."""
+        if codes.size and codes.min() < 0:
+            row = int((codes < 0).argmax())
+            raise self.failure(question, int(codes[row]), first_row + row)
+
+    def failure(self, question: Question, reason: int, row: int) -> InvalidInputError:
+        """Return what is said of an answer without a code; `reason` is a negative number, MISSING for instance."""
+        where = f"attribute {quoted(question.name)} in row {row}"
+        if reason == MISSING:
+            return InvalidInputError(
+                f'missing answer of {where}; declare a category "missing" in the schema to accept it'
+            )
+        if reason == NOT_FINITE:
+            return InvalidInputError(f"answers of {where} must be finite numbers{self.number_limit}")
+        if reason == OUTSIDE:
+            ends = ", ".join(question.range_texts)
+            remedy = 'correct it, or declare a wider "range" in the schema if such answers are possible'
+            return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
+        return UnknownCategoryError(self.unknown(question, where))
+
+    def lookup(self, question: Question) -> tuple[dict[str, int], dict[str, int]]:
         """Return the codes by exact label, and by decimal number where exactly one label is that number."""
-        return label_codes(attribute.labels)
+        return label_codes(question.labels)
 
-    def holds_numbers(self, attribute: Attribute) -> bool:
+    def holds_numbers(self, question: Question) -> bool:
         """Tell whether every answer in words is a number, so that a file may write it with a decimal comma."""
-        del attribute
+        del question
         return False
 
-    def text_tells(self, attribute: Attribute) -> bool:
+    def text_tells(self, question: Question) -> bool:
         """Tell whether a text that is a label has its code, whatever else there is."""
-        return attribute.edges is None
+        return question.edges is None
 
-    def unknown(self, attribute: Attribute, where: str) -> str:
+    def unknown(self, question: Question, where: str) -> str:
         """Return what is said of an answer that is not one of those possible."""
-        return unknown_of_list(attribute, where)
+        return unknown_of_list(question, where)
 
-    def decode(self, attribute: Attribute, codes: Int64s) -> pa.Array:
+    def decode(self, question: Question, codes: Int64s) -> pa.Array:
         """Return the texts of codes int64[n, columns]."""
-        labels = np.array(attribute.labels, dtype=object)
+        labels = np.array(question.labels, dtype=object)
         return pa.array(labels, pa.string()).take(pa.array(codes[:, 0], pa.int64()))
 
     # ---------------------------------------------------------------- what people read
 
     @abstractmethod
-    def described(self, attribute: Attribute) -> str:
+    def described(self, question: Question) -> str:
         """Return which answers can be reported, as text behind the name of the question."""
 
-    def inspected(self, attribute: Attribute) -> str:
+    def inspected(self, question: Question) -> str:
         """Return the kind's name in an inspection."""
-        del attribute
+        del question
         return self.name
 
-    def answers(self, attribute: Attribute) -> dict[str, Any]:
+    def answers(self, question: Question) -> dict[str, Any]:
         """Return the answers that can be reported, as JSON data of an inspection."""
-        return {"categories": list(attribute.labels)}
+        return {"categories": list(question.labels)}
 
     # ---------------------------------------------------------------- drafts
 

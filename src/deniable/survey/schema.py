@@ -25,7 +25,7 @@ from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.survey.attribute import AskIf as AskIf, Attribute as Attribute
 from deniable.survey.decimals import NumberColumns, plain_table
-from deniable.survey.encoding import Readings, as_table, read_table
+from deniable.survey.encoding import Readings, as_table, check_columns, unreadable
 
 FORMAT = "deniable schema"
 LATEST_VERSION = 2
@@ -156,7 +156,7 @@ class Schema:
 
     def read(self, answers: Any, first_row: int = 1) -> Readings:
         """Contributor: read answers as `encode` does, without rounding numbers yet."""
-        return read_table(as_table(answers), self.attributes, first_row)
+        return _read_table(as_table(answers), self.attributes, first_row)
 
     def encode(
         self, answers: Any, rng: Randomness | None = None, *, first_row: int = 1, decimal: str | None = None
@@ -270,6 +270,41 @@ class Schema:
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+def _read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
+    """Return what a table's answers are; `first_row` is the number of its first record."""
+    check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
+    coded = all(attribute.question_kind.coded for attribute in attributes)
+    places = np.cumsum([0, *(len(attribute.columns) for attribute in attributes)])
+    base: NDArray[Any] = np.empty((table.num_rows, places[-1]), dtype=np.int64 if coded else object)
+    rounded = [j for j, attribute in enumerate(attributes) if attribute.question_kind.rounded]
+    thresholds = np.zeros((table.num_rows, len(rounded)), dtype=np.uint64)
+    decimals = np.full((table.num_rows, len(rounded)), "", dtype=object)
+    start = 0
+    for batch in table.select([attribute.name for attribute in attributes]).to_batches():
+        rows, first = slice(start, start + batch.num_rows), first_row + start
+        for j, attribute in enumerate(attributes):
+            column = batch.column(j)
+            try:
+                coins = attribute.question_kind.encode(attribute, column, first, base[rows], int(places[j]))
+            except (pa.ArrowException, IndexError, OverflowError):
+                raise unreadable(attribute.name, column.type) from None
+            if coins is not None:
+                q = rounded.index(j)
+                thresholds[rows, q], decimals[rows, q] = coins
+        start += batch.num_rows
+    for j, attribute in enumerate(attributes):
+        if attribute.ask_if is None:
+            continue
+        # Whoever is not asked has the declared code, whatever stands in the table: an error would tell the condition.
+        asked = next(i for i, one in enumerate(attributes) if one.name == attribute.ask_if.question)
+        allowed = attributes[asked].codes(attribute.ask_if.answers)
+        unasked = ~np.isin(base[:, places[asked]], allowed)
+        base[unasked, places[j] : places[j + 1]] = attribute.unasked_codes
+        if j in rounded:
+            thresholds[unasked, rounded.index(j)], decimals[unasked, rounded.index(j)] = 0, ""
+    return Readings(base, tuple(int(places[j]) for j in rounded), thresholds, decimals)
 
 
 def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]) -> None:

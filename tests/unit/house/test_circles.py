@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,21 +53,20 @@ def circle(imports: Imports) -> list[str]:
         rest = kept
 
 
-OF_A_QUESTION = r"deniable\.survey\.(encoding|lists|question_kind|kinds\.\w+)"
-QUESTION = {"deniable.survey.attribute", "deniable.survey.schema"}
-"""A question knows its kind, and what a kind does is given the question: a circle of types alone, the only one."""
-
-
-def without_types_of_questions(imports: Imports) -> Imports:
-    return {name: used - QUESTION if re.fullmatch(OF_A_QUESTION, name) else used for name, used in imports.items()}
-
-
 @pytest.mark.parametrize("folder", ["src/deniable", "benchmarks", "experiments", "client/src"])
 def test_no_module_leads_back_to_itself(folder: str) -> None:
     place = ROOT / folder
     imports = of_typescript(place) if folder == "client/src" else of_python(place, place.parent)
     assert sum(map(len, imports.values())) > 10
-    assert circle(without_types_of_questions(imports)) == []
+    assert circle(imports) == []
+
+
+def test_packages_stand_on_ten_floors_and_no_import_is_left_out() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (floors,) = [one for one in contracts if one.get("containers") == ["deniable"]]
+    assert len(floors["layers"]) <= 10
+    assert floors["exhaustive"]
+    assert not [one["name"] for one in contracts if "ignore_imports" in one]
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_long_columns_are_encoded_as_short_ones(
         def outcome(column: list[str | None], row: int) -> object:
             try:
                 codes = np.full((len(column), 2), -7)
-                encoding.encode_column(attribute, make(column), row, codes, 1)
+                attribute.question_kind.encode(attribute, make(column), row, codes, 1)
                 return codes[:, 1].tolist()
             except (InvalidInputError, UnknownCategoryError) as error:
                 return type(error), str(error)

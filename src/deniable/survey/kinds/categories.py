@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, final
-
-import pyarrow as pa
-from numpy.typing import NDArray
+from typing import Any, final
 
 from deniable.errors import quoted
-from deniable.survey.encoding import encode_column
 from deniable.survey.lists import described_list, list_of_numbers, settled_list
+from deniable.survey.question import Question
 from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_ROWS, ColumnTally, unused
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
 
 MAX_INTERVALS = 10
 """Most intervals of a draft."""
@@ -38,20 +32,17 @@ class Categories(QuestionKind):
     keys = frozenset({"edges"})
     drafted = 40
 
-    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
-        return settled_list(attribute, where)
+    def settled(self, question: Question, where: str) -> dict[str, Any]:
+        return settled_list(question, where)
 
-    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
-        encode_column(attribute, column, first_row, codes, j)
+    def holds_numbers(self, question: Question) -> bool:
+        return list_of_numbers(question)
 
-    def holds_numbers(self, attribute: Attribute) -> bool:
-        return list_of_numbers(attribute)
+    def described(self, question: Question) -> str:
+        return described_list(question)
 
-    def described(self, attribute: Attribute) -> str:
-        return described_list(attribute)
-
-    def inspected(self, attribute: Attribute) -> str:
-        return self.name if attribute.edges is None else "intervals"
+    def inspected(self, question: Question) -> str:
+        return self.name if question.edges is None else "intervals"
 
     def draft(self, column: ColumnTally, most: int) -> Draft:
         """Return the list of the answers, or intervals of equal width of numbers that are more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +16,14 @@ from deniable.survey.encoding import (
     UNKNOWN,
     Int64s,
     canonical_decimal,
-    check_readable,
     distinct_answers,
     is_list_type,
     listed_labels,
 )
 from deniable.survey.lists import described_list
+from deniable.survey.question import Question
 from deniable.survey.question_kind import ColumnOf, Draft, QuestionKind
 from deniable.survey.tally import ColumnTally, unused
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
 
 BOX = ("no", "yes")
 """Labels of a box: not ticked, and ticked."""
@@ -54,58 +51,58 @@ class Multiple(QuestionKind):
     several = True
     drafted = 30
 
-    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
+    def settled(self, question: Question, where: str) -> dict[str, Any]:
         del where
-        return {"categories": attribute.categories}
+        return {"categories": question.categories}
 
-    def check(self, attribute: Attribute, where: str) -> None:
+    def check(self, question: Question, where: str) -> None:
         """Check that every box can be written in a cell."""
-        separator = attribute.separator
+        separator = question.separator
         if not separator or not is_text(separator):
             raise InvalidParameterError(
                 f"separator of {where} must be a non-empty text, got separator={quoted(separator)}"
             )
-        for label in attribute.labels:
+        for label in question.labels:
             if separator in label or label != label.strip() or not label:
                 raise InvalidParameterError(
                     f"categories of {where} must not contain the separator {quoted(separator)} or begin or end "
                     f"with white space, got {quoted(label)}; declare another separator, or change the category"
                 )
 
-    def columns(self, attribute: Attribute) -> tuple[ColumnOf, ...]:
-        colon = "" if attribute.title.endswith(("?", ".", "!", ":")) else ":"
-        titled = attribute.title and f"{attribute.title}{colon} "
+    def columns(self, question: Question) -> tuple[ColumnOf, ...]:
+        colon = "" if question.title.endswith(("?", ".", "!", ":")) else ":"
+        titled = question.title and f"{question.title}{colon} "
         return tuple(
-            ColumnOf(f"{attribute.name}: {label}", BOX, titled and f"{titled}{label}") for label in attribute.labels
+            ColumnOf(f"{question.name}: {label}", BOX, titled and f"{titled}{label}") for label in question.labels
         )
 
-    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
+    def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
         """Write into each of the boxes' columns who ticks it."""
         if pa.types.is_null(column.type):
             # Nobody has answered: in a column of texts, null could be an empty cell.
             column = column.cast(pa.list_(pa.string()))
         read = _listed_boxes if is_list_type(column.type) else _divided_boxes
-        ticked, reasons = read(attribute, column)
-        check_readable(attribute, reasons, first_row)
-        codes[:, j : j + attribute.k] = ticked
+        ticked, reasons = read(question, column)
+        self.check_readable(question, reasons, first_row)
+        codes[:, j : j + question.k] = ticked
 
-    def text_tells(self, attribute: Attribute) -> bool:
-        del attribute
+    def text_tells(self, question: Question) -> bool:
+        del question
         return False
 
-    def unknown(self, attribute: Attribute, where: str) -> str:
+    def unknown(self, question: Question, where: str) -> str:
         return (
-            f"unknown option of {where}: the schema has {listed_labels(attribute.labels)}, and cells are divided at "
-            f'{quoted(attribute.separator)}; correct the answer, or declare the option or another "separator" in the '
+            f"unknown option of {where}: the schema has {listed_labels(question.labels)}, and cells are divided at "
+            f'{quoted(question.separator)}; correct the answer, or declare the option or another "separator" in the '
             "schema"
         )
 
-    def decode(self, attribute: Attribute, codes: Int64s) -> pa.Array:
-        labels = np.array(attribute.labels, dtype=object)
-        return pa.array([attribute.separator.join(labels[row == 1]) for row in codes], pa.string())
+    def decode(self, question: Question, codes: Int64s) -> pa.Array:
+        labels = np.array(question.labels, dtype=object)
+        return pa.array([question.separator.join(labels[row == 1]) for row in codes], pa.string())
 
-    def described(self, attribute: Attribute) -> str:
-        return described_list(attribute, "any of them, ")
+    def described(self, question: Question) -> str:
+        return described_list(question, "any of them, ")
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
         """Return the boxes of lists, or of texts that are divided at a separator."""
@@ -122,44 +119,44 @@ class Multiple(QuestionKind):
 KIND = Multiple()
 
 
-def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+def _divided_boxes(question: Question, column: pa.Array) -> tuple[Int64s, Int64s]:
     """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
-    texts, indices = distinct_answers(column, attribute.name)
-    ticked = np.zeros((len(texts), attribute.k), dtype=np.int64)
+    texts, indices = distinct_answers(column, question.name)
+    ticked = np.zeros((len(texts), question.k), dtype=np.int64)
     reasons = np.zeros(len(texts), dtype=np.int64)
     for i, text in enumerate(texts):
-        parts = [part.strip() for part in (text or "").split(attribute.separator)]
-        codes = [_box(attribute, part) for part in parts if part]
+        parts = [part.strip() for part in (text or "").split(question.separator)]
+        codes = [_box(question, part) for part in parts if part]
         if codes:
             reasons[i] = min(0, *codes)
             ticked[i, codes] = 1
-        elif attribute.missing_code is not None:
-            ticked[i, attribute.missing_code] = 1
+        elif question.missing_code is not None:
+            ticked[i, question.missing_code] = 1
     return ticked[indices], reasons[indices]
 
 
-def _listed_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+def _listed_boxes(question: Question, column: pa.Array) -> tuple[Int64s, Int64s]:
     """Return the boxes of lists, and negative reasons where there are none."""
-    texts, indices = distinct_answers(pc.list_flatten(column), attribute.name)
-    codes = np.array([MISSING if text is None else _box(attribute, text.strip()) for text in texts])[indices]
+    texts, indices = distinct_answers(pc.list_flatten(column), question.name)
+    codes = np.array([MISSING if text is None else _box(question, text.strip()) for text in texts])[indices]
     rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
-    ticked = np.zeros((len(column), attribute.k), dtype=np.int64)
+    ticked = np.zeros((len(column), question.k), dtype=np.int64)
     reasons = np.zeros(len(column), dtype=np.int64)
     ticked[rows[codes >= 0], codes[codes >= 0]] = 1
     np.minimum.at(reasons, rows, np.minimum(codes, 0))
     null = column.is_null().to_numpy(zero_copy_only=False)
-    if attribute.missing_code is None:
+    if question.missing_code is None:
         reasons[null] = MISSING
     else:
-        ticked[null, attribute.missing_code] = 1
+        ticked[null, question.missing_code] = 1
     return ticked, reasons
 
 
-def _box(attribute: Attribute, text: str) -> int:
-    exact, numbers = attribute.lookup
+def _box(question: Question, text: str) -> int:
+    exact, numbers = question.lookup
     code = exact.get(text)
     if code is None:
-        code = numbers.get(canonical_decimal(text) or text, attribute.other_code)
+        code = numbers.get(canonical_decimal(text) or text, question.other_code)
     return UNKNOWN if code is None else code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +20,14 @@ from deniable.survey.encoding import (
     OUTSIDE,
     UNKNOWN,
     Rounding,
-    check_readable,
     distinct_answers,
     settled_codes,
 )
 from deniable.survey.grid import MAX_DIGITS, Grid, Number
 from deniable.survey.lists import no_number, plain_numbers
+from deniable.survey.question import Question
 from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
 
 MAX_DRAFTED_POINTS = 51
 """Most points of a drafted grid; from 16 on, a finer one hardly helps a mean, and from 65 on costs a distribution."""
@@ -57,33 +54,33 @@ class Numeric(QuestionKind):
     number_limit = f" of at most {MAX_DIGITS} digits"
     drafted = 20
 
-    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
-        points = Grid.checked(attribute.range, attribute.grid, where)
-        if attribute.categories not in ((), points.labels):
+    def settled(self, question: Question, where: str) -> dict[str, Any]:
+        points = Grid.checked(question.range, question.grid, where)
+        if question.categories not in ((), points.labels):
             raise InvalidParameterError(f"categories of {where} are the points of its grid: leave categories out")
         return {"categories": points.labels, "range": points.ends, "grid": points.size}
 
-    def entry(self, attribute: Attribute) -> dict[str, Any]:
-        return {"range": plain_numbers(attribute.points.ends), "grid": attribute.grid}
+    def entry(self, question: Question) -> dict[str, Any]:
+        return {"range": plain_numbers(question.points.ends), "grid": question.grid}
 
-    def scores(self, attribute: Attribute) -> Sequence[float]:
-        return attribute.points.scores
+    def scores(self, question: Question) -> Sequence[float]:
+        return question.points.scores
 
-    def in_order(self, attribute: Attribute) -> bool:
-        del attribute
+    def in_order(self, question: Question) -> bool:
+        del question
         return True
 
-    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> Rounding:
+    def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> Rounding:
         """Write the points at or below the answers; return the thresholds of their coins, and the numbers."""
-        texts, indices = distinct_answers(column, attribute.name)
+        texts, indices = distinct_answers(column, question.name)
         found = np.full(len(texts), MISSING, dtype=np.int64)
         thresholds = np.zeros(len(texts), dtype=np.uint64)
         decimals = np.full(len(texts), "", dtype=object)
         further = {
-            label: attribute.lookup[0][label] for label in (attribute.missing, attribute.other) if label is not None
+            label: question.lookup[0][label] for label in (question.missing, question.other) if label is not None
         }
         numbers = {number: code for label, code in further.items() if (number := Number.read(label)) is not None}
-        points, clip = attribute.points, attribute.clip
+        points, clip = question.points, question.clip
         for i, text in enumerate(texts):
             if not text:
                 continue
@@ -99,29 +96,29 @@ class Numeric(QuestionKind):
             else:
                 found[i], thresholds[i] = cell
                 decimals[i] = str(number)
-        codes[:, j] = settled_codes(attribute, found)[indices]
-        check_readable(attribute, codes[:, j], first_row)
+        codes[:, j] = settled_codes(question, found)[indices]
+        self.check_readable(question, codes[:, j], first_row)
         return Rounding(thresholds[indices], decimals[indices])
 
-    def holds_numbers(self, attribute: Attribute) -> bool:
-        del attribute
+    def holds_numbers(self, question: Question) -> bool:
+        del question
         return True
 
-    def text_tells(self, attribute: Attribute) -> bool:
-        del attribute
+    def text_tells(self, question: Question) -> bool:
+        del question
         return False
 
-    def unknown(self, attribute: Attribute, where: str) -> str:
-        del attribute
+    def unknown(self, question: Question, where: str) -> str:
+        del question
         return no_number(where)
 
-    def described(self, attribute: Attribute) -> str:
-        low, high = attribute.range_texts
-        further = "".join(f", {quoted(label)}" for label in attribute.labels[len(attribute.categories) :])
-        return f" (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
+    def described(self, question: Question) -> str:
+        low, high = question.range_texts
+        further = "".join(f", {quoted(label)}" for label in question.labels[len(question.categories) :])
+        return f" (number): {low} to {high}, rounded at random to one of {question.grid} points{further}"
 
-    def answers(self, attribute: Attribute) -> dict[str, Any]:
-        return {**super().answers(attribute), "range": list(attribute.points.ends), "grid": attribute.grid}
+    def answers(self, question: Question) -> dict[str, Any]:
+        return {**super().answers(question), "range": list(question.points.ends), "grid": question.grid}
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
         """Return a round range that is wider than the answers, and a round grid; cells like "n/a" are missing."""

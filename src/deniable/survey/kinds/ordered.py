@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, final
-
-import pyarrow as pa
-from numpy.typing import NDArray
+from typing import Any, final
 
 from deniable.errors import InvalidParameterError, quoted
-from deniable.survey.encoding import canonical_decimal, encode_column
+from deniable.survey.encoding import canonical_decimal
 from deniable.survey.lists import checked_floats, described_list, list_of_numbers, settled_list
+from deniable.survey.question import Question
 from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
-
-if TYPE_CHECKING:
-    from deniable.survey.attribute import Attribute
 
 MAX_MONTHS = 24
 """Longest span of dates that is cut by months; a longer one is cut by years."""
@@ -43,31 +38,28 @@ class Ordered(QuestionKind):
     averaged = True
     drafted = 10
 
-    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
-        kept = settled_list(attribute, where)
-        if attribute.scores is None:
+    def settled(self, question: Question, where: str) -> dict[str, Any]:
+        kept = settled_list(question, where)
+        if question.scores is None:
             return kept
-        return {**kept, "scores": _checked_scores(attribute.scores, len(kept["categories"]), where)}
+        return {**kept, "scores": _checked_scores(question.scores, len(kept["categories"]), where)}
 
-    def scores(self, attribute: Attribute) -> Sequence[float] | None:
-        if attribute.scores is not None:
-            return attribute.scores
-        if attribute.edges is None and all(canonical_decimal(label) is not None for label in attribute.categories):
-            return [float(label) for label in attribute.categories]
+    def scores(self, question: Question) -> Sequence[float] | None:
+        if question.scores is not None:
+            return question.scores
+        if question.edges is None and all(canonical_decimal(label) is not None for label in question.categories):
+            return [float(label) for label in question.categories]
         return None
 
-    def in_order(self, attribute: Attribute) -> bool:
-        del attribute
+    def in_order(self, question: Question) -> bool:
+        del question
         return True
 
-    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
-        encode_column(attribute, column, first_row, codes, j)
+    def holds_numbers(self, question: Question) -> bool:
+        return list_of_numbers(question)
 
-    def holds_numbers(self, attribute: Attribute) -> bool:
-        return list_of_numbers(attribute)
-
-    def described(self, attribute: Attribute) -> str:
-        return described_list(attribute, "ordered, ")
+    def described(self, question: Question) -> str:
+        return described_list(question, "ordered, ")
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
         """Return whole numbers of a short span, those included that nobody holds; or dates, in months or years."""
