@@ -131,9 +131,16 @@ def _typescript(path: Path) -> Iterator[Unit]:
 
 
 def contributor_texts() -> dict[str, str]:
-    """Return the survey page's own English sentences by key."""
+    """Return the client's own English sentences by key: those of every survey, and those that are loaded on demand."""
     text = (CLIENT / "text.ts").read_text(encoding="utf-8")
-    return {key: json.loads(said) for key, said in re.findall(r'^  (\w+): ("(?:[^"\\]|\\.)*"),$', text, re.M)}
+    always = {key: json.loads(said) for key, said in re.findall(r'^  (\w+): ("(?:[^"\\]|\\.)*"),$', text, re.M)}
+    return always | _further()["en"]
+
+
+def _further() -> dict[str, dict[str, str]]:
+    """Return the sentences that are loaded on demand, by language and key."""
+    found: dict[str, dict[str, str]] = json.loads((CLIENT / "further" / "sentences.json").read_text(encoding="utf-8"))
+    return found
 
 
 @cache
@@ -144,7 +151,7 @@ def units() -> tuple[Unit, ...]:
 
 def _units() -> Iterator[Unit]:
     for key, said in contributor_texts().items():
-        yield Unit("contributor", f"client/src/text.ts {key}", said)
+        yield Unit("contributor", f"client/src {key}", said)
     for path in sorted(CLIENT.rglob("*.ts")):
         yield from _typescript(path)
     for path in sorted(SOURCES.rglob("*.py")):
@@ -213,7 +220,7 @@ def english_syllables(word: str) -> int:
 def _print_ease() -> None:
     print(f"en {reading_ease(list(contributor_texts().values())):.1f}")
     for path in sorted((CLIENT / "languages").glob("*.json")):
-        said = list(json.loads(path.read_text(encoding="utf-8")).values())
+        said = [*json.loads(path.read_text(encoding="utf-8")).values(), *_further()[path.stem].values()]
         print(path.stem, f"{reading_ease(said, path.stem):.1f}" if path.stem in FORMULAS else "no formula")
 
 
