@@ -62,12 +62,14 @@ def visible(label: str) -> str:
 
 
 _SHOWN = 10
+_LONGEST = 160
 
 
 def quoted(value: object) -> str:
     """Return a value as a sentence shows it: text in quotation marks, a list by its items, and no Python notation.
 
-    Long lists show their first ten items and how many more there are. Objects such as mechanisms are shown by `repr`.
+    Long lists show their first ten items and how many more there are. Objects such as mechanisms are shown by `repr`,
+    or by their name alone if their parameters are long.
 
     Examples
     --------
@@ -101,7 +103,10 @@ def quoted(value: object) -> str:
             return quoted(item())
         case object(dtype=_, ndim=1, tolist=_):
             return _items([_item(one) for one in value[:_SHOWN].tolist()], len(value))
-    return repr(value)
+    shown = repr(value)
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{getattr(value, 'name', type(value).__name__)} (its parameters are too long to show)"
 
 
 def _item(value: object) -> str:

@@ -145,7 +145,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
         (["--anytime", "--target", "population"], "planned must be given with"),
         (["--malicious", "1"], "malicious must be a fraction"),
         (["--mean", "vote"], "scores must give a number"),
-        (["--mean", "nothing"], "questions must name one of the attributes"),
+        (["--mean", "nothing"], "questions must name attributes of the estimates"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
         (["--total", "vote=Black"], "“Black”"),
         (["--quantiles", "stars=half"], "quantiles must be numbers"),
@@ -201,10 +201,10 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     assert data["attributes"][1]["mean"]["value"] == pytest.approx(0, abs=0.2)
     for wrong, message in (
         (files, "compare needs --independent"),
-        ([*files[:2], *files[:2], "--independent"], "both were made from collection"),
+        ([*files[:2], *files[:2], "--independent"], "these two share collection"),
         (
             [*files, "--independent", "--attribute", "nothing"],
-            "attributes must name one that both collections ask with the same categories",
+            "attributes must name attributes that both collections ask with the same categories",
         ),
     ):
         refused = run("compare", *wrong)
@@ -265,7 +265,7 @@ def test_compare_waves_of_the_same_people(run: Run) -> None:
     for wrong, message in (
         ([*files, "--same-people", "--independent"], "without --independent"),
         (["spring.json", "spring.parquet", "spring.json", "autumn.parquet", "--same-people"], "autumn.parquet"),
-        (files, "compare report files with --same-people"),
+        (files, "compare their report files with --same-people"),
     ):
         refused = run("compare", *wrong)
         assert refused.exit_code == 2

@@ -67,7 +67,7 @@ def test_the_same_as_data(made: Run) -> None:
 
 def test_what_cannot_be_asked_is_refused(made: Run) -> None:
     for line, says in (
-        ("crosstab survey.json all.aggregate colour size", "attribute must be among smoker, colour, got “size”"),
+        ("crosstab survey.json all.aggregate colour size", "attribute must be one of smoker, colour, got “size”"),
         ("crosstab survey.json all.aggregate colour colour", "two different attributes"),
         ("crosstab survey.json all.aggregate colour smoker --html all.aggregate", "must not be one of the inputs"),
         (
@@ -85,7 +85,7 @@ def test_what_cannot_be_asked_is_refused(made: Run) -> None:
         "aggregate smp.json smp.parquet -o smp.aggregate",
     )
     refused = made("crosstab", "smp.json", "smp.aggregate", "colour", "smoker")
-    assert "cross tables of smoker, colour need reports about two answers together" in refused.stderr
+    assert "a cross table of smoker, colour needs reports that combine two answers" in refused.stderr
     assert "deniable collection --pairs" in refused.stderr
 
 
@@ -106,4 +106,4 @@ def test_titles_name_attributes_and_csv_has_every_cell(run: Run) -> None:
     for name, key in (("estimate", "consistent"), ("share", "shares"), ("upper", "upper"), ("decoded", "decoded")):
         assert np.allclose(np.reshape([float(line[name]) for line in lines], shape), data[key])
     refused = run("crosstab", *files, "Your color?", "smoker")
-    assert "among smoker, colour (or one of their titles), got “Your color?”" in refused.stderr
+    assert "one of smoker, colour (or one of their titles), got “Your color?”" in refused.stderr

@@ -32,7 +32,7 @@ def test_the_crosswise_estimate_of_the_contract() -> None:
 def test_crosswise_refuses_yes() -> None:
     refused = estimated("--design", "crosswise", "--p", "2/12", "--yes", "212", "--n", "1000")
     assert refused.exit_code == 2
-    assert "yes must be left out for crosswise" in refused.stderr
+    assert "--yes must be left out with --design crosswise" in refused.stderr
     assert "--same" in refused.stderr
 
 
@@ -64,18 +64,18 @@ def test_the_anchor_of_cwise() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--p 1/3", "--p must be given with --design alone"),
+        ("--p 1/3", "--p must be used only with --design"),
         ("--design warner --p 1/3 --yes 1 --n 2 --top 3", "--top must be left out with --design"),
         ("--design warner --p 1/3 --yes 3 --n 2", "yes must be in 0..2, got yes=3"),
         ("--design warner --p 1/3 --same 1 --n 2", "counts must be given as --yes N with --n N"),
         ("--design warner --p 1/3 --yes 1", "counts must be given as --yes N with --n N"),
         ("--design poker --p 1/3", "design must be one of warner"),
-        ("--design warner --set q=1/3", "give p as --set NAME=VALUE"),
+        ("--design warner --set q=1/3", "needs the parameters p, got"),
         ("--design warner --p 1/3 --set p=1/3", "each name once"),
         ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports followed by 3 numbers"),
         ("--design warner --p 1/3 --reports 1,x", "reports must be 2 whole numbers"),
-        ("--design warner --p 1/3 --reports 1,2 --n 3", "reports must be given alone"),
-        ("--design warner --p 1/3 --anchor 1,2,3,4", "anchor must be given with --design crosswise"),
+        ("--design warner --p 1/3 --reports 1,2 --n 3", "--reports must be used without --yes"),
+        ("--design warner --p 1/3 --anchor 1,2,3,4", "--anchor must be used with --design crosswise"),
         ("--design warner --p 1/2 --yes 1 --n 2", "p must differ from 1/2"),
     ],
 )
@@ -126,9 +126,15 @@ def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--table", "people.csv"], "give --answer COLUMN"),
-        (["--table", "people.csv", "--answer", "w"], "must be one of same, different, got something else in row 2"),
-        (["--table", "people.csv", "--answer", "said", "--weights", "village"], "must hold numbers"),
+        (["--table", "people.csv"], "add --answer COLUMN"),
+        (
+            ["--table", "people.csv", "--answer", "w"],
+            "must contain only same, different, but row 2 contains something else",
+        ),
+        (
+            ["--table", "people.csv", "--answer", "said", "--weights", "village"],
+            "the column “village” must contain only numbers",
+        ),
         (["--answer", "said", "--same", "1", "--n", "2"], "cannot be used together"),
         (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together"),
     ],
@@ -147,7 +153,7 @@ def test_blank_rows_of_a_table_are_refused_with_their_number(tmp_path: Path) -> 
     table = _people(tmp_path)
     table.write_text(table.read_text().replace("v3", ""))
     words = ["--design", "crosswise", "--p", "2/12", "--table", str(table), "--answer", "said", "--clusters", "village"]
-    assert "10 of 120 are blank" in estimated(*words).stderr
+    assert "10 of 120 rows are blank" in estimated(*words).stderr
 
 
 def test_cards_are_those_of_the_instrument(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_missing_and_other_answers_have_a_place_if_they_are_given_one(dictionary
         (b"a\nb\na\n", "words.txt must hold every word once, got “a” in lines 1 and 3"),
         (b"a\n\nb\n", "got none in line 2"),
         (b"a\n", "words must have at least 2 entries"),
-        (b"\xff\xfea\n", "words.txt is not UTF-8 text"),
+        (b"\xff\xfea\n", "words.txt must be UTF-8 text"),
     ],
 )
 def test_bad_dictionaries_are_refused(run: Run, content: bytes, message: str) -> None:
@@ -185,9 +185,9 @@ def test_a_collection_is_published_with_its_dictionary(dictionary: Run) -> None:
 
 def test_bad_questions_about_a_dictionary(counted: Run) -> None:
     estimate = ("estimate", "survey.json", "all.aggregate")
-    refused(counted, "must have the category “page 9999”", *estimate, "--queries", "page 1,page 9999")
+    refused(counted, "has no category “page 9999”", *estimate, "--queries", "page 1,page 9999")
     refused(counted, "got “page 1” twice", *estimate, "--queries", "page 1,page 1")
-    refused(counted, "got an empty one", *estimate, "--queries", "page 1,")
+    refused(counted, "got an empty word", *estimate, "--queries", "page 1,")
     refused(counted, "top and queries cannot be used together", *estimate, "--queries", "page 1", "--top", "3")
     assert counted(*estimate, "--top", "0").exit_code == 2
     made = counted(*COLLECTION, "--dictionary", "words.txt", "--mechanism", "CMS[partition]", "-o", "other.json")
@@ -304,12 +304,12 @@ def test_missing_strings_need_a_policy(run: Run) -> None:
 
 
 def test_verbs_for_the_other_kind_of_collection_say_so(hunt: Run) -> None:
-    refused(hunt, "read it with `deniable heavy-hitters`", "estimate", "hunt.json", "all.aggregate")
+    refused(hunt, "use `deniable heavy-hitters`", "estimate", "hunt.json", "all.aggregate")
     refused(hunt, "open text", "leakage", "hunt.csv", "--collection", "hunt.json")
     refused(hunt, "open text", "audit", "hunt.json")
     made = hunt("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json")
     assert made.exit_code == 0
-    refused(hunt, "read it with `deniable estimate --top 50`", "heavy-hitters", "survey.json", "all.aggregate")
+    refused(hunt, "use `deniable estimate --top 50`", "heavy-hitters", "survey.json", "all.aggregate")
     made = hunt(*COLLECTION, "--heavy-hitters", "-o", "other.json")
     assert made.exit_code == 0
     refused(hunt, "the aggregate belongs to collection", "heavy-hitters", "other.json", "all.aggregate")

@@ -253,7 +253,7 @@ def test_the_pivot_code_goes_all_the_way(run: Run) -> None:
 def test_reports_in_place_of_an_aggregate(collected: Run) -> None:
     result = collected("estimate", "survey.json", "reports.parquet")
     assert result.exit_code == 2
-    assert "it is a Parquet file, as reports are; add them up first (deniable aggregate)" in result.stderr
+    assert "but a Parquet file. If it contains reports, add them up first with `deniable aggregate`" in result.stderr
 
 
 @pytest.mark.parametrize(

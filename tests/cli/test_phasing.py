@@ -259,7 +259,10 @@ def test_a_named_estimator_has_intervals_where_the_default_has_none(alike: Run) 
     [
         ("estimate b.json b.aggregate --estimator levelled", "one of debiased, unmixed for Corr-RR, got"),
         ("estimate b.json b.aggregate --estimator privacy", "got estimator=“privacy”"),
-        ("estimate a.json a.aggregate --estimator unmixed", "left out, SPL has one, got estimator=“unmixed”"),
+        (
+            "estimate a.json a.aggregate --estimator unmixed",
+            "left out, because SPL has only one, got estimator=“unmixed”",
+        ),
         ("combine a.json a.aggregate b.json b.aggregate --estimator clipped", "one of debiased, unmixed, got"),
         (
             "estimate b.json b.aggregate --estimator unmixed --deal a.aggregate",

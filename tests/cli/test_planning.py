@@ -56,7 +56,7 @@ def test_a_plan_speaks_in_the_units_of_its_questions(run: Run) -> None:
     assert (needed, half) == (f"{question['contributors_needed']:,}", f"{question['half_width']:.1f}")
     assert "on the scale from 20 to 80" in run(*plan).stdout
     for unit in ("age", "age=", "height=cm"):
-        assert "unit must be NAME=UNIT of a question (age)" in run(*plan, "--unit", unit).stderr
+        assert "unit must be NAME=UNIT, where NAME is a question (age)" in run(*plan, "--unit", unit).stderr
 
 
 def test_epsilons_and_all_mechanisms(run: Run) -> None:
@@ -105,8 +105,8 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
         (("--schema", "schema.json", "--mechanism", "GRR"), "mechanism works only with --sizes: leave out --mechanism"),
         (("--sizes", "4", "--epsilon", "1", "--target", "3"), "target works only with --schema: leave out --target"),
         (("--sizes", "4", "--epsilon", "1", "--all"), "all works only with --schema: leave out --all"),
-        (("--sizes", "4", "--epsilon", "1", "--epsilon", "2"), "epsilon must be given once with --sizes"),
-        (("--sizes", "4"), "epsilon must be given once with --sizes"),
+        (("--sizes", "4", "--epsilon", "1", "--epsilon", "2"), "epsilon must be given exactly once with --sizes"),
+        (("--sizes", "4"), "epsilon must be given exactly once with --sizes"),
         (("--schema", "schema.json", "--pilot", "9"), "pilot works only with --sizes: leave out --pilot"),
         (
             ("--sizes", "4,3", "--epsilon", "1", "--contributors", "99", "--max-frequency", "0.1"),
@@ -229,7 +229,7 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--difference", "age=a,b"), "difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions"),
+        (("--difference", "age=a,b"), "difference must be QUESTION=CATEGORY,CATEGORY with a question of the schema"),
         (("--difference", "smoker=yes"), "difference must name two categories of “smoker”, such as smoker=yes,no"),
         (("--runs", "1"), "runs must be >= 2"),
         (("--seed", "-1"), "seed must be an integer >= 0"),
@@ -271,7 +271,7 @@ def test_phases_in_the_wrong_order_and_waves_that_are_none(survey: Run) -> None:
     added = run("aggregate", "survey.json", "reports.parquet", "-o", "total")
     assert "4,000 reports in 1 batch\n" in added.stderr
     swapped = run("learn", "total", "survey.json", "--contributors", "100", "-o", "next.json")
-    assert "total is an aggregate: give survey.json total" in swapped.stderr
+    assert "total comes first: write survey.json total" in swapped.stderr
     run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "wave.json")
     run("randomize", "wave.json", "answers.csv", "-o", "wave.parquet")
     run("aggregate", "wave.json", "wave.parquet", "-o", "wave.total")
@@ -321,6 +321,6 @@ def test_waves_of_one_question(run: Run) -> None:
         assert refused.exit_code == 2
         assert message in refused.stderr
     several = run("plan", "--sizes", "2,3", "--epsilon", "4", "--contributors", "600", "--waves", "12")
-    assert "waves needs one number of categories" in several.stderr
+    assert "--waves must be used with one number of categories" in several.stderr
     alone = run("plan", "--sizes", "2", "--epsilon", "4", "--contributors", "600", "--answers", "1")
     assert "work only with --waves" in alone.stderr

@@ -122,7 +122,7 @@ def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
 def test_a_page_is_drafted_beside_the_survey_and_never_over_one(database: str, folder: Path) -> None:
     result = run("survey", "new", "smoking", folder / "survey.json", "--database", database)
     assert result.exit_code == 2
-    assert "page.json exists: give it as PAGE" in result.output
+    assert "page.json exists: give this file as PAGE" in result.output
     (folder / "page.json").unlink()
     result = run("survey", "new", "smoking", folder / "survey.json", "--database", database)
     assert result.exit_code == 0, result.output

@@ -246,7 +246,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     assert json.loads(made.stdout) == {"slug": "smoking", "invited": 100, "round": 1, "file": "links.csv"}
     assert Path("links.csv").stat().st_mode & 0o077 == 0
     again = command("survey", "invite", "smoking", "--count", 200, *link, *base)
-    assert "links are written once" in again.stderr
+    assert "links that were written must not be lost" in again.stderr
     rows = list(csv.DictReader(io.StringIO(Path("links.csv").read_text())))
     assert Counter(bool(row["link"]) for row in rows) == {True: 100, False: 100}
     store = open_store(database)

@@ -307,7 +307,7 @@ def test_no_verb_migrates_in_passing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run("survey", "migrate", "--no-backup") == "0 the database is up to date\n"
     assert len(list(tmp_path.glob("survey.db.version-1-*"))) == 1
     (tmp_path / "there").write_text("")
-    assert "a backup takes no other's place" in run("survey", "migrate", "-o", tmp_path / "there")
+    assert "a backup does not replace another file" in run("survey", "migrate", "-o", tmp_path / "there")
 
 
 def test_a_served_database_is_not_migrated_and_one_that_cannot_be_backed_up_stays(

@@ -142,5 +142,5 @@ def test_counts_of_several_deals_are_refused(tmp_path: Path, monkeypatch: pytest
     command = ["estimate", "survey.json", "all.aggregate", "--deal", "all.aggregate", "--counts", "c.json"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
-    assert "counts need one aggregate" in result.output
+    assert "--counts needs one aggregate" in result.output
     assert not Path("c.json").exists()

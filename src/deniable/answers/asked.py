@@ -305,7 +305,7 @@ def whom(target: Target, contributors: int) -> str:
 def _attribute(estimates: Mapping[Any, Estimate], name: str) -> Estimate:
     if name not in estimates:
         raise InvalidParameterError(
-            f"questions must name one of the attributes {listed(list(map(str, estimates)))}, got {quoted(name)}"
+            f"questions must name attributes of the estimates ({listed(list(map(str, estimates)))}), got {quoted(name)}"
         )
     estimate = estimates[name]
     return estimate if estimate.raw is None else estimate.raw

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.answers.asked import IntervalOptions, Row, row, shares
 from deniable.answers.independent import difference
-from deniable.core.aggregate import Aggregate, brief
+from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer
 from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
@@ -251,11 +251,13 @@ def compare(
     for name in names:
         if name not in common:
             raise InvalidParameterError(
-                f"attributes must name one that both collections ask with the same categories ({listed(common)}, "
-                f"got {quoted(name)}"
+                "attributes must name attributes that both collections ask with the same categories "
+                f"({listed(common)}), got {quoted(name)}"
             )
     if not names:
-        raise MismatchError("collections must share an attribute with the same categories; these two share none")
+        raise MismatchError(
+            "collections must share an attribute with the same categories, but these two collections share none"
+        )
     scored = [name for name in names if one[name].scores is not None]
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
     everyone = sum(one[name].k for name in named)
@@ -361,8 +363,8 @@ def trend(
     for wave in (first, second):
         if wave.mechanism != mechanism:
             raise MismatchError(
-                f"both waves must have the mechanism of the counted pairs, {brief(mechanism)}, got "
-                f"{brief(wave.mechanism)}"
+                f"both waves must use the mechanism whose reports were counted in pairs, {quoted(mechanism)}, but one "
+                f"wave uses {quoted(wave.mechanism)}"
             )
     if first.schema.attributes[0].labels != second.schema.attributes[0].labels:
         raise MismatchError("both waves must ask the same question with the same categories; these two differ")

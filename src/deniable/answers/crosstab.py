@@ -34,6 +34,7 @@ from deniable.core.checks import (
     checked_comparisons,
     checked_integer,
     checked_probability,
+    listed,
 )
 from deniable.core.fieller import fieller
 from deniable.core.result import Result
@@ -229,7 +230,9 @@ class Crosstab:
         """
         first, second = groups
         if set(self._codes(0, first)) & set(self._codes(0, second)):
-            raise InvalidParameterError(f"groups must have no category in common, got groups={quoted(groups)}")
+            raise InvalidParameterError(
+                f"groups must list each category in one group only, got groups={quoted(groups)}"
+            )
         one, other = self._ratios(of, [first, second])
         d = one.value - other.value
 
@@ -460,9 +463,8 @@ class Crosstab:
         labels = self.labels[axis]
         if isinstance(label, str):
             if label not in labels:
-                shown = ", ".join(map(quoted, labels[:5]))
                 raise UnknownCategoryError(
-                    f"{quoted(self.names[axis])} has no category {quoted(label)}; it has {shown}"
+                    f"{quoted(self.names[axis])} has no category {quoted(label)}; its categories are {quoted(labels)}"
                 )
             return labels.index(label)
         return checked_integer(f"a code of {quoted(self.names[axis])}", label, 0, len(labels) - 1)
@@ -572,7 +574,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
             return self._titles.index(asked)
         known = ", ".join(map(str, self.names[:5])) + (", ..." if len(self.names) > 5 else "")
         titled = " (or one of their titles)" if any(self._titles) else ""
-        raise InvalidParameterError(f"attribute must be among {known}{titled}, got {quoted(asked)}")
+        raise InvalidParameterError(f"attribute must be one of {known}{titled}, got {quoted(asked)}")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return ((self.names[i], self.names[j]) for i, j in attribute_pairs(len(self.names)))
@@ -712,8 +714,7 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
         titles = []
     if not has_tables(mechanism):
         raise MismatchError(
-            f"cross tables of {', '.join(map(str, names))} need reports about two answers together, got reports of "
-            f"{mechanism.name} about one answer at a time: collect again with PairSample "
-            "(deniable collection --pairs)"
+            f"a cross table of {listed(list(map(str, names)))} needs reports that combine two answers, but a report "
+            f"of {mechanism.name} is about one answer: collect again with PairSample (`deniable collection --pairs`)"
         )
     return Crosstabs(mechanism.tables(aggregate), names, labels, made_from, titles)

@@ -125,7 +125,8 @@ def _opened(
 def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
     if isinstance(attribute, str):
         if attribute not in names:
-            known = f"one of {listed(list(names))}" if names else f"an index <= {d - 1}: a mechanism has no names"
+            numbered = f"a number from 0 to {d - 1}, because a mechanism has no names"
+            known = f"one of {listed(list(names))}" if names else numbered
             raise InvalidParameterError(f"attribute must be {known}, got {quoted(attribute)}")
         return names.index(attribute)
     return checked_integer("attribute", attribute, 0, d - 1)
@@ -210,7 +211,9 @@ def _checked_scores(scores: ArrayLike, k: int) -> Floats:
     try:
         given = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidParameterError(f"scores must be {k} finite numbers, got {type(scores).__name__}") from None
+        raise InvalidParameterError(
+            f"scores must be {k} finite numbers, one for each value, got an object of the type {type(scores).__name__}"
+        ) from None
     if given.shape != (k,) or not np.isfinite(given).all():
         wrong = (
             f"shape={given.shape}"

@@ -206,17 +206,17 @@ def check_apart(answers: Sequence[Answer | Estimate]) -> None:
         if common:
             kind, identifier = common[0].split(" ", 1)
             raise MismatchError(
-                f"answers must come from different contributors, but both were made from {kind} "
-                f"{identifier[:12]}: no interval is known for results that depend on each other"
+                f"answers must come from different contributors, but these two share {kind} {identifier[:12]}: no "
+                "interval is known for results that depend on each other"
             )
 
 
 def _checked_pair(a: Answer | Estimate, b: Answer | Estimate, independent: bool) -> tuple[Answer, Answer]:
     if independent is not True:
         raise InvalidParameterError(
-            f"independent=True must be given, got independent={quoted(independent)}: no interval is known for "
-            "results from the same contributors, or learned from each other. Within one collection "
-            "use estimate.difference or cross tables"
+            "independent=True must be given to confirm that nobody contributed to both results, got "
+            f"independent={quoted(independent)}: no interval is known for results that depend on each other. Within "
+            "one collection use estimate.difference or cross tables"
         )
     check_apart([a, b])
     return _answer("a", a), _answer("b", b)

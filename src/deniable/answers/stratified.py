@@ -150,7 +150,8 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     """
     if not estimates or set(estimates) != set(weights):
         raise InvalidParameterError(
-            f"weights must name exactly the strata {sorted(estimates)}, at least one, got {sorted(weights)}"
+            f"weights must give a number for each stratum of the estimates ({quoted(sorted(estimates))}), got weights "
+            f"for {quoted(sorted(weights))}"
         )
     shares = {name: exact(weight, f"weights[{name}]") for name, weight in weights.items()}
     total = sum(shares.values(), start=Fraction(0))
@@ -161,15 +162,17 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     for name, estimate in estimates.items():
         if estimate.n == 0:
             raise InvalidParameterError(
-                f"estimates must have reports in every stratum; {quoted(name)} has none: merge it with another stratum"
+                f"every stratum must have reports, but {quoted(name)} has 0: merge this stratum with another one"
             )
         if estimate.labels != first.labels:
-            raise MismatchError(f"strata must have the same categories; {quoted(name)} has different ones")
+            raise MismatchError(
+                f"all strata must have the same categories, but the categories of {quoted(name)} are different"
+            )
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:
                 raise DuplicateReportsError(
-                    f"strata {quoted(seen[batch])} and {quoted(name)} both contain report {batch[:18]}: a contributor "
-                    "can belong to one stratum only"
+                    f"the strata {quoted(seen[batch])} and {quoted(name)} both contain the reports of {batch[:18]}: a "
+                    "contributor can belong to one stratum only"
                 )
             seen[batch] = name
     names = tuple(estimates)

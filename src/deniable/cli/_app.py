@@ -338,10 +338,11 @@ def check_outputs(inputs: Sequence[Path], *outputs: Path | None) -> None:
         check_output(output, inputs)
 
 
-def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:
+def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool | None = None) -> None:
     """Raise OutputError if an output cannot be written, is one of the inputs, or exists and must not be lost.
 
     `keep` says why an existing file is not overwritten, unless that is forced; "" if it may be.
+    `force` is None for commands without --force.
     """
     directory = output.parent
     if output.is_dir():
@@ -353,9 +354,12 @@ def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", f
     if not output.exists():
         return
     if any(path.exists() and output.samefile(path) for path in inputs):
-        raise OutputError(f"the output must not be one of the inputs, got {output} as both")
+        raise OutputError(
+            f"the output must not be one of the inputs, but {output} was given as an input and as the output"
+        )
     if keep and not force:
-        raise OutputError(f"{output} exists: {keep}; choose another name (--force overwrites it)")
+        forced = "" if force is None else ", or overwrite the file with --force"
+        raise OutputError(f"{output} exists: {keep}; choose another name{forced}")
 
 
 @contextlib.contextmanager

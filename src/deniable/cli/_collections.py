@@ -67,8 +67,8 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
     """Write a collection, unless another one would be lost."""
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
-            f"{output} exists with different content, and contributors may be using it; choose another name (--force "
-            "overwrites it)"
+            f"{output} exists with different content, and contributors may be using it: choose another name, or "
+            "overwrite the file with --force"
         )
     with writing(output):
         result.save(output)

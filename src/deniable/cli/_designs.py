@@ -53,7 +53,7 @@ def estimate_table(
     check_outputs([table], plot, html)
     design, _ = checked_design(name, p, settings)
     if columns.answer is None:
-        raise InvalidParameterError("answer must be the column with the reports, got none; give --answer COLUMN")
+        raise InvalidParameterError("answer must name the column with the reports: add --answer COLUMN")
     wanted = [one for one in columns[:4] if one is not None]
     with open_answers(table, list(dict.fromkeys(wanted))) as reader:
         read = pa.Table.from_batches(list(reader))
@@ -62,16 +62,18 @@ def estimate_table(
         blank = sum(value in (None, "") for value in values)
         if blank:
             raise InvalidInputError(
-                f"{table}: {column} must be filled in every row, but {blank:,} of {len(values):,} are blank; remove "
-                "these rows"
+                f"{table}: the column {quoted(column)} must have a value in every row, but {blank:,} of "
+                f"{len(values):,} rows are blank; remove these rows"
             )
     reports = _codes(design, columns.answer, found[columns.answer])
-    weights = None if columns.weights is None else _floats(columns.weights, found[columns.weights])
+    weights = None
+    if columns.weights is not None:
+        weights = _floats(f"the column {quoted(columns.weights)}", found[columns.weights])
     strata, clusters = (None if one is None else found[one] for one in (columns.strata, columns.clusters))
     fractions: dict[Hashable, float] = {}
     for text in columns.fractions:
         stratum, _, share = text.rpartition("=")
-        (fractions[stratum],) = _floats("fraction", [share])
+        (fractions[stratum],) = _floats("--fraction", [share])
     sample = estimate_sample(
         design, reports, weights, strata=strata, psus=clusters, fractions=fractions, confidence=confidence
     )
@@ -85,7 +87,8 @@ def _codes(design: Design, column: str, values: Sequence[Any]) -> list[int]:
     codes = [known.get(str(value), -1) for value in values]
     if min(codes, default=0) < 0:
         raise InvalidInputError(
-            f"{column} must be one of {', '.join(names)}, got something else in row {codes.index(-1) + 1}"
+            f"the column {quoted(column)} must contain only {', '.join(names)}, but row {codes.index(-1) + 1} "
+            "contains something else"
         )
     return codes
 
@@ -94,7 +97,9 @@ def _floats(name: str, values: Sequence[Any]) -> list[float]:
     try:
         return [float(value) for value in values]
     except ValueError:
-        raise InvalidInputError(f"{name} must hold numbers with a decimal point, got text") from None
+        raise InvalidInputError(
+            f"{name} must contain only numbers, with a decimal point, but there is other text"
+        ) from None
 
 
 def estimate_design(
@@ -117,7 +122,8 @@ def estimate_design(
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
             raise InvalidParameterError(
-                "anchor must be given with --design crosswise and without other counts; leave the other counts out"
+                "--anchor must be used with --design crosswise and without other counts: use that design, and leave "
+                "the other counts out"
             )
         cells = _numbers("anchor", anchor, 4)
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
@@ -145,8 +151,8 @@ def checked_design(
     missing = [one for one in kind.parameters if one not in given]
     if missing or not set(given) <= wanted:
         raise InvalidParameterError(
-            f"design must have its own parameters, got design={quoted(name)} with {', '.join(given) or 'none'}; "
-            f"give {', '.join(kind.parameters)} as --set NAME=VALUE"
+            f"the design {quoted(name)} needs the parameters {', '.join(kind.parameters)}, got "
+            f"{', '.join(given) or 'none'}; give each of them as --set NAME=VALUE"
         )
     values = given[kind.parameters[0]].split(",") if kind.many else [given[one] for one in kind.parameters]
     return Design(name, tuple(values), one_sided), given
@@ -157,18 +163,21 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
     n = answers["n"]
     if counts is not None:
         if said or n is not None:
-            raise InvalidParameterError("reports must be given alone, or --yes, --same or --different with --n")
+            raise InvalidParameterError(
+                "--reports must be used without --yes, --same, --different and --n: leave out --reports, or leave "
+                "out these"
+            )
         return _numbers("reports", counts, design.state_size)
     if design.design == "crosswise" and "yes" in said:
         raise InvalidParameterError(
-            "yes must be left out for crosswise, got --yes; give --same N (both statements true, or neither) or "
-            "--different N (exactly one true) instead"
+            "--yes must be left out with --design crosswise: give --same N (for how many people both statements are "
+            "true, or neither) or --different N (for how many exactly one is true)"
         )
     allowed = {"same", "different"} if design.design == "crosswise" else {"yes"}
     if len(said) != 1 or not set(said) <= allowed or n is None or design.state_size != 2 or design.k != 2:
         two = f"--{' N or --'.join(sorted(allowed))} N with --n N, or " if design.kind.reports else ""
         raise InvalidParameterError(
-            f"counts must be given as {two}--reports followed by {design.state_size} numbers separated by commas"
+            f"the counts must be given as {two}--reports followed by {design.state_size} numbers separated by commas"
         )
     ((answer, count),) = said.items()
     if not 0 <= count <= n:

@@ -29,7 +29,7 @@ def parse_queries(text: str) -> tuple[str, ...]:
     words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
     repeated = next((word for word, times in Counter(words).items() if times > 1), None)
     if repeated is not None or not all(words):
-        got = "an empty one" if repeated is None else f"{quoted(repeated)} twice"
+        got = "an empty word" if repeated is None else f"{quoted(repeated)} twice"
         raise InvalidParameterError(f"queries must be different words separated by commas, got {got} in {quoted(text)}")
     return words
 

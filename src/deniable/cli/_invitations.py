@@ -37,10 +37,11 @@ def invite(
     """Draw links or take those of a file, enter the hashes of this round's, and write them all, once."""
     if (count is None) == (links is None):
         raise InvalidParameterError(
-            "either --count or --links must be given: how many people to invite, or the file with their links"
+            "exactly one of --count and --links must be given: --count says how many people to invite, and --links "
+            "names the file with their links"
         )
     for target in filter(None, (output, sheet_file)):
-        check_output(target, [links] if links else [], keep="links are written once")
+        check_output(target, [links] if links else [], keep="links that were written must not be lost")
     asked = ask(database, {"command": "terms", "slug": slug})
     position, collection = asked["position"], asked["collection"]
     found = draw_links(count, rounds, tag) if count is not None else _rest(links, position)
@@ -70,7 +71,9 @@ def _rest(links: Path | None, position: int) -> list[Link]:
     assert links is not None
     found = [one for one in read_links(links) if one.position == position]
     if not found:
-        raise InvalidParameterError(f"links must be a file with links for round {position}, but {links} has none")
+        raise InvalidParameterError(
+            f"links must be a file with links for round {position}, but {links} contains none for that round"
+        )
     return found
 
 

@@ -72,7 +72,7 @@ def audit(
     refute a promise but never confirm one. Exit code 1: refuted.
     """
     if (collection is None) == (module is None):
-        raise InvalidParameterError("one of COLLECTION and --module must be given")
+        raise InvalidParameterError("exactly one of COLLECTION and --module must be given")
     if module is None:
         foreign = {"epsilon": epsilon, "k": k, "reports-of": reports_of}
         given = next((name for name, value in foreign.items() if value is not None), None)
@@ -92,7 +92,7 @@ def audit(
                 subjects, rng=rng, inputs=_codes(inputs), samples=samples, alpha=alpha, progress=report
             )
         except InvalidReportError as error:
-            raise InvalidReportError(f"{error} (--reports-of NAME)") from error
+            raise InvalidReportError(f"{error}. On the command line, name the mechanism with --reports-of") from error
     print_result(summary, audit_page(summary), as_json)
     if summary.refuted:
         raise typer.Exit(REFUTED)
@@ -123,14 +123,15 @@ def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of:
     client = _imported(Path(file), name)
     if not callable(getattr(client, "randomize", None)) or isinstance(client, type):
         raise InvalidParameterError(
-            f"{path} must be an object with randomize(inputs, rng), got {type(client).__name__}"
+            f"{path} must be an object with the method randomize(inputs, rng), got an object of the type "
+            f"{type(client).__name__}"
         )
     claimed = epsilon if epsilon is not None else getattr(client, "epsilon", None)
     if claimed is None:
         raise InvalidParameterError(f"epsilon must be given (--epsilon): {path} does not state which epsilon it claims")
     k = k if k is not None else getattr(client, "k", None)
     if k is None:
-        raise InvalidParameterError(f"k must be given (--k): {path} does not state how many answers it takes")
+        raise InvalidParameterError(f"k must be given (--k): {path} does not state how many possible answers there are")
     read_as = None if reports_of is None else build_mechanism(reports_of, (int(k),), str(claimed), {})
     return Subject(path, _ForeignClient(client, path), float(claimed), int(k), read_as)
 
@@ -140,7 +141,7 @@ def _imported(file: Path, name: str) -> Any:
         raise InvalidParameterError(f"there is no file {file}")
     specification = importlib.util.spec_from_file_location(f"audited_{file.stem}", file)
     if specification is None or specification.loader is None:
-        raise InvalidParameterError(f"{file} must be a Python file, its name must end in .py")
+        raise InvalidParameterError(f"{file} must be a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module
     try:
@@ -162,4 +163,7 @@ def _codes(text: str | None) -> list[int] | None:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidParameterError(f"inputs must be codes separated by commas, got inputs={quoted(text)}") from None
+        raise InvalidParameterError(
+            "inputs must be the codes of answers, which count from 0, separated by commas, such as 0,3,5, got "
+            f"inputs={quoted(text)}"
+        ) from None

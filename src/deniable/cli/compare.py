@@ -63,8 +63,8 @@ def compare(
     if same_people:
         if independent or attributes or target is not TargetName.population:
             raise InvalidParameterError(
-                "same-people must be given without --independent, --attribute and --target, because it compares the "
-                "one question of both waves, for the population"
+                "--same-people must be used without --independent, --attribute and --target: it compares the only "
+                "question of both waves, and its results are for the population"
             )
         waves = (Collection.load(first), first_aggregate), (Collection.load(second), second_aggregate)
         comparison = trend(
@@ -72,8 +72,9 @@ def compare(
         )
     elif not independent:
         raise InvalidParameterError(
-            "compare needs --independent, to confirm that nobody reported to both collections. Aggregates do not "
-            "determine an interval for answers from the same people; for these compare report files with --same-people"
+            "compare needs --independent, which confirms that nobody reported to both collections. If the same "
+            "people reported to both, compare their report files with --same-people, because aggregates do not "
+            "determine an interval for them"
         )
     else:
         comparison = compare_collections(

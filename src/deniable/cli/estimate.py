@@ -211,7 +211,7 @@ def estimate(
             return
         if table is not None or any(columns):
             raise InvalidParameterError(
-                "--table and counts cannot be used together; --answer, --weights, --strata, --clusters and "
+                "--table cannot be used together with counts. --answer, --weights, --strata, --clusters and "
                 "--fraction need --table"
             )
         estimate_design(
@@ -230,11 +230,11 @@ def estimate(
         )
     if counts_file is not None and (deals or estimator is not None):
         raise InvalidParameterError(
-            "counts need one aggregate and its usual estimator: leave out --deal and --estimator"
+            "--counts needs one aggregate and the usual estimator: leave out --deal and --estimator"
         )
     collection = Collection.load(survey)
     if collection.schema.is_text:
-        raise InvalidParameterError(f"{survey} asks for open text: read it with `deniable heavy-hitters`")
+        raise InvalidParameterError(f"{survey} asks for open text: use `deniable heavy-hitters`")
     chosen = None if queries is None else _asked(collection, queries)
     default = QuestionSet.default(collection.schema)
     plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or malicious)
@@ -302,7 +302,7 @@ def _check_given(context: typer.Context, *, allowed: bool) -> None:
         typed = source is not None and source.name == "COMMANDLINE"
         if typed and name not in _ALWAYS and (name in _OF_DESIGNS) != allowed:
             shown = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
-            rule = "left out with --design" if allowed else "given with --design alone"
+            rule = "left out with --design" if allowed else "used only with --design"
             raise InvalidParameterError(f"{shown} must be {rule}; see `deniable estimate --help`")
 
 
@@ -339,5 +339,7 @@ def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]
     """Return the codes of the categories that are asked for, of the only attribute."""
     attributes = collection.schema.columns
     if len(attributes) > 1:
-        raise InvalidParameterError(f"queries need a collection with one attribute, but this one has {len(attributes)}")
+        raise InvalidParameterError(
+            f"queries need a collection with one attribute, but this collection has {len(attributes)} attributes"
+        )
     return {attributes[0].name: attributes[0].codes(parse_queries(queries))}

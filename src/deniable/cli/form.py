@@ -41,7 +41,8 @@ def form(
     for name in collections:
         if Path(name).name != name or name.startswith("."):
             raise InvalidParameterError(
-                f"name of a garbled question must be usable as a file name, got {quoted(name)}; rename the question"
+                f"every garbled question gives a file its name, but {quoted(name)} cannot be the name of a file; "
+                "rename the question"
             )
     if not found.attributes and not collections:
         raise InvalidParameterError(
@@ -51,7 +52,7 @@ def form(
     made = {name: one.collection(one_sided=one_sided, title=title) for name, one in collections.items()}
     output.mkdir(parents=True, exist_ok=True)
     for name in ("schema.json", "texts.json"):
-        check_output(output / name, [file], keep="somebody may have edited it", force=force)
+        check_output(output / name, [file], keep="somebody may have edited this file", force=force)
     if found.attributes:
         with writing(output / "schema.json"):
             found.schema.save(output / "schema.json")
@@ -79,7 +80,7 @@ def codebook(
     For analysts. It has a variable for each question, with its title and the labels of its codes, and
     no rows. Estimates have a codebook of their own: deniable estimate --codebook.
     """
-    check_output(output, [survey], keep="somebody may have edited it", force=force)
+    check_output(output, [survey], keep="somebody may have edited this file", force=force)
     collection = Collection.load(survey)
     with writing(output):
         write_codebook(collection, output)

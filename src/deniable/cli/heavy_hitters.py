@@ -69,9 +69,7 @@ def heavy_hitters(
     check_outputs([survey, aggregate, *filter(None, [truth])], plot, html)
     collection = Collection.load(survey)
     if not collection.schema.is_text:
-        raise InvalidParameterError(
-            f"{survey} asks for listed categories: read it with `deniable estimate --top {top}`"
-        )
+        raise InvalidParameterError(f"{survey} asks for listed categories: use `deniable estimate --top {top}`")
     options: dict[str, Any] = {"threshold": threshold, "max_candidates": MAX_CANDIDATES}
     if queries is not None:
         options = {"queries": parse_queries(queries)}

@@ -130,7 +130,7 @@ def leakage(
         summary = _of_collection(collection, answers, target, strongest, as_json, delimiter, decimal)
     else:
         if epsilon is None:
-            raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
+            raise InvalidParameterError("either --epsilon or --collection must be given")
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
         read = read_answers(
@@ -274,7 +274,8 @@ def calibrate(
     if check is not None:
         if merge_rare is not None:
             raise InvalidParameterError(
-                "check cannot be used together with merge-rare: merge the categories in a schema of your own (--schema)"
+                "--check and --merge-rare cannot be used together: merge the rare categories in a schema of your "
+                "own, and give it with --schema"
             )
         other = read_answers(
             check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
@@ -317,8 +318,8 @@ class _Factory:
         mechanism = build_mechanism(self._name, (k,), epsilon, self._settings)
         if mechanism.records:
             raise InvalidParameterError(
-                f"mechanism must be one for single attributes, got mechanism={quoted(self._name)}, which randomises "
-                "whole records: make a collection with it, and use `deniable leakage --collection`"
+                f"mechanism must be for single attributes, but {quoted(self._name)} randomises whole records: make a "
+                "collection with it, and use `deniable leakage --collection`"
             )
         return mechanism
 
@@ -328,7 +329,7 @@ def _factory(name: str, settings: Sequence[str]) -> _Factory | None:
     if name.casefold() != ANY:
         return _Factory(name, settings)
     if settings:
-        raise InvalidParameterError("mechanism must be named to set its parameters: add --mechanism")
+        raise InvalidParameterError("mechanism must be named before its parameters can be set: add --mechanism NAME")
     return None
 
 
@@ -377,7 +378,7 @@ def read_answers(
             unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
                 raise InvalidParameterError(
-                    f"the schema must have the attribute {quoted(unknown[0])}, but it has {listed(schema.asked)}"
+                    f"the schema has no attribute {quoted(unknown[0])}; its attributes are {listed(schema.asked)}"
                 )
             schema = Schema(tuple(attribute for attribute in schema.attributes if _columns_named(attribute, names)))
         if schema.is_text:

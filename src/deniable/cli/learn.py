@@ -167,8 +167,8 @@ def _phases(files: list[Path]) -> tuple[tuple[Collection, Aggregate], ...]:
     for i in range(0, len(files), 2):
         if _is_aggregate(files[i]) and not _is_aggregate(files[i + 1]):
             raise InvalidParameterError(
-                f"each phase must be given as its collection, then its aggregate, but {files[i]} is an aggregate: "
-                f"give {files[i + 1]} {files[i]}"
+                f"each phase must be given as its collection, then its aggregate, but the aggregate {files[i]} comes "
+                f"first: write {files[i + 1]} {files[i]}"
             )
     return tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2))
 

@@ -144,7 +144,7 @@ def plan(
     if schema is not None:
         _refuse(comparison, "sizes")
         if contributors is None:
-            raise InvalidParameterError("contributors must be given: add --contributors, however rough a guess")
+            raise InvalidParameterError("contributors must be given: add --contributors; a rough guess is enough")
         if html is not None:
             check_output(html, [schema])
         asked = Schema.load(schema)
@@ -169,7 +169,9 @@ def plan(
     assert sizes is not None
     _refuse(questionnaire, "schema")
     if epsilon is None or len(epsilon) != 1:
-        raise InvalidParameterError("epsilon must be given once with --sizes: several are compared with --schema")
+        raise InvalidParameterError(
+            "epsilon must be given exactly once with --sizes: only --schema compares several values of epsilon"
+        )
     if coefficient is not None:
         del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
         _alone(comparison, "coefficient", "it compares mechanisms for shares")
@@ -182,7 +184,8 @@ def plan(
         domains = parse_sizes(sizes)
         if len(domains) != 1 or contributors is None:
             raise InvalidParameterError(
-                "waves needs one number of categories and --contributors, such as --sizes 5 --contributors 9000"
+                "--waves must be used with one number of categories and with --contributors, such as --sizes 5 "
+                "--contributors 9000"
             )
         repeated = plan_waves(
             domains[0], epsilon[0], waves, contributors, answers=answers, times_known=times_known, confidence=confidence
@@ -190,7 +193,9 @@ def plan(
         print_result(repeated, waves_page(repeated), as_json)
         return
     if answers is not None or times_known:
-        raise InvalidParameterError("answers and times-known work only with --waves: leave them out, or add --waves")
+        raise InvalidParameterError(
+            "--answers and --times-known work only with --waves: leave them out, or add --waves"
+        )
     if supposed is not None:
         raise InvalidParameterError("supposed works only with --coefficient: leave out --supposed")
     expected = None if marginals is None else _parse_marginals(marginals)
@@ -216,7 +221,7 @@ def _units(given: Sequence[str], schema: Schema) -> dict[str, str]:
         name, mark, unit = text.partition("=")
         if not mark or not unit.strip() or name not in schema.asked:
             raise InvalidParameterError(
-                f"unit must be NAME=UNIT of a question ({', '.join(schema.asked)}), got unit={quoted(text)}"
+                f"unit must be NAME=UNIT, where NAME is a question ({', '.join(schema.asked)}), got unit={quoted(text)}"
             )
         found[name] = unit.strip()
     return found

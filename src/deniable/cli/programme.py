@@ -38,7 +38,7 @@ def programme(
     """
     check_outputs([plan, *filter(None, (prior, schema))], plot, html)
     if (prior is None) != (schema is None):
-        raise InvalidParameterError("prior and schema must be given together")
+        raise InvalidParameterError("--prior and --schema must be given together: add the option that is missing")
     title, surveys = load_programme(plan)
     if prior is None or schema is None:
         found = add_up(surveys, title=title)

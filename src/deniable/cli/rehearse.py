@@ -91,5 +91,5 @@ def parse_difference(schema: Schema, text: str) -> Difference:
             f"{column.labels[1]}; got difference={quoted(text)}"
         )
     raise InvalidParameterError(
-        f"difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions, got difference={quoted(text)}"
+        f"difference must be QUESTION=CATEGORY,CATEGORY with a question of the schema, got difference={quoted(text)}"
     )

@@ -45,7 +45,7 @@ def schema(
     publishing the schema publishes them, too. Replace them with lists and ranges that were known
     before.
     """
-    check_output(output, [answers], keep="somebody may have edited it", force=force)
+    check_output(output, [answers], keep="somebody may have edited this file", force=force)
     if tidy is not None:
         check_output(tidy, [answers])
     with writing(output), progress("reading the answers") as report:

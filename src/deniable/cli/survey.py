@@ -257,7 +257,7 @@ def _next(
     from deniable.service.control import ask
 
     target = Path(_required(output, "--output", "the file for the collection of the next round"))
-    check_output(target, keep="a round's collection is written once")
+    check_output(target, keep="the collection of a round is written only once")
     planned = _required(contributors, "--contributors", "how many people the next round plans for")
     learning = {"contributors": planned, "mechanism": mechanism, "settings": parse_settings(settings or [])}
     result = ask(database, request | learning)
@@ -295,7 +295,7 @@ def _new(
     path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
     drafted = _page_beside(path, request["slug"])
     if page_file is None and drafted.exists():
-        raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to get a new draft")
+        raise OutputError(f"{drafted} exists: give this file as PAGE, or rename the file to get a new draft")
     if page_file is not None and languages:
         raise InvalidParameterError(
             f"--language must be left out when PAGE is given: {page_file} already contains its languages"
@@ -384,6 +384,6 @@ def _migrate(database: str, output: Path | None, *, backup: bool) -> None:
     from deniable.service.stores import migrate_store
 
     if output is not None:
-        check_output(output, keep="a backup takes no other's place")
+        check_output(output, keep="a backup does not replace another file")
     made = migrate_store(database, output, backup=backup)
     note("the database is up to date" + ("" if made is None else f"; as it was before, it is kept as {made}"))

@@ -35,9 +35,6 @@ COMPACT_STATE = 1 << 10
 MAX_EMPTY = 1 << 31
 """Most counters of an aggregate that is set up without reports (16 GiB)."""
 
-_SHOWN = 500
-"""Characters of a mechanism that a message shows."""
-
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
@@ -104,7 +101,7 @@ class Aggregate:
             self.mechanism.check_state(counts, n)
         except DamagedStateError as error:
             raise DamagedStateError(
-                f"{n} reports of {brief(self.mechanism)} cannot have these counts: {error}"
+                f"{n} reports of {quoted(self.mechanism)} cannot have these counts: {error}"
             ) from error
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
@@ -129,7 +126,7 @@ class Aggregate:
         if mechanism.state_size > MAX_EMPTY:
             raise TooLargeError(
                 f"an aggregate must have at most {MAX_EMPTY:,} counters, got {mechanism.state_size:,} for "
-                f"{brief(mechanism)}; use fewer values or cells"
+                f"{quoted(mechanism)}; use fewer values or cells"
             )
         return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
 
@@ -150,7 +147,10 @@ class Aggregate:
         if not isinstance(other, Aggregate):
             return NotImplemented
         if self.mechanism != other.mechanism:
-            raise MismatchError(f"cannot merge aggregates of {brief(self.mechanism)} and {brief(other.mechanism)}")
+            raise MismatchError(
+                f"cannot merge aggregates of different mechanisms: {quoted(self.mechanism)} and "
+                f"{quoted(other.mechanism)}"
+            )
         if self.collection != other.collection:
             raise MismatchError(
                 f"cannot merge aggregates of different collections: {short_id(self.collection)} and "
@@ -238,7 +238,7 @@ class Aggregate:
         FileFormatError
             If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
         """
-        hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
+        hint = ", but a Parquet file. If it contains reports, add them up first with `deniable aggregate`"
         return cls._read(Path(path).read_bytes, str(path), hint if _is_parquet(path) else "")
 
     @classmethod
@@ -267,11 +267,11 @@ class Aggregate:
             raise FileFormatError(f"there is no file {name}") from error
         except CompressedError:
             raise FileFormatError(
-                f"{name} must not have compressed buffers: deniable writes none, and unpacked they can "
-                "fill the memory; ask for the original file"
+                f"{name} must not contain compressed data, because unpacked data could fill the memory. deniable "
+                "writes no compressed aggregates: ask for the original file"
             ) from None
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{name} is not an aggregate file{hint or ', or is damaged'}") from error
+            raise FileFormatError(f"{name} is not an aggregate file{hint or ', or the file is damaged'}") from error
         if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
             raise FileFormatError(
                 f"{name} must be a {FORMAT} of version {FORMAT_VERSION}, got {quoted(found[0])} of version "
@@ -305,12 +305,6 @@ def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
     bounds = np.iinfo(np.int32)
     fits = counts.dtype == np.int32 or bounds.min <= int(counts.min()) <= int(counts.max()) <= bounds.max
     return np.int32 if fits else np.int64
-
-
-def brief(mechanism: object) -> str:
-    """Return a mechanism as messages show it: the tables of many attributes take tens of thousands of characters."""
-    text = repr(mechanism)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def short_id(identifier: str) -> str:

@@ -127,7 +127,9 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths, or no array at all
-        raise error(f"{what} must be an array of integers, got {type(values).__name__} of unequal rows") from None
+        raise error(
+            f"{what} must be an array of integers, got {type(values).__name__} with rows of different lengths"
+        ) from None
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(array.shape, dtype=np.int64)
     # By kind: numpy counts timedelta64 among its integers.
@@ -144,7 +146,7 @@ def _codes(
 ) -> Codes:
     array = integer_array(values, error, f"{what}s")
     if array.ndim != ndim or (ndim == 2 and array.shape[1] != len(sizes)):
-        expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)})"
+        expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)}), one column for each attribute"
         raise error(f"{what}s must have shape {expected}, got shape={array.shape}")
     array = np.ascontiguousarray(array)
     if array.size == 0 or _all_inside(array, sizes):
@@ -189,7 +191,10 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
 def check_counters(counters: int) -> None:
     """Raise TooLargeError if a collector would have to set up more than MAX_COUNTERS counters."""
     if counters > MAX_COUNTERS:
-        raise TooLargeError(f"counters must be <= {MAX_COUNTERS:,} to be added up, got {counters:,}: use a sketch")
+        raise TooLargeError(
+            f"a mechanism must have at most {MAX_COUNTERS:,} counters to add up its reports, got {counters:,}: use a "
+            "sketch"
+        )
 
 
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:

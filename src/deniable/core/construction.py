@@ -116,7 +116,9 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if "k" in known:
         return {"k": sizes[0]}
     if sizes[0] != 2:
-        raise InvalidParameterError(f"{name} is for two categories, but the schema has {sizes[0]}")
+        raise InvalidParameterError(
+            f"{name} is for an attribute with two categories, but the attribute of the schema has {sizes[0]} categories"
+        )
     return {}
 
 

@@ -46,8 +46,8 @@ class Document(BaseModel):
 Shape = TypeVar("Shape", bound=Document)
 
 
-def read_document(path: str | os.PathLike[str]) -> str:
-    """Return the text of a UTF-8 file.
+def read_document(path: str | os.PathLike[str], kind: str = "UTF-8 text") -> str:
+    """Return the text of a UTF-8 file; `kind` says what the file should be.
 
     Raises
     ------
@@ -62,8 +62,9 @@ def read_document(path: str | os.PathLike[str]) -> str:
         raise FileFormatError(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
         raise FileFormatError(
-            f"{path} is not UTF-8 text: byte {error.start + 1} is {error.object[error.start]:#04x}"
-        ) from (error)
+            f"{path} must be {kind}, but byte {error.start + 1} is {error.object[error.start]:#04x}, which is not "
+            "UTF-8: the file is damaged, or it is a file of another kind"
+        ) from error
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -137,7 +138,7 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
         return json.dumps(body, ensure_ascii=False).encode(), version
     except UnicodeEncodeError as error:
         raise FileFormatError(
-            f"{source} must contain valid Unicode text, but half of a surrogate pair is in it"
+            f"{source} must contain valid Unicode text, but it contains half of a surrogate pair"
         ) from error
 
 

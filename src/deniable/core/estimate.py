@@ -513,8 +513,8 @@ class Estimate(Questions, Shown):
     def _despite(self, malicious: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
             raise NoIntervalError(
-                "no interval can allow for malicious contributors here: the influence of one report "
-                "on this estimate is not determined"
+                "no interval can allow for malicious contributors in this estimate: the influence of one report on "
+                "the estimate is not determined"
             )
         # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
         lying = math.floor(Fraction(str(malicious)) * self.contributors)
@@ -529,12 +529,14 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         if malicious:
             raise InvalidParameterError(
-                "malicious and anytime=True cannot be used together: no interval is known that allows for both",
+                "malicious and anytime=True cannot be used together: no interval is known that allows for malicious "
+                "contributors and for repeated looks",
                 parameters=("anytime=True",),
             )
         if planned is None:
             raise InvalidParameterError(
-                "planned must be given with anytime=True: how many contributors were planned before the first look",
+                "planned must be given with anytime=True: it is the number of contributors that was planned before "
+                "the first look",
                 parameters=("anytime=True",),
             )
         planned = checked_integer("planned", planned, 1)
@@ -545,7 +547,8 @@ class Estimate(Questions, Shown):
             )
         if self.support is None:
             raise NoIntervalError(
-                "anytime=True is not possible here: no single count of these reports has a known distribution",
+                "anytime=True is not possible for this estimate: no single count of its reports has a known "
+                "distribution",
                 parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy
@@ -771,7 +774,7 @@ class Estimate(Questions, Shown):
     def _check_whole(self, question: str) -> None:
         if not self._is_whole:
             raise InvalidParameterError(
-                f"{question} needs an estimate of all categories, got an estimate of {self.k} of them"
+                f"{question} needs an estimate of all categories, got an estimate of only {self.k} of the categories"
             )
 
     def _labels_of(self) -> tuple[str, ...]:
@@ -934,12 +937,14 @@ def _not_determined(errors: Mapping[Target, float]) -> str:
     if not any(map(math.isnan, errors.values())):
         return ""
     return (
-        "no interval is known: how the noise of several categories hangs together is not determined for this estimate"
+        "no interval is known: the correlations of the noise of several categories are not determined for this estimate"
     )
 
 
 def _checked_scores(scores: ArrayLike, k: int) -> Floats:
     found = _frozen(scores)
     if found.shape != (k,) or np.isinf(found).any():
-        raise InvalidParameterError(f"scores must be {k} finite numbers (NaN for none), got shape={found.shape}")
+        raise InvalidParameterError(
+            f"scores must be {k} finite numbers, with NaN for a category without a score, got shape={found.shape}"
+        )
     return found

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.aggregate import Aggregate, brief
+from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.privacy import Guarantee, local_guarantee
@@ -269,7 +269,7 @@ class Mechanism(ABC, Generic[Reports]):
             return self.estimate
         if name not in self.estimators:
             choices = f"one of {', '.join(self.estimators)} for {self.name}"
-            rule = choices if self.estimators else f"left out, {self.name} has one"
+            rule = choices if self.estimators else f"left out, because {self.name} has only one"
             raise InvalidParameterError(f"estimator must be {rule}, got estimator={quoted(name)}")
         found: Callable[..., Any] = getattr(self, name)
         return found
@@ -380,8 +380,8 @@ class Mechanism(ABC, Generic[Reports]):
             raise NotIdentifiedError(f"{self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
-                f"attributes must be at most {self.related_attributes}, because a report of {self.name} combines "
-                f"no more, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
+                f"attributes must list at most {self.related_attributes}, because a report of {self.name} combines no "
+                f"more attributes, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
             )
         return self
 
@@ -479,16 +479,19 @@ class Mechanism(ABC, Generic[Reports]):
         checked_kind("aggregate", aggregate, Aggregate)
         # It mostly is this very one, whose parameters need no comparison.
         if aggregate.mechanism is not self and aggregate.mechanism != self:
-            raise MismatchError(f"the aggregate came from {brief(aggregate.mechanism)}, not from {brief(self)}")
+            raise MismatchError(f"the aggregate came from {quoted(aggregate.mechanism)}, not from {quoted(self)}")
         if aggregate.n == 0:
-            raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {brief(self)}")
+            raise EmptyAggregateError(
+                f"an estimate needs at least one report, got an empty aggregate of {quoted(self)}"
+            )
 
 
 def check_channel_size(inputs: int, outputs: int, what: str) -> None:
     """Raise TooLargeError if a channel has more cells than MAX_CHANNEL_CELLS."""
     if inputs * outputs > MAX_CHANNEL_CELLS:
         raise TooLargeError(
-            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {inputs} x {outputs} outputs"
+            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {inputs} inputs x {outputs} "
+            "outputs"
         )
 
 

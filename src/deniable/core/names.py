@@ -148,7 +148,7 @@ def find(name: str) -> Found:
     variants = [] if own in SPECIAL_CASES else [one for one in make.card.variants if "[" in one.name]
     if not variants:
         raise InvalidParameterError(
-            f"mechanism must be {own}, because it has no variants, got mechanism={quoted(name)}"
+            f"mechanism must be {own}, because {own} has no variants, got mechanism={quoted(name)}"
         )
     for variant in variants:
         if spelling(variant.name) == spelling(f"{own}[{inside}]"):

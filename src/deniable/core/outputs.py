@@ -121,7 +121,9 @@ def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None,
         finally:
             os.close(descriptor)
     except BlockingIOError as error:
-        raise OutputInUseError(f"cannot write {target}: another run is writing it; wait until that is done") from error
+        raise OutputInUseError(
+            f"cannot write {target}: another run is writing this file; wait until that run is done"
+        ) from error
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
 

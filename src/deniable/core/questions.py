@@ -276,7 +276,8 @@ class Questions(ABC):
         given = self._by_code(scores, math.nan)
         if given.shape != (self.k,) or np.isinf(given).any() or np.isnan(given).all():
             raise InvalidParameterError(
-                f"scores must be {self.k} finite numbers (NaN for none), got shape={given.shape}"
+                f"scores must be {self.k} finite numbers, with NaN for a category without a score, got "
+                f"shape={given.shape}"
             )
         return given
 
@@ -312,7 +313,7 @@ class Questions(ABC):
         if code is None:
             known = listed(list(self._codes_by_label()))
             raise UnknownCategoryError(
-                f"estimate{self._about} must have the category {quoted(label)}, but it has {known}"
+                f"the estimate{self._about} has no category {quoted(label)}; its categories are {known}"
             )
         return code
 

@@ -195,7 +195,9 @@ class SimulationRandomness:
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled: half of its state would be left behind."""
-        raise TypeError("SimulationRandomness can be neither copied nor pickled: make another one from a seed")
+        raise TypeError(
+            "SimulationRandomness can be neither copied nor pickled: make another SimulationRandomness from a seed"
+        )
 
     def __repr__(self) -> str:
         return f"SimulationRandomness(seed={self.seed})"
@@ -268,8 +270,8 @@ class WordStream:
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
-                "a WordStream must be used in the thread and process that made it, but this is another one; "
-                "make another stream from the source there"
+                "a WordStream must be used in the thread and process that made it, but this thread or process is "
+                "another one; make another WordStream from the source here"
             )
         words = np.empty(count, dtype=np.uint64)
         kept = min(self._unread, count)
@@ -294,8 +296,8 @@ class WordStream:
         """
         if self._handed_back or not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
-                f"unread must be at most the {len(self._last)} words of the last take, handed back only once, "
-                f"got unread={unread} after {self._unread}"
+                f"unread must be at most {len(self._last)}, the number of words in the last take, and words are "
+                f"handed back at most once, got unread={unread} after {self._unread}"
             )
         self._unread, self._handed_back = index(unread), True
 

@@ -52,12 +52,14 @@ def from_spec(spec: dict[str, Any]) -> Any:
         ) from None
     for field in cls.stated:
         if spec.get(field) in (None, []):
-            raise FileFormatError(f"damaged specification of {name}: {field} is missing (`to_spec` writes it)")
+            raise FileFormatError(
+                f"the specification of {name} is damaged: {field} is missing; write the specification with `to_spec`"
+            )
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
         mechanism: Any = cls(**parameters)
     except TypeError as error:
-        raise FileFormatError(f"damaged specification of {name}: {error}") from error
+        raise FileFormatError(f"the specification of {name} is damaged: {error}") from error
     return mechanism
 
 

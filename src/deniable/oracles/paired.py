@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.aggregate import brief
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.state import LIMIT, stretches_sum_to
-from deniable.errors import InvalidParameterError, MismatchError, TooLargeError, out_of_range
+from deniable.errors import InvalidParameterError, MismatchError, TooLargeError, out_of_range, quoted
 from deniable.oracles.oracle import AffineIndicators
 
 Floats = NDArray[np.float64]
@@ -105,7 +104,7 @@ class PairCounts:
         if not isinstance(other, PairCounts):
             return NotImplemented
         if self.mechanism != other.mechanism:
-            raise MismatchError(f"cannot merge pairs of {brief(self.mechanism)} and {brief(other.mechanism)}")
+            raise MismatchError(f"cannot merge pairs of {quoted(self.mechanism)} and {quoted(other.mechanism)}")
         n = self.n + other.n
         if n >= LIMIT:
             raise TooLargeError(f"pairs must count fewer than 2^62 people in total, got {self.n} + {other.n}")

@@ -289,7 +289,7 @@ class Attribute(Question):
         for label in wanted:
             if label not in exact:
                 raise UnknownCategoryError(
-                    f"attribute {quoted(self.name)} must have the category {quoted(label)}, but it has "
+                    f"attribute {quoted(self.name)} has no category {quoted(label)}; its categories are "
                     f"{listed(list(map(quoted, self.labels)))}"
                 )
         return np.array([exact[label] for label in wanted], dtype=np.int64)

@@ -361,7 +361,7 @@ class Collection:
             If there is none, or it is damaged, foreign, of another format version, or was changed; or a dictionary that
             it refers to does not lie beside it, or was changed.
         """
-        return cls.from_json(read_document(path), str(path), Path(path).parent)
+        return cls.from_json(read_document(path, "the JSON file of a collection"), str(path), Path(path).parent)
 
 
 def _sizes(sizes: Sequence[int]) -> str:

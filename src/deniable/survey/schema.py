@@ -269,7 +269,7 @@ class Schema:
         FileFormatError
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
-        return cls.from_json(read_document(path), str(path), Path(path).parent)
+        return cls.from_json(read_document(path, "the JSON file of a schema"), str(path), Path(path).parent)
 
 
 def _read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:

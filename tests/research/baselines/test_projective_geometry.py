@@ -330,5 +330,5 @@ def test_published_sampler_breaks_its_budget_in_three_dimensions(k: int, q: int)
 
 def test_a_histogram_that_is_too_large_is_refused_before_it_is_made() -> None:
     response = PGR(65_536, 11.0)
-    with pytest.raises(TooLargeError, match="counters must be <= 268,435,456 to be added up, got 3,583,638,633"):
+    with pytest.raises(TooLargeError, match="at most 268,435,456 counters to add up its reports, got 3,583,638,633"):
         response.aggregate(response.randomize([7], SimulationRandomness(1)))

@@ -196,7 +196,7 @@ def test_several_deals_of_one_survey(dealt: Run) -> None:
     dealt("randomize", "late.json", few(450), "--shares", "late", "-o", "late.parquet")
     dealt("aggregate", "late.json", "late.parquet", "-o", "late.aggregate")
     merged = dealt("merge", "all.aggregate", "late.aggregate", "-o", "both.aggregate")
-    assert "cannot merge aggregates of QuotaRR" in merged.stderr
+    assert "cannot merge aggregates of different mechanisms: QuotaRR" in merged.stderr
     result = dealt("estimate", "survey.json", "all.aggregate", "--deal", "late.aggregate", "--json")
     data = json.loads(result.stdout)
     assert data["n"] == N + 450
@@ -344,7 +344,7 @@ def test_two_categories_are_asked_of_joint_randomised_response(run: Run) -> None
         *("--set", "n=100", "--set", "colluders=5", "-o", "survey.json"),
     )
     assert result.exit_code == 2
-    assert "JRR is for two categories, but the schema has 4" in result.stderr
+    assert "JRR is for an attribute with two categories, but the attribute of the schema has 4" in result.stderr
 
 
 def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:

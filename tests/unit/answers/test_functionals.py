@@ -251,7 +251,7 @@ def test_it_knows_what_it_is_made_from() -> None:
         functional(survey, replace(aggregate, collection="e" * 64), [0, 1])
     with pytest.raises(InvalidParameterError, match="attribute must be one of a, b, got “c”"):
         functional(survey, aggregate, [0, 1], attribute="c")
-    with pytest.raises(InvalidParameterError, match="an index <= 1: a mechanism has no names, got “b”"):
+    with pytest.raises(InvalidParameterError, match="a number from 0 to 1, because a mechanism has no names, got “b”"):
         functional(survey.mechanism, aggregate, [0, 1], attribute="b")
 
 
@@ -280,7 +280,7 @@ def test_what_is_refused() -> None:
         ([1, 2, 3], r"scores must be 4 finite numbers, one for each value, got shape=\(3,\)"),
         ([1, 2, 3, math.inf], r"scores\[3\]"),
         ([1, math.nan, 3, 4], r"scores\[1\]"),
-        (["a", "b", "c", "d"], "scores must be 4 finite numbers, got list"),
+        (["a", "b", "c", "d"], "one for each value, got an object of the type list"),
     ):
         with pytest.raises(InvalidParameterError, match=says):
             functional(wave, aggregate, scores)

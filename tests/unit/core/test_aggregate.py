@@ -57,15 +57,15 @@ def test_damaged_and_foreign_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="there is no file"):
         Aggregate.load(path)
     path.write_text("hello")
-    with pytest.raises(FileFormatError, match="not an aggregate file, or is damaged"):
+    with pytest.raises(FileFormatError, match="not an aggregate file, or the file is damaged"):
         Aggregate.load(path)
     _aggregate().save(path)
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(FileFormatError, match="not an aggregate file, or is damaged"):
+    with pytest.raises(FileFormatError, match="not an aggregate file, or the file is damaged"):
         Aggregate.load(path)
     with pa.ipc.new_file(str(path), pa.schema([("counts", pa.int64())])) as writer:
         writer.write_table(pa.table({"counts": [1]}))
-    with pytest.raises(FileFormatError, match="not an aggregate file, or is damaged"):
+    with pytest.raises(FileFormatError, match="not an aggregate file, or the file is damaged"):
         Aggregate.load(path)
 
 
@@ -109,12 +109,12 @@ def test_damaged_headers_are_one_typed_error(tmp_path: Path, header: str) -> Non
 def test_messages_cut_long_mechanisms() -> None:
     probabilities = ((1.0,) * 60,) * 60
     one, other = (Aggregate.empty(CorrRR((2,) * 60, epsilon, probabilities)) for epsilon in (1.0, 2.0))
-    with pytest.raises(MismatchError, match="cannot merge aggregates of CorrRR") as found:
+    with pytest.raises(MismatchError, match="cannot merge aggregates of different mechanisms: Corr-RR") as found:
         one + other
-    assert len(str(found.value)) < 1200
-    with pytest.raises(MismatchError, match="the aggregate came from CorrRR") as found:
+    assert len(str(found.value)) < 200
+    with pytest.raises(MismatchError, match="the aggregate came from Corr-RR") as found:
         other.mechanism.estimate(one)
-    assert len(str(found.value)) < 1200
+    assert len(str(found.value)) < 200
 
 
 def test_only_aggregates_are_added() -> None:

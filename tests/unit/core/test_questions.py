@@ -306,7 +306,9 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
     spread[[int(label) for label in part.labels]] = w
     assert part.linear(w).interval() == estimate.linear(spread).interval()
     assert part["0"].total("0").interval() == estimate.total("0").interval()
-    with pytest.raises(InvalidParameterError, match="mean needs an estimate of all categories, got an estimate of 3"):
+    with pytest.raises(
+        InvalidParameterError, match="mean needs an estimate of all categories, got an estimate of only 3"
+    ):
         part.mean([1, 2, 3])
     queried = SUE(k=5, epsilon=1.0)
     aggregate = queried.simulate_aggregate([100, 100, 100, 50, 50], SimulationRandomness(1))

@@ -78,7 +78,7 @@ def test_secure_randomness_is_neither_copied_nor_pickled() -> None:
 
 def test_a_simulation_is_neither_copied_nor_pickled() -> None:
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="make another one from a seed"):
+        with pytest.raises(TypeError, match="make another SimulationRandomness from a seed"):
             attempt(SimulationRandomness(1))
 
 
@@ -233,13 +233,13 @@ def test_what_is_taken_is_memory_of_its_own() -> None:
 @pytest.mark.parametrize("unread", [-1, 4])
 def test_only_the_end_of_the_last_take_is_handed_back(unread: int) -> None:
     stream = WordStream(SimulationRandomness(5))
-    with pytest.raises(InvalidParameterError, match="unread must be at most the 0 words of the last take"):
+    with pytest.raises(InvalidParameterError, match="unread must be at most 0, the number of words in the last take"):
         stream.hand_back(1)
     stream.take(3)
     with pytest.raises(InvalidParameterError, match="unread"):
         stream.hand_back(unread)
     stream.hand_back(2)
-    with pytest.raises(InvalidParameterError, match="handed back only once, got unread=1 after 2"):
+    with pytest.raises(InvalidParameterError, match="handed back at most once, got unread=1 after 2"):
         stream.hand_back(1)
 
 

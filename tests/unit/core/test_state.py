@@ -262,7 +262,7 @@ def _file(path: Path, counts: Any, **changes: Any) -> Path:
         ([-1, 2, 2], {}, r"counts\[0\] must be in 0\.\."),
         ([1, 1, 2], {}, r"counts\[0\.\.2\] must sum to 3, got 4"),
         (pa.array([1, 1, 2**64 - 1], pa.uint64()), {}, r"counts must be < 2\^62"),
-        ([1.0, 1.0, 1.0], {}, "is not an aggregate file, or is damaged"),
+        ([1.0, 1.0, 1.0], {}, "is not an aggregate file, or the file is damaged"),
         ([1, None, 2], {}, "counts must be integers"),
         ([1, 1, 1], {"version": True}, "of version true"),
         ([1, 1, 1], {"version": 1.0}, r"of version 1\.0"),

@@ -12,7 +12,6 @@ OBJECT = "a mechanism or design, which is shown as it is made"
 REPR = {
     "answers/crosstab_summary.py": NUMBERS,
     "answers/summary.py": NUMBERS,
-    "core/aggregate.py": OBJECT,
     "core/mechanism.py": OBJECT,
     "designs/design.py": OBJECT,
     "errors.py": "the last resort of `quoted`, for objects",

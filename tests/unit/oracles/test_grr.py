@@ -94,7 +94,7 @@ def test_large_histograms_are_counted_in_one_table() -> None:
 
 
 def test_a_histogram_that_no_collector_sets_up() -> None:
-    with pytest.raises(TooLargeError, match=r"counters must be <= 268,435,456 to be added up, got 4,294,967,296"):
+    with pytest.raises(TooLargeError, match=r"at most 268,435,456 counters to add up its reports, got 4,294,967,296"):
         GRR(k=2**32, epsilon=1.0).aggregate(np.array([5], dtype=np.uint32))
 
 

@@ -357,7 +357,7 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
         (("mechanism", "k"), 4, "s: the mechanism must have the schema's numbers of categories, (3)"),
         (("mechanism", "k"), "3", "s: k must be an integer"),
         (("mechanism", "epsilon"), "-1", "s: epsilon must be > 0"),
-        (("mechanism", "q"), 1, "s: damaged specification of GRR"),
+        (("mechanism", "q"), 1, "s: the specification of GRR is damaged"),
         (("schema", "attributes", 0, "name"), 1, "s: schema.attributes[0].name: input should be a valid string"),
         (("schema", "attributes"), [], "s: attributes must be a non-empty sequence"),
         (("version",), "1", "s: version: input should be a valid integer"),

@@ -64,7 +64,7 @@ def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, content: st
         (b"a\nb\n\n", "got none in line 3"),
         (b"", "got none in line 1"),
         (b"a\n", "words must have at least 2 entries, got 1"),
-        (b"a\n\xff\n", "not UTF-8 text: byte 3 is 0xff"),
+        (b"a\n\xff\n", "must be UTF-8 text, but byte 3 is 0xff, which is not UTF-8"),
     ],
 )
 def test_bad_dictionaries_are_named(tmp_path: Path, content: bytes, message: str) -> None:
@@ -101,7 +101,7 @@ def test_an_unknown_word_is_named_without_the_whole_dictionary(words: Path) -> N
     schema = Schema((Attribute.from_dictionary("word", words),))
     with pytest.raises(UnknownCategoryError, match=r"unknown word of attribute “word” in row 2: .*not in words"):
         schema.encode({"word": ["red", "gren"]})
-    with pytest.raises(UnknownCategoryError, match="attribute “word” must have the category “gren”"):
+    with pytest.raises(UnknownCategoryError, match="attribute “word” has no category “gren”"):
         schema.attributes[0].codes(["red", "gren"])
 
 

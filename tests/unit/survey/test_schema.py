@@ -246,5 +246,5 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^cannot read "):
         Schema.load(tmp_path)
     (tmp_path / "latin.json").write_bytes(b'{"format": "\xe9"}')
-    with pytest.raises(FileFormatError, match=r"latin.json is not UTF-8 text: byte 13 is 0xe9$"):
+    with pytest.raises(FileFormatError, match=r"latin.json must be the JSON file of a schema, but byte 13 is 0xe9"):
         Schema.load(tmp_path / "latin.json")

@@ -132,7 +132,7 @@ def test_merging_what_does_not_belong_together(days: list[Path], tmp_path: Path)
     assert str(caught.value) == (
         f"{tmp_path / 'two'}: cannot merge aggregates of different collections: {SURVEY.id[:12]} and {second.id[:12]}"
     )
-    with pytest.raises(FileFormatError, match=r"is not an aggregate file: it is a Parquet file.*deniable aggregate"):
+    with pytest.raises(FileFormatError, match=r"is not an aggregate file, but a Parquet file.*deniable aggregate"):
         merge_files([tmp_path / "one", days[0]], tmp_path / "three")
     assert not (tmp_path / "three").exists()
 

@@ -291,12 +291,12 @@ def test_a_pivot_whose_others_may_be_in_its_group_is_not_decoded(monkeypatch: py
 
 def test_too_many_counters_are_not_set_up() -> None:
     coded = PivotCoded((1 << 32, 3), 1.0)
-    with pytest.raises(TooLargeError, match=r"counters must be <= 268,435,456 to be added up, got 4,294,967,299"):
+    with pytest.raises(TooLargeError, match=r"at most 268,435,456 counters to add up its reports, got 4,294,967,299"):
         coded.aggregate(np.zeros((1, 2), dtype=np.int64))
 
 
 def test_outputs_are_listed_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable.core.mechanism.MAX_CHANNEL_CELLS", 36)
     assert len(PivotCoded((6, 6), 1.0).outputs()) == 36
-    with pytest.raises(TooLargeError, match="at most 36 cells, got 1 x 42 outputs"):
+    with pytest.raises(TooLargeError, match="at most 36 cells, got 1 inputs x 42 outputs"):
         PivotCoded((6, 7), 1.0).outputs()
