@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from deniable import GRR, SimulationRandomness
-from deniable.leakage import joint_from_records, total_leakage
+from deniable.leakage import joint_from_records
+from deniable.research.leakage import total_leakage
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER, Floats
 from experiments.harness import Cell, Run

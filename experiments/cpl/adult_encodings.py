@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from deniable import SimulationRandomness
-from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.research.adversary.attack_workflow import statistical_cpl
-from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms
+from deniable.research.adversary.attacks import attack_channel
+from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms, leakage_matrix
 from experiments.cpl.attacks import attack_nmse, nmse_of_finite
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.encodings import merged

@@ -12,10 +12,9 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.axes import Axes
 
-from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
-from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms
+from deniable.research.adversary.attacks import attack_channel
+from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms, leakage_matrix
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER, Floats
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS

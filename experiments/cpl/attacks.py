@@ -6,11 +6,10 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from deniable import SimulationRandomness
-from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.research.adversary.attack_workflow import statistical_cpl
-from deniable.research.adversary.benchmarks import MECHANISMS, nmse_cpl
+from deniable.research.adversary.attacks import attack_channel
+from deniable.research.adversary.benchmarks import MECHANISMS, leakage_matrix, nmse_cpl
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run

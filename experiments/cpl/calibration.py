@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from deniable import GRR, SimulationRandomness
-from deniable.leakage import calibrate, exact_totals, joint_from_records
-from deniable.leakage.adversary.attacks import attack_success
+from deniable.leakage import joint_from_records
+from deniable.research.adversary.attacks import attack_success
+from deniable.research.leakage import calibrate, exact_totals
 from experiments.cpl.data import COMMON_FACES as COMMON_FACES, Table, common_faces as common_faces, lfw
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run

@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from deniable import SimulationRandomness
-from deniable.leakage import calibrate
-from deniable.leakage.calibration.calibration import largest_below
 from deniable.leakage.prior.empirical_prior import observed
+from deniable.research.leakage import calibrate
+from deniable.research.leakage.calibration.calibration import largest_below
 from experiments.cpl import calibration
 from experiments.cpl.calibration import CAPS, FAILURE_CAPS, joint_of, totals_at
 from experiments.cpl.data import Table

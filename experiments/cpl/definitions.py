@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from deniable import GRR
-from deniable.leakage import joint_from_records, total_leakage
-from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage import joint_from_records
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
-from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms
+from deniable.research.adversary.attacks import attack_channel
+from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms, leakage_matrix
+from deniable.research.leakage import total_leakage
 from experiments.cpl import brute_force
 from experiments.cpl.additive import TELLING, exclusive_or
 from experiments.cpl.data import LOADERS

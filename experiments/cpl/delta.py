@@ -11,15 +11,8 @@ import math
 import numpy as np
 
 from deniable import SimulationRandomness
-from deniable.leakage import (
-    channel_delta,
-    conditional_from_joint,
-    joint_from_records,
-    revealing_channel,
-    total_delta,
-    total_leakage,
-    worst_case_cpl,
-)
+from deniable.leakage import conditional_from_joint, joint_from_records, revealing_channel, worst_case_cpl
+from deniable.research.leakage import channel_delta, total_delta, total_leakage
 from experiments.cpl.additive import NEIGHBOURS, exclusive_or, independent_given_target
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER, Floats

@@ -7,7 +7,7 @@ from scipy import stats
 
 from deniable.leakage import conditional_from_joint, joint_from_records, saturation
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
+from deniable.research.adversary.benchmarks import leakage_matrix
 from experiments.cpl import brute_force
 from experiments.cpl.data import COMMON_FACES, LOADERS, Table, common_faces
 from experiments.cpl.pairs import grr_matrix

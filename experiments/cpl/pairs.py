@@ -10,11 +10,10 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.leakage import mechanism_cpl
-from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.research.adversary.attack_workflow import statistical_cpl
-from deniable.research.adversary.benchmarks import MECHANISMS
+from deniable.research.adversary.attacks import attack_cpl
+from deniable.research.adversary.benchmarks import MECHANISMS, leakage_matrix
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS, heat_map

@@ -12,11 +12,10 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.leakage import conditional_from_joint, cpl
-from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.prior.empirical_prior import Observed, observed
-from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.research.adversary.attack_workflow import SPARSE_CELL, statistical_cpl
-from deniable.research.adversary.benchmarks import MECHANISMS
+from deniable.research.adversary.attacks import attack_channel
+from deniable.research.adversary.benchmarks import MECHANISMS, leakage_matrix
 from experiments.cpl.attacks import nmse_of_finite
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from deniable import GRR, SimulationRandomness
-from deniable.leakage import conditional_from_joint, joint_from_records, saturation, total_leakage
+from deniable.leakage import conditional_from_joint, joint_from_records, saturation
 from deniable.research.adversary.attack_workflow import statistical_cpl
+from deniable.research.leakage import total_leakage
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

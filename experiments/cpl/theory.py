@@ -8,7 +8,7 @@ from time import process_time
 import numpy as np
 
 from deniable import GRR
-from deniable.leakage import calibrate, total_leakage
+from deniable.research.leakage import calibrate, total_leakage
 from experiments.cpl.additive import exclusive_or
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

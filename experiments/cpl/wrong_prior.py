@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from deniable import GRR
-from deniable.leakage import conditional_from_joint, exact_totals, joint_from_records
-from deniable.research.leakage import cpl_within, totals_within
+from deniable.leakage import conditional_from_joint, joint_from_records
+from deniable.research.leakage import cpl_within, exact_totals, totals_within
 from experiments.cpl import calibration
 from experiments.cpl.data import Table
 from experiments.cpl.paper import PAPER, Floats

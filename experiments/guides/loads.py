@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from deniable.models import load_times
-from deniable.report import load_times_page, save_png
+from deniable.report import save_png
+from deniable.research.load_times import load_times, load_times_page
 
 
 def draw(path: Path) -> None:

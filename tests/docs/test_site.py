@@ -103,7 +103,7 @@ def test_names_in_sentences_lead_to_their_docstrings_whatever_their_module() -> 
 def test_what_people_look_up_has_an_example_that_doctests_run() -> None:
     wanted = {cls.__name__: cls for cls in map(mechanism_class, CLASSES)}
     wanted |= {one.__name__: one for one in (Phases, Dictionary, Dealer, Shares)}
-    for namespace in ("deniable", "deniable.leakage", "deniable.research.dealt"):
+    for namespace in ("deniable", "deniable.leakage", "deniable.research.leakage", "deniable.research.dealt"):
         wanted |= {name: one for name, one in names.public_names(namespace).items() if inspect.isroutine(one)}
     assert len(wanted) > 90
     assert not [name for name, one in wanted.items() if ">>> " not in (inspect.getdoc(one) or "")]

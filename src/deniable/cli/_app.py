@@ -50,7 +50,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare", "Compare the results of two collections."),
     "crosstab": ("crosstab", "Print how two answers are related."),
     "fit": ("fit", "Fit a regression to randomised answers."),
-    "load-times": ("load_times", "Print load times by the confidence that browsers hide."),
     "heavy-hitters": ("heavy_hitters", "Find frequent strings that were not listed in advance."),
     "learn": ("learn", "Create the next phase of a survey from earlier phases."),
     "combine": ("learn", "Print the combined estimates of all phases of a survey."),
@@ -64,7 +63,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("verify", "Check what a collector serves and publishes."),
     "spending": ("spending", "Print, save or merge what one person has spent."),
     "leakage": ("leakage", "Show what a release reveals through correlation."),
-    "calibrate": ("leakage", "Find the largest budgets that keep leakage below a cap."),
     "audit": ("audit", "Test whether a client breaks its privacy promise."),
     "demo": ("demo", "Run every step on a real, sensitive survey."),
 }

@@ -1,10 +1,9 @@
-"""Commands about what a release reveals through correlation, and budgets that keep it below a cap."""
+"""The command about what a release reveals through correlation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,20 +11,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, check_outputs, command, note, print_result, progress
+from deniable.cli._app import Report, check_outputs, command, print_result, progress
 from deniable.cli._mechanisms import RECOMMENDED, build_mechanism, constructor_names, listing, parse_settings
 from deniable.cli._options import AsJson, Decimal, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.files import AnswerReader, open_answers
 from deniable.files.formats.tables import with_progress
-from deniable.leakage.calibration.budgets import calibrate_records
-from deniable.leakage.checking import check_budgets
 from deniable.leakage.prior.rare_categories import merge_rare as merge_rare_categories
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
-from deniable.report import budgets_page, leakage_page
+from deniable.report import leakage_page
 from deniable.survey.collection import Collection
 from deniable.survey.decimals import NumberColumns
 from deniable.survey.drafting import draft_schema
@@ -136,7 +133,7 @@ def leakage(
         read = read_answers(
             answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter, decimal=decimal
         )
-        read = _merged(read, merge_rare)
+        read = merged_answers(read, merge_rare)
         by, chosen = _releases(mechanism, read.schema.sizes, epsilon, delta, settings or [])
         summary = summarize(
             read.codes,
@@ -150,7 +147,7 @@ def leakage(
             target=target,
             strongest=strongest,
             notes=read.notes,
-            delta=_share(delta),
+            delta=share(delta),
         )
     print_result(summary, leakage_page(summary), as_json, plot, html)
 
@@ -169,126 +166,7 @@ def _of_collection(
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
 
 
-class CriterionName(StrEnum):
-    """Criterion of a calibration, as the command line spells it."""
-
-    exact = "exact"
-    blocks = "blocks"
-    prior_free = "prior-free"
-    additive = "additive"
-
-
-_WAYS = {
-    "blocks": "name the --mechanism (exact totals are within reach for some, often GRR), or release fewer --attributes",
-    "prior-free": "release fewer --attributes, or take them to depend along a --tree, which nobody checked",
-}
-"""Advice on what may give more than the criterion that was in reach."""
-
-
-@command("calibrate")
-def calibrate(
-    answers: Annotated[
-        Path,
-        typer.Argument(metavar="ANSWERS", help="Answers of a population, which the adversary knows (CSV or Parquet)."),
-    ],
-    epsilon_total: Annotated[
-        str, typer.Option("--epsilon-total", help="Cap on what all releases together leak about each attribute.")
-    ],
-    criterion: Annotated[
-        CriterionName | None,
-        typer.Option(
-            "--criterion",
-            help=(
-                "Quantity to keep below the cap; additive is neither a bound nor a guarantee; "
-                "default: the first of the others that can be computed."
-            ),
-        ),
-    ] = None,
-    delta: Delta = None,
-    mechanism: MechanismName = ANY,
-    settings: Settings = None,
-    cap: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cap", metavar="NAME=VALUE", help="Different cap for one attribute; budgets are then unequal; repeatable."
-        ),
-    ] = None,
-    unequal: Annotated[
-        bool,
-        typer.Option("--unequal", help="Allow unequal budgets, with the smallest total variance; needs --mechanism."),
-    ] = False,
-    tree: Annotated[
-        bool,
-        typer.Option(
-            "--tree",
-            help=(
-                "Assume that attributes depend on each other along a tree only, if there are too many for exact totals."
-            ),
-        ),
-    ] = False,
-    check: Annotated[
-        Path | None,
-        typer.Option("--check", metavar="AGAINST", help="Other answers, to check whether the caps also hold for them."),
-    ] = None,
-    schema: SchemaFile = None,
-    max_categories: MaxCategories = 50,
-    merge_rare: MergeRare = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    attributes: Released = None,
-    html: Html = None,
-    as_json: AsJson = False,
-) -> None:
-    """Find the largest budgets that keep leakage below a cap.
-
-    For data protection officers: one budget per attribute, such that all releases together leak at
-    most --epsilon-total about each attribute, for an adversary who knows the joint distribution of
-    ANSWERS.
-    """
-    check_outputs([answers, *filter(None, [schema, check])], html)
-    exact(epsilon_total, "epsilon_total")
-    listed = None if schema is None else Schema.load(schema)
-    names = None if attributes is None else parse_names(attributes)
-    own = read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal)
-    read = _merged(own, merge_rare)
-    try:
-        summary = calibrate_records(
-            read.codes,
-            read.schema,
-            epsilon_total,
-            source=answers.name,
-            mechanism=_factory(mechanism, settings or []),
-            criterion=None if criterion is None else criterion.value,
-            along_tree=tree,
-            unequal=unequal,
-            caps=_caps(cap or []),
-            notes=read.notes,
-            delta=_share(delta),
-        )
-    except TooLargeError as error:
-        # The library's own way out is in the library's language.
-        reason = str(error).partition(": use ")[0]
-        raise TooLargeError(
-            f"{reason}; leave out --criterion to use a bound that can be computed, or give fewer --attributes"
-        ) from error
-    if check is not None:
-        if merge_rare is not None:
-            raise InvalidParameterError(
-                "--check and --merge-rare cannot be used together: merge the rare categories in a schema of your "
-                "own, and give it with --schema"
-            )
-        other = read_answers(
-            check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
-        )
-        factory = _factory(mechanism, settings or [])
-        checked = check_budgets(summary, other.codes, read.schema, source=check.name, mechanism=factory)
-        summary = replace(summary, check=checked)
-    print_result(summary, budgets_page(summary), as_json, None, html)
-    if criterion is None and summary.calibration.criterion != "exact":
-        note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")
-
-
-def _share(delta: str | None) -> float:
+def share(delta: str | None) -> float:
     """Return a delta; the library refuses one that is out of range."""
     return 0.0 if delta is None else float(exact(delta, "delta"))
 
@@ -297,7 +175,7 @@ def _releases(
     name: str, sizes: tuple[int, ...], epsilon: str, delta: str | None, settings: Sequence[str]
 ) -> tuple[str, Any]:
     """Return how attributes are released, in words and as mechanisms (or as one budget, for any mechanism)."""
-    make = _factory(name, settings)
+    make = factory_of(name, settings)
     if make is None:
         rarely = f" and delta = {delta}" if delta else ""
         return f"each by any mechanism with epsilon = {epsilon}{rarely}", epsilon
@@ -324,26 +202,13 @@ class _Factory:
         return mechanism
 
 
-def _factory(name: str, settings: Sequence[str]) -> _Factory | None:
+def factory_of(name: str, settings: Sequence[str]) -> _Factory | None:
     """Return what makes the mechanism of a name; None for any mechanism, which has no settings."""
     if name.casefold() != ANY:
         return _Factory(name, settings)
     if settings:
         raise InvalidParameterError("mechanism must be named before its parameters can be set: add --mechanism NAME")
     return None
-
-
-def _caps(texts: Sequence[str]) -> dict[str, str]:
-    """Return the caps in ["age=0.5"]."""
-    caps: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.rpartition("=")
-        if not equals or not name:
-            raise InvalidParameterError(f"cap must be NAME=VALUE, got cap={quoted(text)}")
-        if name in caps:
-            raise InvalidParameterError(f"cap must name each attribute once, got {quoted(name)} twice")
-        caps[name] = value
-    return caps
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,11 +267,11 @@ def _opened(path: Path, schema: Schema, delimiter: str | None, decimal: str | No
     return open_answers(path, schema.asked, delimiter=delimiter, decimal=decimal, numbers=columns)
 
 
-def _merged(read: _Answers, share: str | None) -> _Answers:
+def merged_answers(read: _Answers, least: str | None) -> _Answers:
     """Return answers with rare categories merged, if a share is given."""
-    if share is None:
+    if least is None:
         return read
-    codes, schema, notes = merge_rare_categories(read.codes, read.schema, float(exact(share, "merge_rare")))
+    codes, schema, notes = merge_rare_categories(read.codes, read.schema, float(exact(least, "merge_rare")))
     return _Answers(codes, schema, (*read.notes, *notes))
 
 

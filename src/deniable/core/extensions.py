@@ -30,7 +30,7 @@ def extensions(group: Group) -> tuple[EntryPoint, ...]:
     Examples
     --------
     >>> [point.name for point in extensions("commands")]
-    ['bench', 'deal', 'hand-out']
+    ['bench', 'calibrate', 'deal', 'hand-out', 'load-times']
     """
     return tuple(sorted(_entry_points(group), key=lambda point: point.name))
 

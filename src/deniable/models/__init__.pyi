@@ -7,6 +7,5 @@ from .groups import (
     group_means as group_means,
     group_quantiles as group_quantiles,
 )
-from .load_times import LoadTimes as LoadTimes, TrueNumber as TrueNumber, load_times as load_times
 from .privacy import privacy_statement as privacy_statement
 from .summary import FitSummary as FitSummary

@@ -11,8 +11,7 @@ from .estimates import estimate_page as estimate_page
 from .explorer import render_explorer as render_explorer, save_explorer as save_explorer
 from .fits import fit_page as fit_page
 from .html import render_fragment as render_fragment, render_html as render_html, save_html as save_html, sheet as sheet
-from .leakages import audit_page as audit_page, budgets_page as budgets_page, leakage_page as leakage_page
-from .load_times import load_times_page as load_times_page
+from .leakages import audit_page as audit_page, leakage_page as leakage_page
 from .page import Page as Page
 from .plans import coefficient_page as coefficient_page, plan_page as plan_page, waves_page as waves_page
 from .png import draw as draw, draw_pages as draw_pages, picture_note as picture_note, save_png as save_png

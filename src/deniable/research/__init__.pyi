@@ -4,5 +4,6 @@ from . import (
     dealt as dealt,
     families as families,
     leakage as leakage,
+    load_times as load_times,
     records as records,
 )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SimulationRandomness, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
 from deniable.research.adversary import attack_workflow
 from deniable.research.adversary.attack_workflow import statistical_cpl
+from deniable.research.adversary.attacks import attack_cpl
 from deniable.research.baselines import SHE
 
 JOINT = np.array([[0.30, 0.05, 0.05], [0.05, 0.15, 0.40]])

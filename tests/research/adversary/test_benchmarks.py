@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
+from deniable.research.adversary.attacks import attack
 from deniable.research.adversary.benchmarks import (
     MECHANISMS,
     MechanismScore,
     benchmark_algorithms,
     benchmark_mechanisms,
     grf,
+    leakage_matrix,
     nmse_cpl,
     score,
     spl_anl,

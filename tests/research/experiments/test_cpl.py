@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import pictures
-from experiments.cpl import (
-    additive,
-    brute_force,
-    calibration,
-    choices,
-    chosen,
-    delta,
-    encodings,
-    sampled,
-    theory,
-)
+from experiments.cpl import additive, brute_force, calibration, choices, chosen, delta, encodings, sampled, theory
 from experiments.cpl.attacks import SYMMETRIC, TOLERANCE, attack_nmse
 from experiments.cpl.data import LOADERS, Table, adult, celeba, equal_widths, quantiles
 from experiments.cpl.experiments import PAPER
@@ -29,10 +19,11 @@ from experiments.cpl.paper import expected
 from experiments.harness import MissingDataError, Run
 from matplotlib.figure import Figure
 
-from deniable.leakage import calibrate, channel_delta, conditional_from_joint, cpl, total_leakage, worst_case_cpl
-from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage import conditional_from_joint, cpl, worst_case_cpl
 from deniable.oracles.grr import GRR
+from deniable.research.adversary.attacks import attack_channel
 from deniable.research.adversary.benchmarks import MECHANISMS, its
+from deniable.research.leakage import calibrate, channel_delta, total_leakage
 from tests.real_data import requires_data
 
 NAMES = [

@@ -10,9 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage import exact_totals
 from deniable.leakage.prior.distributions import Floats
-from deniable.research.leakage import select_attributes, selection
+from deniable.research.leakage import exact_totals, select_attributes, selection
 from tests.unit.leakage.leakage_laws import random_joint
 
 

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage import calibrate, calibrate_worst, cpl, exact_totals
+from deniable.leakage import cpl
 from deniable.leakage.prior.distributions import Floats
-from deniable.research.leakage import cpl_within, totals_within, wrong_prior
+from deniable.research.leakage import calibrate, calibrate_worst, cpl_within, exact_totals, totals_within, wrong_prior
 from tests.unit.leakage.leakage_laws import random_joint
 
 

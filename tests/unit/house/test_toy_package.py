@@ -15,9 +15,10 @@ import deniable as dn
 from deniable.cli import app
 from deniable.core.names import mechanism_class
 from deniable.errors import BrokenLawError
-from deniable.leakage import attack_success, audit, mechanism_cpl
+from deniable.leakage import audit, mechanism_cpl
 from deniable.planning import plan
 from deniable.postprocess import iterative_bayes
+from deniable.research.adversary import attack_success
 from deniable.testing import check_mechanism
 
 PACKAGE = Path(__file__).parents[2] / "toy_package"

@@ -19,7 +19,7 @@ from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.state import counts_sum_to
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
+from deniable.leakage import cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.correlation import enumerated, reaches_every_set, release_epsilon
 from deniable.leakage.prior.distributions import conditional_from_joint
 from deniable.oracles.pure import CountingOracle
@@ -32,6 +32,7 @@ from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
 from deniable.research.baselines.histogram import SHE
 from deniable.research.baselines.histogram_threshold import THE
+from deniable.research.leakage import channel_delta
 from tests.unit.leakage.leakage_laws import small_mechanisms
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())

@@ -11,26 +11,28 @@ import pytest
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
 from deniable.leakage import (
-    calibrate,
     conditional_from_joint,
-    drop_unseen,
-    exact_totals,
-    joint_from_estimate,
     joint_from_records,
     mechanism_cpl,
     observed,
     pairwise_leakage,
     range_from_counts,
-    range_from_estimate,
     record_leakage,
     saturation,
-    total_leakage,
     worst_case_cpl,
 )
 from deniable.leakage.prior import uncertain_prior
 from deniable.leakage.prior.empirical_prior import MAX_CATEGORIES, PairCounts
 from deniable.oracles.unary import OUE
 from deniable.postprocess.consistency import simplex
+from deniable.research.leakage import (
+    calibrate,
+    drop_unseen,
+    exact_totals,
+    joint_from_estimate,
+    range_from_estimate,
+    total_leakage,
+)
 from tests.real_data import cardio, celeba, requires_data
 
 

@@ -23,15 +23,17 @@ from rich.console import Console
 
 from deniable import GRR, OUE, RSFD, SMP, SPL
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
-from deniable.leakage.calibration.budgets import Budgets, calibrate_records
-from deniable.leakage.calibration.criteria import Criterion
 from deniable.leakage.prior.correlation import Leakage, any_mechanism_channel, cpl, worst_case_cpl
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
-from deniable.leakage.totals.total import ADDITIVE_LABEL, exact_totals
-from deniable.report import Page, budgets_page, draw, leakage_page, print_page, render_html, save_html, save_png
+from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.report import Page, draw, leakage_page, print_page, render_html, save_html, save_png
 from deniable.report.colours import OWN, STOPS, shade, text_on
 from deniable.report.page import HeatMap, IntervalChart, Mark, Section, Table
 from deniable.report.text import chart_lines, map_lines
+from deniable.research.leakage import budgets_page
+from deniable.research.leakage.calibration.budgets import Budgets, calibrate_records
+from deniable.research.leakage.calibration.criteria import Criterion
+from deniable.research.leakage.joint_totals import exact_totals
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts

@@ -31,8 +31,7 @@ class BestGuess:
     after : float or None
         After; None where no law tells and the reports are too many to be listed.
     exact : bool
-        Whether `after` is that of this very mechanism. Of sketches it is that of ideal hash functions, see
-        `deniable.leakage.adversary.attacks.attack_success`.
+        Whether `after` is that of this very mechanism. For sketches it is that of ideal hash functions.
     """
 
     without: float

@@ -113,7 +113,7 @@ def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
     >>> round(cpl(GRR(k=2, epsilon=1.0).channel(), [[0.8, 0.2], [0.2, 0.8]]), 4)
     0.5694
     """
-    composed = _composed(channel, conditional)
+    composed = composed_channel(channel, conditional)
     high, low = composed.max(axis=0), composed.min(axis=0)
     possible = high > 0
     with np.errstate(divide="ignore"):
@@ -157,7 +157,7 @@ class WorstCase:
         if not epsilon >= 0:
             raise out_of_range("epsilon", ">= 0", epsilon)
         rows = self.conditional
-        h = _apart(rows, math.exp(epsilon))
+        h = apart(rows, math.exp(epsilon))
         budget, delta = math.exp(self.mechanism_epsilon), self.mechanism_delta
         return max(
             0.0,
@@ -198,7 +198,7 @@ def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -
         if leakage[other, last] > best:
             best, inputs = float(leakage[other, last]), (x, other)
             subset = tuple(sorted(int(u) for u in order[other, : last + 1]))
-    at_best = delta * math.expm1(best) / gain if gain > 0 else delta * _apart(rows, 1.0)
+    at_best = delta * math.expm1(best) / gain if gain > 0 else delta * apart(rows, 1.0)
     return WorstCase(best, at_best, inputs, subset, rows, float(epsilon), delta)
 
 
@@ -309,7 +309,7 @@ def fixed_size_cpl(conditional: ArrayLike, epsilon: float, size: int) -> float:
     return math.log(best)
 
 
-def _composed(channel: ArrayLike, conditional: ArrayLike) -> Floats:
+def composed_channel(channel: ArrayLike, conditional: ArrayLike) -> Floats:
     """Return P(Y_j | X_i), rows of X_i, or raise InvalidInputError."""
     links, outputs = checked_conditional(conditional), checked_distribution(channel, "channel", axis=-1)
     if outputs.ndim != 2 or outputs.shape[0] != links.shape[1]:
@@ -319,7 +319,7 @@ def _composed(channel: ArrayLike, conditional: ArrayLike) -> Floats:
     return links @ outputs
 
 
-def _apart(rows: Floats, factor: float) -> float:
+def apart(rows: Floats, factor: float) -> float:
     """Return max over x, x' of sum over columns of [R[x] - factor R[x']]_+ : with factor 1, total variation."""
     return max(float(np.maximum(row - factor * rows, 0).sum(axis=1).max()) for row in rows)
 
@@ -374,32 +374,6 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
         return Leakage(cpl(channel, rows), "exact")
     note = "channel too large to list; all sets of values counted as reachable"
     return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "upper bound", note)
-
-
-def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
-    """Smallest delta such that a known release of X_j is (epsilon, delta)-private about X_i.
-
-    delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , which also serves mechanisms that are
-    private only up to a delta. It speaks of *events*: outputs that are rare one by one may be likely together.
-
-    Parameters
-    ----------
-    channel : float[|X_j|, outputs]
-        P(Y_j = y | X_j = u), rows sum to one.
-    conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x), rows sum to one.
-    epsilon : float
-        Nats, >= 0.
-
-    Examples
-    --------
-    >>> from deniable import GRR
-    >>> round(channel_delta(GRR(k=2, epsilon=1.0).channel(), [[0.8, 0.2], [0.2, 0.8]], 0.25), 4)
-    0.1746
-    """
-    if not epsilon >= 0:
-        raise out_of_range("epsilon", ">= 0", epsilon)
-    return _apart(_composed(channel, conditional), math.exp(epsilon))
 
 
 # ---------------------------------------------------------------- what other modules ask of a release

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
 from deniable.errors import InvalidInputError, TooLargeError, quoted, unknown_name
 from deniable.leakage.prior.correlation import Release, check_length, enumerated, is_budget, release_epsilon
-from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
+from deniable.leakage.prior.distributions import Floats, joint_from_records
 from deniable.survey.schema import Schema
 
 Releases: TypeAlias = float | Sequence[Release]
@@ -221,7 +221,7 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
     if not kept:
         raise InvalidInputError(f"records must vary in some attribute, got the same record {len(codes)} times")
     notes = [f"{shown[j]} is constant in the data: left out" for j in range(len(domains)) if j not in kept]
-    notes += [_missing(shown[j], seen[j], domains[j]) for j in kept if len(seen[j]) < domains[j]]
+    notes += [missing_note(shown[j], seen[j], domains[j]) for j in kept if len(seen[j]) < domains[j]]
     recoded = np.column_stack([np.searchsorted(seen[j], codes[:, j]) for j in kept])
     return Observed(
         codes=recoded,
@@ -287,46 +287,8 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
     return tuple(warnings)
 
 
-def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats, list[Floats], tuple[str, ...]]:
-    """Drop categories of probability zero from a joint table and from the channels' inputs.
-
-    Parameters
-    ----------
-    joint : float[k_1, ..., k_d]
-        Joint distribution.
-    channels : sequence of float[k_j, outputs]
-        Channels, for instance ``mechanism.channel()``.
-
-    Returns
-    -------
-    joint, channels, notes
-        Smaller tables, and what was dropped. An axis of length one is left for a constant attribute.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> joint, channels, notes = drop_unseen([[0.5, 0.0, 0.1], [0.2, 0.0, 0.2]], [np.eye(2), np.eye(3)])
-    >>> joint.shape, channels[1].shape, notes
-    ((2, 2), (2, 3), ('attribute 1: category 1 does not occur in the data: left out',))
-    """
-    table = checked_joint(joint)
-    if len(channels) != table.ndim:
-        raise InvalidInputError(f"channels must have one entry per attribute ({table.ndim}), got {len(channels)}")
-    notes, smaller = [], []
-    for axis, size in enumerate(table.shape):
-        mass = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
-        kept = np.flatnonzero(mass)
-        channel = np.asarray(channels[axis], dtype=np.float64)
-        if channel.ndim != 2 or len(channel) != size:
-            raise InvalidInputError(f"channel {axis} must have {size} inputs, got shape={channel.shape}")
-        if len(kept) < size:
-            notes.append(_missing(f"attribute {axis}", kept, size))
-        table = np.take(table, kept, axis=axis)
-        smaller.append(channel[kept])
-    return table, smaller, tuple(notes)
-
-
-def _missing(name: str, seen: NDArray[np.int64], size: int) -> str:
+def missing_note(name: str, seen: NDArray[np.int64], size: int) -> str:
+    """Return the note about categories of an attribute that nobody has."""
     missing = np.setdiff1d(np.arange(size), seen)
     shown = ", ".join(str(code) for code in missing[:5]) + (", ..." if len(missing) > 5 else "")
     verb = "category {} does not" if len(missing) == 1 else f"{len(missing)} categories ({{}}) do not"

@@ -15,7 +15,7 @@ from deniable.core.checks import checked_probability
 from deniable.core.privacy import Status
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import OPTIONAL, Result
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.leakage.prior.correlation import (
     MAX_DOMAIN,
     Release,
@@ -200,7 +200,7 @@ def pairwise_leakage(
     """
     data = records if isinstance(records, Observed) else observed(records, sizes, names)
     chosen = data.chosen(releases)
-    matrix, statuses = _matrix(data, chosen)
+    matrix, statuses = matrix_of(data, chosen)
     direct = np.array([release_epsilon(release) for release in chosen])
     own = own_deltas(delta, chosen)
     deltas = _deltas(data, matrix, direct, own)
@@ -254,25 +254,7 @@ def _deltas(data: Observed, matrix: Floats, direct: Floats, own: Floats) -> Floa
     return deltas
 
 
-def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:
-    """Return CPL about attribute i by the release of j, float64[d, d]; one release per attribute that varies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> data = observed(np.array([[0, 0], [0, 1], [1, 1], [1, 1]]), (2, 2))
-    >>> leakage_matrix(data, [1.0, 1.0]).round(4)  # Algorithm 2
-    array([[0.    , 0.6201],
-           [0.7634, 0.    ]])
-    """
-    if len(releases) != len(data.sizes):
-        raise InvalidInputError(
-            f"releases must have one entry per attribute that varies ({len(data.sizes)}), got {len(releases)}"
-        )
-    return _matrix(data, releases)[0]
-
-
-def _matrix(data: Observed, releases: Sequence[Release]) -> tuple[Floats, list[Status]]:
+def matrix_of(data: Observed, releases: Sequence[Release]) -> tuple[Floats, list[Status]]:
     """Return the leakages, and how sure each column is."""
     d = len(data.sizes)
     matrix = np.zeros((d, d))

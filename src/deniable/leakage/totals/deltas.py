@@ -16,17 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_probability
-from deniable.errors import out_of_range
 from deniable.leakage.prior.correlation import MAX_DOMAIN, any_mechanism_channel
-from deniable.leakage.prior.distributions import Floats, checked_joint, marginals, merged_channel
-from deniable.leakage.totals.total import check_no_empty_category, check_states, checked_channels, targets
-from deniable.oracles.oracle import FrequencyOracle
+from deniable.leakage.prior.distributions import Floats, marginals, merged_channel
+from deniable.leakage.totals.total import targets
 
 MAX_DELTA_STATES = 1 << 22
 """Largest product of output counts up to which deltas of totals are enumerated."""
@@ -72,59 +68,7 @@ def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
     return np.hstack([(1 - share) * any_mechanism_channel(k, epsilon), share * np.eye(k)])
 
 
-def total_delta(
-    joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike], epsilon: float | Sequence[float]
-) -> Floats:
-    """Smallest delta with which everything together is (epsilon, delta)-private about each attribute, by enumeration.
-
-    Parameters
-    ----------
-    joint : float[k_1, ..., k_d]
-        The adversary's prior.
-    mechanisms : sequence of d mechanisms or channels
-        How each attribute is released; channels may rule out values.
-    epsilon : float, or sequence of d floats
-        Nats, >= 0; one for each attribute.
-
-    Returns
-    -------
-    float64[d]
-        max over x, x' of sum over outputs y of [P(y | x) - e^epsilon P(y | x')]_+ .
-
-    Raises
-    ------
-    InvalidInputError
-        If a shape does not fit, or a category has probability zero.
-    InvalidParameterError
-        If an epsilon is negative.
-    TooLargeError
-        If the outputs have too many combinations.
-
-    Examples
-    --------
-    Two bits and their exclusive or. The paper's (6) says (1, 0.01) about each of them.
-
-    >>> import numpy as np
-    >>> xor = np.zeros((2, 2, 2))
-    >>> xor[0, 0, 0] = xor[0, 1, 1] = xor[1, 0, 1] = xor[1, 1, 0] = 0.25
-    >>> total_delta(xor, [revealing_channel(2, 1.0, 0.01)] * 3, 1.0).round(4)
-    array([0.1682, 0.1682, 0.1682])
-    """
-    table = checked_joint(joint)
-    check_no_empty_category(table)
-    channels = checked_channels(table.shape, mechanisms)
-    check_states([max(channel.shape) for channel in channels])
-    asked = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (table.ndim,))
-    if not (asked >= 0).all():
-        raise out_of_range("epsilon", ">= 0", epsilon)
-    masses, found = marginals(table), np.zeros(table.ndim)
-    for target, others in targets(table, channels):
-        rows = np.moveaxis(others, target, 0).reshape(table.shape[target], -1) / masses[target][:, None]
-        found[target] = _worst_pair(rows, [(own, own) for own in channels[target].T], float(asked[target]))
-    return found
-
-
-def _worst_pair(rows: Floats, own: Sequence[tuple[Floats, Floats]], epsilon: float) -> float:
+def worst_pair(rows: Floats, own: Sequence[tuple[Floats, Floats]], epsilon: float) -> float:
     """Return max over x, x' of the sum over own outputs (weights of x, of x') and columns of the positive parts."""
     factor, values = math.exp(epsilon), range(len(rows))
     return max(
@@ -209,4 +153,4 @@ def _own_worst(rows: Floats, epsilon: float, delta: float, total: float) -> floa
     """Return the delta at a total if the own release is the worst for a pair: it reveals, or says which of the two."""
     ones = np.ones(len(rows))
     high, low = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
-    return delta + (1 - delta) * _worst_pair(rows, [(high * ones, low * ones), (low * ones, high * ones)], total)
+    return delta + (1 - delta) * worst_pair(rows, [(high * ones, low * ones), (low * ones, high * ones)], total)

@@ -1,4 +1,4 @@
-"""Benchmarks of adversaries: statistical attacks as papers run them."""
+"""Adversaries who guess from one report, in closed form and as papers run them, and their benchmarks."""
 
 import lazy_loader
 

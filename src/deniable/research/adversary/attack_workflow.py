@@ -19,9 +19,9 @@ from scipy import stats
 from deniable.core.checks import Codes, checked_integer, checked_records, checked_sizes
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError
-from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.adversary.attacks import attack
 
 SPARSE_CELL = 100
 """A table with a smaller cell is called sparse: its log-ratios err by a tenth or more."""

@@ -21,15 +21,16 @@ from scipy.sparse import csgraph
 
 from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError, out_of_range
-from deniable.leakage.adversary.attacks import attack_channel, attack_success
+from deniable.leakage.prior.correlation import Release
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, observed
-from deniable.leakage.prior.pairwise import leakage_matrix
+from deniable.leakage.prior.pairwise import matrix_of
 from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.sketch.local_hashing import BLH, OLH
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
+from deniable.research.adversary.attacks import attack_channel, attack_success
 from deniable.research.baselines.exponential import Exponential
 from deniable.research.baselines.histogram import SHE
 
@@ -358,3 +359,21 @@ def nmse_cpl(estimate: ArrayLike, reference: ArrayLike) -> float:
     """
     estimated, true = off_diagonal(estimate, "estimate"), off_diagonal(reference, "reference")
     return float(((estimated - true) ** 2).sum() / (true**2).sum())
+
+
+def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:
+    """Return CPL about attribute i by the release of j, float64[d, d]; one release per attribute that varies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = observed(np.array([[0, 0], [0, 1], [1, 1], [1, 1]]), (2, 2))
+    >>> leakage_matrix(data, [1.0, 1.0]).round(4)  # Algorithm 2
+    array([[0.    , 0.6201],
+           [0.7634, 0.    ]])
+    """
+    if len(releases) != len(data.sizes):
+        raise InvalidInputError(
+            f"releases must have one entry per attribute that varies ({len(data.sizes)}), got {len(releases)}"
+        )
+    return matrix_of(data, releases)[0]

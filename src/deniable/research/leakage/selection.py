@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError, InvalidParameterError, quoted
-from deniable.leakage.calibration.calibration import checked_cap
 from deniable.leakage.prior.distributions import Floats, checked_joint
 from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.leakage.calibration.calibration import checked_cap
 
 MAX_EXHAUSTIVE = 10
 """Largest number of attributes of which every set is considered."""

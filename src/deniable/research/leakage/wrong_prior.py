@@ -10,14 +10,19 @@ row. How common the answers to X_i itself are does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.core.checks import checked_probability
-from deniable.errors import InvalidInputError
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.estimate import Estimate
+from deniable.core.projection import nearest_distribution
+from deniable.core.randomness import SimulationRandomness
+from deniable.errors import InvalidInputError, NoIntervalError, quoted
 from deniable.leakage.prior.correlation import Leakage, Release, any_mechanism_channel, is_budget
 from deniable.leakage.prior.distributions import (
     Floats,
@@ -27,6 +32,7 @@ from deniable.leakage.prior.distributions import (
     marginals,
     merged_channel,
 )
+from deniable.leakage.prior.uncertain_prior import LeakageRange, check_cells, plausible_range
 from deniable.leakage.totals.total import (
     check_no_empty_category,
     check_states,
@@ -34,7 +40,10 @@ from deniable.leakage.totals.total import (
     targets,
     worst_log_ratios,
 )
+from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.research.leakage.calibration.calibration import STATED, Calibration, calibrate, finished
+from deniable.research.leakage.calibration.criteria import Criterion, MechanismFactory, figure_of
 
 MAX_GREEDY_CELLS = 1 << 22
 """Records of the other attributes times their outputs up to which totals are exact."""
@@ -175,3 +184,154 @@ def _worst_ratios(high: Floats, low: Floats) -> Floats:
                 with np.errstate(divide="ignore"):
                     worst[x, other] = max(0.0, float(np.log(high[x][possible] / low[other][possible]).max()))
     return worst
+
+
+ATTEMPTS = 100
+
+
+def range_from_estimate(
+    estimate: Estimate,
+    shape: Sequence[int],
+    figure: Callable[[Floats], ArrayLike],
+    rng: SimulationRandomness,
+    *,
+    level: float = 0.9,
+    draws: int = 400,
+) -> LeakageRange:
+    """Range of a figure over joints around an estimate that came from randomised reports.
+
+    Every draw adds independent normal noise with the estimate's own standard errors to the raw frequencies and projects
+    onto the probability simplex; the point is the projection of the estimate itself. Draws in which a category vanishes
+    altogether say nothing about it and are drawn again.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Raw estimate of the cells of a joint table, last attribute fastest; for instance of a product domain.
+    shape : sequence of int
+        Domain sizes (k_1, ..., k_d); their product is the estimate's k.
+    figure, rng, level, draws
+        As for `range_from_counts`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the shape does not fit, or a category vanishes in most draws: merge it with another.
+    NoIntervalError
+        If the estimate was post-processed, so that it has no standard errors, or comes from no reports.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import GRR, SimulationRandomness
+    >>> from deniable.leakage.prior.correlation import mechanism_cpl
+    >>> from deniable.leakage.prior.distributions import conditional_from_joint
+    >>> pairs, rng = GRR(k=4, epsilon=2.0), SimulationRandomness(1)  # two binary attributes reported as one
+    >>> codes = rng.generator.choice(4, size=20_000, p=[0.4, 0.1, 0.1, 0.4])
+    >>> estimate = pairs.estimate(pairs.aggregate(pairs.randomize(codes, rng)))
+    >>> later = GRR(k=2, epsilon=1.0)
+    >>> found = range_from_estimate(
+    ...     estimate, (2, 2), lambda joint: mechanism_cpl(later, conditional_from_joint(joint)).epsilon, rng
+    ... )
+    >>> bool(found.low < 0.5694 < found.high)  # the figure under the true joint
+    True
+    """
+    joint = joint_from_estimate(estimate, shape)
+    if not estimate.is_raw or estimate.n == 0:
+        raise NoIntervalError("the range needs a raw estimate with standard errors; use estimate.raw")
+    errors = estimate.standard_errors_for("population")
+
+    def drawn() -> Floats:
+        for _ in range(ATTEMPTS):
+            noisy = estimate.frequencies + rng.generator.normal(size=estimate.k) * errors
+            candidate = nearest_distribution(noisy).reshape(joint.shape)
+            if all(mass.min() > 0 for mass in marginals(candidate)):
+                return candidate
+        raise InvalidInputError(
+            f"every category must remain in one of {ATTEMPTS} draws around the estimate: merge rare categories"
+        )
+
+    method = f"independent normal errors of an estimate from {estimate.n} reports"
+    return plausible_range(figure, joint, drawn, level, draws, int((estimate.frequencies < 2 * errors).sum()), method)
+
+
+def joint_from_estimate(estimate: Estimate, shape: Sequence[int]) -> Floats:
+    """Return the joint distribution nearest to an estimate of its cells, float64 of the given shape.
+
+    Negative frequencies become zero, and an empty cell can make a leakage look larger than it is: see
+    `range_from_estimate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import GRR
+    >>> grr = GRR(k=4, epsilon=3.0)
+    >>> estimate = grr.estimate(grr.aggregate(np.repeat([0, 1, 2, 3], [40, 15, 5, 40])))
+    >>> joint_from_estimate(estimate, (2, 2)).round(3)
+    array([[0.431, 0.129],
+           [0.008, 0.431]])
+    """
+    sizes = tuple(checked_integer(f"shape[{j}]", size, 1) for j, size in enumerate(shape))
+    if prod(sizes) != estimate.k:
+        raise InvalidInputError(f"shape must have {estimate.k} cells like the estimate, got shape={sizes}")
+    check_cells(estimate.k)
+    return nearest_distribution(estimate.frequencies).reshape(sizes)
+
+
+def calibrate_worst(
+    joints: Sequence[ArrayLike],
+    epsilon_total: float,
+    criterion: Criterion = "exact",
+    mechanism: MechanismFactory | None = GRR,
+) -> Calibration:
+    """Return the largest common budget that holds for an adversary with any one of several priors.
+
+    Parameters
+    ----------
+    joints : sequence of float[k_1, ..., k_d]
+        The priors, all of one shape.
+    epsilon_total, criterion, mechanism
+        As for `calibrate`.
+
+    Returns
+    -------
+    Calibration
+        Its figures and totals are the largest over the priors.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no prior, or they differ in shape.
+
+    Examples
+    --------
+    >>> public, other = [[0.4, 0.1], [0.1, 0.4]], [[0.45, 0.05], [0.05, 0.45]]
+    >>> [round(float(calibrate(joint, 1.0).epsilons[0]), 4) for joint in (public, other)]
+    [0.6299, 0.5579]
+    >>> round(float(calibrate_worst([public, other], 1.0).epsilons[0]), 4)
+    0.5579
+    """
+    shapes = {np.shape(joint) for joint in joints}
+    if len(shapes) != 1:
+        raise InvalidInputError(
+            f"joints must list at least one prior, all with the same shape, got shapes={quoted(sorted(shapes))}"
+        )
+    found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
+    least = min(found, key=lambda one: float(one.epsilons[0]))
+    at_least = [
+        finished(
+            checked_joint(joint), least.epsilons, least.caps, criterion, mechanism,
+            figure_of(checked_joint(joint), criterion, mechanism),
+        )
+        for joint in joints
+    ]  # fmt: skip
+    known = [one.exact for one in at_least if one.exact is not None]
+    totals = zip(*(one.totals for one in at_least), strict=True)
+    relative = f"{STATED}: any of {len(joints)} stated priors"
+    return replace(
+        least,
+        figures=np.max([one.figures for one in at_least], axis=0),
+        exact=np.max(known, axis=0) if len(known) == len(at_least) else None,
+        totals=tuple(max(each, key=lambda one: one.epsilon) for each in totals),
+        caveat=least.caveat if criterion in ("additive", "prior-free") else relative,
+    )

@@ -14,11 +14,12 @@ from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, SimulationRandomness, Subs
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.leakage.adversary import auditor as auditing
-from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
 from deniable.leakage.adversary.auditor import (
     AuditResult,
+    FeatureReader,
     audit,
     choose_events,
+    event_probability,
     features,
     lower_bound,
     needed_samples,

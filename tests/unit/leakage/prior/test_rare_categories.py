@@ -7,9 +7,10 @@ import pytest
 
 from deniable import Attribute, Schema
 from deniable.errors import InvalidParameterError
-from deniable.leakage import calibrate_records, merge_rare, pairwise_leakage, summarize
+from deniable.leakage import merge_rare, pairwise_leakage, summarize
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.rare_categories import merged_places, rare_warnings
+from deniable.research.leakage import calibrate_records
 
 SCHEMA = Schema((Attribute("country", ("fr", "de", "lu", "li")), Attribute("smoker", ("yes", "no"))))
 ROWS = np.repeat(

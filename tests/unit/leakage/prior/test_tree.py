@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage import TreePrior, exact_totals, total_leakage, tree_leakage
+from deniable.leakage import TreePrior, tree_leakage
 from deniable.leakage.prior.empirical_prior import PairCounts
 from deniable.leakage.prior.tree import chow_liu_edges
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE
+from deniable.research.leakage import exact_totals, total_leakage
 
 PAIR = np.array([[0.4, 0.1], [0.1, 0.4]])
 

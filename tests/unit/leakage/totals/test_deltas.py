@@ -14,20 +14,11 @@ from scipy.optimize import linprog
 
 from deniable import GRR
 from deniable.errors import InvalidParameterError
-from deniable.leakage import (
-    calibrate,
-    channel_delta,
-    composed_delta,
-    pairwise_leakage,
-    record_leakage,
-    revealing_channel,
-    total_delta,
-    total_leakage,
-    worst_case_cpl,
-)
+from deniable.leakage import composed_delta, pairwise_leakage, record_leakage, revealing_channel, worst_case_cpl
 from deniable.leakage.prior.correlation import any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.totals.deltas import worst_deltas
+from deniable.research.leakage import calibrate, channel_delta, total_delta, total_leakage
 from tests.unit.leakage.leakage_laws import random_joint
 
 TIE = 1e-9

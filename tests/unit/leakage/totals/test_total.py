@@ -13,10 +13,10 @@ from hypothesis import given, settings, strategies as st
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage import exact_totals, total_leakage
 from deniable.leakage.prior.distributions import merged_channel
 from deniable.leakage.totals.total import ADDITIVE_LABEL, contract
 from deniable.oracles.unary import OUE
+from deniable.research.leakage import exact_totals, total_leakage
 from tests.unit.leakage.leakage_laws import (
     enumerated_joint_cpl,
     enumerated_total,

@@ -17,8 +17,8 @@ from scipy import stats
 
 from deniable import GRR
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
-from deniable.models import load_times
-from deniable.models.load_times import RATE, VALUE, low_indicators, noise_variances
+from deniable.research.load_times import load_times
+from deniable.research.load_times.loads import RATE, VALUE, low_indicators, noise_variances
 
 CHROMIUM = 0.4994798
 """The rate of Chromium: 2/(1 + e^1.1), which it rounds to seven decimals."""

@@ -13,17 +13,147 @@ from deniable.core.checks import checked_records, listed
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
-from deniable.leakage.calibration.budget_allocation import calibrate_unequal
-from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
-from deniable.leakage.calibration.checked import CheckedBudgets
-from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
-from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, any_mechanism_channel
+from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, Release, any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.rare_categories import rare_warnings
 from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.summary import record_leakage
 from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
+from deniable.research.leakage.calibration.budget_allocation import calibrate_unequal
+from deniable.research.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
+from deniable.research.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
 from deniable.survey.schema import Schema
+
+
+def check_budgets(
+    budgets: Budgets, records: ArrayLike, schema: Schema, *, source: str, mechanism: MechanismFactory | None = None
+) -> CheckedBudgets:
+    """Data-protection officer: what calibrated budgets come to if the adversary's prior is that of other records.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        From `calibrate_records`.
+    records : int[n, d]
+        Codes of the schema's attributes: the population that the budgets are checked against.
+    schema : Schema
+        The schema that the budgets were calibrated with.
+    source : str
+        Where the records come from, for instance a file's name.
+    mechanism : callable (k, epsilon) -> mechanism, or None
+        The one that the budgets were calibrated for.
+
+    Raises
+    ------
+    InvalidInputError
+        If a code is out of range, or no attribute varies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.research.leakage import calibrate_records
+    >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
+    >>> public = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [450, 350, 50, 150], axis=0)
+    >>> people = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [500, 400, 10, 90], axis=0)
+    >>> budgets = calibrate_records(public, schema, 2, source="public.csv")
+    >>> checked = check_budgets(budgets, people, schema, source="people.csv")
+    >>> [(one.attribute, round(one.total.epsilon, 3), one.within) for one in checked.totals]
+    [('bald', 2.328, False), ('male', 1.976, True)]
+    """
+    codes = checked_records(records, schema.sizes)
+    data = varying(codes, schema)
+    found = budgets.calibration
+    known = dict(zip(budgets.names, zip(found.epsilons, found.caps, strict=True), strict=True))
+    releases: list[Release] = []
+    for name, k in zip(schema.names, schema.sizes, strict=True):
+        if name not in known:  # it has no budget, so that it is not released
+            releases.append(np.ones((k, 1)))
+        elif mechanism is not None:
+            releases.append(mechanism(k, known[name][0]))
+        else:
+            epsilon = float(known[name][0])
+            releases.append(any_mechanism_channel(k, epsilon) if k <= MAX_DOMAIN else epsilon)
+    leaked = record_leakage(data, releases=releases, delta=found.delta)
+    totals = [
+        CheckedTotal(name, known[name][1], total)
+        for name, total in zip(data.names, leaked.totals, strict=True)
+        if name in known
+    ]
+    return CheckedBudgets(
+        source, len(codes), tuple(totals), left_out(data, schema), warnings_of(data, schema, exact=not leaked.tree)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedTotal(Result):
+    """One attribute's total at the budgets, under the other prior.
+
+    Parameters
+    ----------
+    attribute : str
+        Its name.
+    cap : float
+        What its total had to stay below.
+    total : Leakage
+        What everything together says about it.
+    """
+
+    also: ClassVar = {"within": "within"}
+
+    attribute: str
+    cap: float
+    total: Leakage
+
+    @property
+    def within(self) -> bool | None:
+        """Return whether the cap holds; None if only a bound above the cap is known."""
+        if self.total.epsilon <= self.cap * (1 + 1e-9):
+            return True
+        return False if self.total.status == "exact" else None
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedBudgets(Result):
+    """Totals of budgets for an adversary with another prior; what `check_budgets` returns.
+
+    Parameters
+    ----------
+    source : str
+        Where the other prior comes from: a file's name.
+    records : int
+        How many records it has.
+    totals : tuple of CheckedTotal
+        About the attributes that vary there.
+    notes, warnings : tuple of str
+        What was left out; why figures may be larger than in a population.
+    """
+
+    also: ClassVar = {"text": "text"}
+
+    source: str
+    records: int
+    totals: tuple[CheckedTotal, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One sentence: whether the caps hold under the other prior."""
+        whom = f"For somebody who knows {self.source} ({self.records:,} records)"
+        broken = [one.attribute for one in self.totals if one.within is False]
+        unknown = [one.attribute for one in self.totals if one.within is None]
+        if broken:
+            worst = max(self.totals, key=lambda one: one.total.epsilon / one.cap)
+            return (
+                f"{whom} these budgets do not hold: the cap is exceeded for {listed(broken)}, most by "
+                f"{worst.attribute} ({worst.total.epsilon:.4g} of {worst.cap:.4g})."
+            )
+        if unknown:
+            return f"{whom} it is not known whether the cap holds for {listed(unknown)}: a bound is above it."
+        return f"{whom} every cap holds, too."
+
 
 _Prior: TypeAlias = Floats | TreePrior
 

@@ -11,22 +11,20 @@ import pytest
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage import (
-    block_bound,
-    block_bound_assuming_independence,
-    concatenated_bound,
-    conditional_from_joint,
-    exact_totals,
-    joint_cpl,
-    mechanism_cpl,
-    partial_bound,
-    prior_free_bound,
-    total_leakage,
-    worst_case_cpl,
-)
+from deniable.leakage import conditional_from_joint, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.pairwise import weakest
 from deniable.oracles.unary import OUE
 from deniable.research.baselines.exponential import Exponential
+from deniable.research.leakage import (
+    block_bound,
+    block_bound_assuming_independence,
+    concatenated_bound,
+    exact_totals,
+    joint_cpl,
+    partial_bound,
+    prior_free_bound,
+    total_leakage,
+)
 from tests.unit.leakage.leakage_laws import (
     conditionally_independent,
     enumerated_joint_cpl,

@@ -33,8 +33,7 @@ def load_times(
     For analysts of web pages. Browsers randomise the field "confidence" of Navigation Timing. This prints the share of
     loads of truly low confidence, and means and quantiles of a time by true confidence, with intervals.
     """
-    from deniable import models
-    from deniable.report import load_times_page
+    from deniable.research.load_times import load_times as read, load_times_page
 
     check_outputs([file], plot, html)
     try:
@@ -43,5 +42,5 @@ def load_times(
         raise InvalidParameterError(
             f"quantiles must be numbers separated by commas, got quantiles={quoted(quantiles)}"
         ) from None
-    found = models.load_times(file, outcome, quantiles=shares, confidence=confidence, value=value, rate=rate)
+    found = read(file, outcome, quantiles=shares, confidence=confidence, value=value, rate=rate)
     print_result(found, load_times_page(found), as_json, plot, html)

@@ -16,8 +16,12 @@ from scipy import integrate
 
 from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.leakage.adversary import attacks as rules
-from deniable.leakage.adversary.attacks import (
+from deniable.leakage.prior.correlation import cpl, worst_case_cpl
+from deniable.oracles import BLH
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.sketch.families.prime import HashedReports
+from deniable.research.adversary import attacks as rules
+from deniable.research.adversary.attacks import (
     attack,
     attack_channel,
     attack_cpl,
@@ -27,14 +31,10 @@ from deniable.leakage.adversary.attacks import (
     effective_epsilon,
     enumerated_attack_channel,
 )
-from deniable.leakage.prior.correlation import cpl, worst_case_cpl
-from deniable.oracles import BLH
-from deniable.oracles.oracle import FrequencyOracle
-from deniable.oracles.sketch.families.prime import HashedReports
 from deniable.research.baselines import SHE, THE, Exponential
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
-VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())["attack_q"]
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())["attack_q"]
 
 MAKERS: dict[str, Callable[[int, float], FrequencyOracle[Any]]] = {
     "grr": GRR,

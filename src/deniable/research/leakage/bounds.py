@@ -1,14 +1,4 @@
-"""Joint CPL of a set of attributes, and the bounds on total leakage: for any dependence, and block by block.
-
-All are proved in ``docs/theory/leakage.md``:
-
-* `prior_free_bound`: sum of all epsilons, whatever the joint distribution;
-* `partial_bound`: exact for some attributes, prior-free for the rest; needs the joint of the former only;
-* `concatenated_bound`: Algorithm 2 on the other attributes taken as one, with the sum of their epsilons;
-* `block_bound`: given X_i, the reports of independent blocks are independent too, and their log-likelihood ratios add:
-  direct leakage plus the joint CPL of every block. With one attribute per block this is the paper's additive figure,
-  which is a bound under this condition and not without it.
-"""
+"""Joint CPL of a set of attributes, and bounds on total leakage from a joint distribution."""
 
 from __future__ import annotations
 
@@ -32,11 +22,97 @@ from deniable.leakage.prior.correlation import (
     worst_case_cpl,
 )
 from deniable.leakage.prior.distributions import Floats, checked_distribution, checked_joint, conditional_from_joint
-from deniable.leakage.totals.total import check_states, contract, exact_totals, worst_log_ratios
+from deniable.leakage.totals.total import check_states, contract, worst_log_ratios
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.leakage.joint_totals import exact_totals
 
 INDEPENDENCE_TOLERANCE = 1e-9
 """Largest probability by which a joint may differ from the product of its blocks and still count as independent."""
+
+
+def independent_blocks(table: Floats, target: int, blocks: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Floats]:
+    """Return P(X_block | X_target) of every block, or raise InvalidInputError unless they are independent given it."""
+    parts = _checked_blocks(table.ndim, target, blocks)
+    conditionals = {block: _conditional(table, target, block) for block in parts}
+    if len(parts) > 1:
+        _check_independence(table, target, conditionals)
+    return conditionals
+
+
+def block_cpl(conditional: Floats, releases: Sequence[Release]) -> Leakage:
+    """Return the joint CPL of one block: exact where its outputs can be enumerated, else by Algorithm 2."""
+    if len(releases) == 1:
+        return mechanism_cpl(releases[0], conditional)
+    try:
+        return Leakage(_exact_joint_cpl(conditional, releases), "exact")
+    except TooLargeError:
+        return _concatenated(conditional, releases)
+
+
+def _conditional(table: Floats, target: int, sources: Sequence[int]) -> Floats:
+    return conditional_from_joint(table, target, sources).reshape(-1, *(table.shape[j] for j in sources))
+
+
+def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
+    """Return the joint CPL of attributes from P(X_sources | X_target), one axis each; exact, or TooLargeError."""
+    channels = []
+    for axis, release in enumerate(releases, start=1):
+        channel = enumerated(release)
+        if channel is None:
+            raise TooLargeError(
+                f"the channel of {release} must be small enough to list: use concatenated_bound, which needs no "
+                "more than epsilons"
+            )
+        if len(channel) != conditional.shape[axis]:
+            raise InvalidInputError(f"{release} must have {conditional.shape[axis]} inputs, got {len(channel)}")
+        channels.append(channel)
+    check_states([len(conditional), *(max(channel.shape) for channel in channels)])
+    table = contract(conditional, range(1, conditional.ndim), [np.eye(len(conditional)), *channels])
+    return max(0.0, float(worst_log_ratios(table).max()))
+
+
+def _concatenated(conditional: Floats, releases: Sequence[Release]) -> Leakage:
+    budget = math.fsum(map(release_epsilon, releases))
+    bound = worst_case_cpl(conditional.reshape(len(conditional), -1), budget).epsilon
+    return Leakage(bound, "upper bound", "Algorithm 2 on the concatenated attributes")
+
+
+def _check_attribute(d: int, target: int) -> None:
+    if not 0 <= target < d:
+        raise InvalidParameterError(f"target must be an attribute in 0..{d - 1}, got target={target}")
+
+
+def _check_independence(table: Floats, target: int, conditionals: Mapping[tuple[int, ...], Floats]) -> None:
+    others = [j for j in range(table.ndim) if j != target]
+    given = conditional_from_joint(table, target)
+    product: Floats = np.ones((len(given), 1))
+    for conditional in conditionals.values():
+        product = np.einsum("xa,xb->xab", product, conditional.reshape(len(given), -1)).reshape(len(given), -1)
+    order = [j for block in conditionals for j in block]
+    shape = [len(given), *(table.shape[j] for j in order)]
+    product = product.reshape(shape).transpose(0, *(1 + order.index(j) for j in others)).reshape(given.shape)
+    worst = float(np.abs(product - given).max())
+    if worst > INDEPENDENCE_TOLERANCE:
+        raise InvalidInputError(
+            f"blocks {_shown(list(conditionals))} must be independent given attribute {target}, but the joint differs "
+            f"from their product by {worst:.3g}: use joint_cpl, or state independence as an assumption with "
+            "block_bound_assuming_independence"
+        )
+
+
+def _checked_blocks(d: int, target: int, blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    _check_attribute(d, target)
+    parts = tuple(tuple(int(j) for j in block) for block in blocks)
+    members = sorted(j for block in parts for j in block)
+    if not all(parts) or members != [j for j in range(d) if j != target]:
+        raise InvalidInputError(
+            f"blocks must be a partition of all attributes 0..{d - 1} but target={target}, got blocks={_shown(parts)}"
+        )
+    return parts
+
+
+def _shown(blocks: Sequence[Sequence[int]]) -> str:
+    return ", ".join(str(list(block)) for block in blocks)
 
 
 def joint_cpl(
@@ -241,28 +317,6 @@ def block_bound_assuming_independence(
     return _bound(tables, releases, target, "assumption", note)
 
 
-def independent_blocks(table: Floats, target: int, blocks: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Floats]:
-    """Return P(X_block | X_target) of every block, or raise InvalidInputError unless they are independent given it."""
-    parts = _checked_blocks(table.ndim, target, blocks)
-    conditionals = {block: _conditional(table, target, block) for block in parts}
-    if len(parts) > 1:
-        _check_independence(table, target, conditionals)
-    return conditionals
-
-
-def block_cpl(conditional: Floats, releases: Sequence[Release]) -> Leakage:
-    """Return the joint CPL of one block: exact where its outputs can be enumerated, else by Algorithm 2."""
-    if len(releases) == 1:
-        return mechanism_cpl(releases[0], conditional)
-    try:
-        return Leakage(_exact_joint_cpl(conditional, releases), "exact")
-    except TooLargeError:
-        return _concatenated(conditional, releases)
-
-
-# ---------------------------------------------------------------- internals
-
-
 def _given(
     joint: ArrayLike, releases: Sequence[Release], target: int, sources: int | Sequence[int] | None
 ) -> tuple[Floats, list[Release]]:
@@ -276,39 +330,6 @@ def _given(
     return _conditional(table, target, chosen), [releases[j] for j in chosen]
 
 
-def _conditional(table: Floats, target: int, sources: Sequence[int]) -> Floats:
-    return conditional_from_joint(table, target, sources).reshape(-1, *(table.shape[j] for j in sources))
-
-
-def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
-    """Return the joint CPL of attributes from P(X_sources | X_target), one axis each; exact, or TooLargeError."""
-    channels = []
-    for axis, release in enumerate(releases, start=1):
-        channel = enumerated(release)
-        if channel is None:
-            raise TooLargeError(
-                f"the channel of {release} must be small enough to list: use concatenated_bound, which needs no "
-                "more than epsilons"
-            )
-        if len(channel) != conditional.shape[axis]:
-            raise InvalidInputError(f"{release} must have {conditional.shape[axis]} inputs, got {len(channel)}")
-        channels.append(channel)
-    check_states([len(conditional), *(max(channel.shape) for channel in channels)])
-    table = contract(conditional, range(1, conditional.ndim), [np.eye(len(conditional)), *channels])
-    return max(0.0, float(worst_log_ratios(table).max()))
-
-
-def _concatenated(conditional: Floats, releases: Sequence[Release]) -> Leakage:
-    budget = math.fsum(map(release_epsilon, releases))
-    bound = worst_case_cpl(conditional.reshape(len(conditional), -1), budget).epsilon
-    return Leakage(bound, "upper bound", "Algorithm 2 on the concatenated attributes")
-
-
-def _check_attribute(d: int, target: int) -> None:
-    if not 0 <= target < d:
-        raise InvalidParameterError(f"target must be an attribute in 0..{d - 1}, got target={target}")
-
-
 def _bound(
     conditionals: Mapping[tuple[int, ...], Floats], releases: Sequence[Release], target: int, status: Status, note: str
 ) -> BlockBound:
@@ -316,36 +337,3 @@ def _bound(
     parts = tuple(block_cpl(table, [releases[j] for j in block]) for block, table in conditionals.items())
     total = direct + math.fsum(part.epsilon for part in parts)
     return BlockBound(Leakage(total, status, note), direct, tuple(conditionals), parts)
-
-
-def _check_independence(table: Floats, target: int, conditionals: Mapping[tuple[int, ...], Floats]) -> None:
-    others = [j for j in range(table.ndim) if j != target]
-    given = conditional_from_joint(table, target)
-    product: Floats = np.ones((len(given), 1))
-    for conditional in conditionals.values():
-        product = np.einsum("xa,xb->xab", product, conditional.reshape(len(given), -1)).reshape(len(given), -1)
-    order = [j for block in conditionals for j in block]
-    shape = [len(given), *(table.shape[j] for j in order)]
-    product = product.reshape(shape).transpose(0, *(1 + order.index(j) for j in others)).reshape(given.shape)
-    worst = float(np.abs(product - given).max())
-    if worst > INDEPENDENCE_TOLERANCE:
-        raise InvalidInputError(
-            f"blocks {_shown(list(conditionals))} must be independent given attribute {target}, but the joint differs "
-            f"from their product by {worst:.3g}: use joint_cpl, or state independence as an assumption with "
-            "block_bound_assuming_independence"
-        )
-
-
-def _checked_blocks(d: int, target: int, blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    _check_attribute(d, target)
-    parts = tuple(tuple(int(j) for j in block) for block in blocks)
-    members = sorted(j for block in parts for j in block)
-    if not all(parts) or members != [j for j in range(d) if j != target]:
-        raise InvalidInputError(
-            f"blocks must be a partition of all attributes 0..{d - 1} but target={target}, got blocks={_shown(parts)}"
-        )
-    return parts
-
-
-def _shown(blocks: Sequence[Sequence[int]]) -> str:
-    return ", ".join(str(list(block)) for block in blocks)

@@ -25,6 +25,7 @@ from deniable.core.checks import checked_domain
 from deniable.core.mechanism import check_channel_size
 from deniable.core.randomness import Randomness, draw
 from deniable.errors import not_available, out_of_range, quoted
+from deniable.leakage.adversary.auditor import says_one
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle, checked_oracle
@@ -74,7 +75,7 @@ def attack(mechanism: FrequencyOracle[Any], reports: Any, rng: Randomness) -> ND
     --------
     >>> import numpy as np
     >>> from deniable import OUE, SimulationRandomness
-    >>> from deniable.leakage.adversary.attacks import attack_success
+    >>> from deniable.research.adversary.attacks import attack_success
     >>> rng = SimulationRandomness(1)
     >>> oue = OUE(k=5, epsilon=3.0)
     >>> guesses = attack(oue, oue.randomize(np.full(10_000, 2), rng), rng)
@@ -107,12 +108,6 @@ def _choose(allowed: NDArray[np.bool_], rng: Randomness) -> NDArray[np.int64]:
     rank = ((draw(rng, len(filled)) >> np.uint64(32)) * sizes) >> np.uint64(32)
     chosen: NDArray[np.int64] = (filled.cumsum(axis=1, dtype=np.uint64) > rank[:, None]).argmax(axis=1)
     return chosen
-
-
-def says_one(mechanism: FrequencyOracle[Any]) -> bool:
-    """Tell whether a report is the one value that it supports: then it is its own label, and no guess is needed."""
-    law = mechanism.support_law
-    return law is not None and law.reachable == 1 and mechanism.report_fields[0].width is None
 
 
 def attack_success(mechanism: FrequencyOracle[Any]) -> float:

@@ -15,13 +15,14 @@ from hypothesis import given, settings, strategies as st
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
-from deniable.leakage.calibration import budget_allocation, calibration as search
-from deniable.leakage.calibration.calibration import largest_below, rounded_down
-from deniable.leakage.calibration.criteria import CRITERIA
+from deniable.leakage import TreePrior
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
+from deniable.research.leakage import Calibration, calibrate, calibrate_unequal, exact_totals, total_leakage
+from deniable.research.leakage.calibration import budget_allocation, calibration as search
+from deniable.research.leakage.calibration.calibration import largest_below, rounded_down
+from deniable.research.leakage.calibration.criteria import CRITERIA
 from tests.unit.leakage.leakage_laws import conditionally_independent, random_joint
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "cpl.json").read_text())

@@ -15,14 +15,20 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range, quoted
-from deniable.leakage.calibration.criteria import (
+from deniable.errors import InvalidParameterError, TooLargeError, out_of_range
+from deniable.leakage.prior.correlation import Leakage
+from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.pairwise import own_deltas
+from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.totals.deltas import composed_delta, worst_deltas
+from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.oracles.grr import GRR
+from deniable.research.leakage.calibration.criteria import (
     Blocks,
     Criterion,
     Epsilon,
@@ -34,13 +40,6 @@ from deniable.leakage.calibration.criteria import (
     releases_of,
     sizes_of,
 )
-from deniable.leakage.prior.correlation import Leakage
-from deniable.leakage.prior.distributions import Floats, checked_joint
-from deniable.leakage.prior.pairwise import own_deltas
-from deniable.leakage.prior.tree import TreePrior
-from deniable.leakage.totals.deltas import composed_delta, worst_deltas
-from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.oracles.grr import GRR
 
 ADDITIVE_WARNING = (
     f"no guarantee: the {ADDITIVE_LABEL} can lie below the true total, also where every pair of attributes is "
@@ -50,7 +49,7 @@ ADDITIVE_WARNING = (
 _SLACK = 1e-13
 """Relative rounding error granted to a figure in double precision."""
 
-_STATED = "for an adversary whose prior is the stated joint distribution"
+STATED = "for an adversary whose prior is the stated joint distribution"
 _ANY = "for any joint distribution"
 
 
@@ -193,65 +192,6 @@ def calibrate(
     return _with_delta(found, prior, delta) if delta else found
 
 
-def calibrate_worst(
-    joints: Sequence[ArrayLike],
-    epsilon_total: float,
-    criterion: Criterion = "exact",
-    mechanism: MechanismFactory | None = GRR,
-) -> Calibration:
-    """Return the largest common budget that holds for an adversary with any one of several priors.
-
-    Parameters
-    ----------
-    joints : sequence of float[k_1, ..., k_d]
-        The priors, all of one shape.
-    epsilon_total, criterion, mechanism
-        As for `calibrate`.
-
-    Returns
-    -------
-    Calibration
-        Its figures and totals are the largest over the priors.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no prior, or they differ in shape.
-
-    Examples
-    --------
-    >>> public, other = [[0.4, 0.1], [0.1, 0.4]], [[0.45, 0.05], [0.05, 0.45]]
-    >>> [round(float(calibrate(joint, 1.0).epsilons[0]), 4) for joint in (public, other)]
-    [0.6299, 0.5579]
-    >>> round(float(calibrate_worst([public, other], 1.0).epsilons[0]), 4)
-    0.5579
-    """
-    shapes = {np.shape(joint) for joint in joints}
-    if len(shapes) != 1:
-        raise InvalidInputError(
-            f"joints must list at least one prior, all with the same shape, got shapes={quoted(sorted(shapes))}"
-        )
-    found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
-    least = min(found, key=lambda one: float(one.epsilons[0]))
-    at_least = [
-        finished(
-            checked_joint(joint), least.epsilons, least.caps, criterion, mechanism,
-            figure_of(checked_joint(joint), criterion, mechanism),
-        )
-        for joint in joints
-    ]  # fmt: skip
-    known = [one.exact for one in at_least if one.exact is not None]
-    totals = zip(*(one.totals for one in at_least), strict=True)
-    relative = f"{_STATED}: any of {len(joints)} stated priors"
-    return replace(
-        least,
-        figures=np.max([one.figures for one in at_least], axis=0),
-        exact=np.max(known, axis=0) if len(known) == len(at_least) else None,
-        totals=tuple(max(each, key=lambda one: one.epsilon) for each in totals),
-        caveat=least.caveat if criterion in ("additive", "prior-free") else relative,
-    )
-
-
 def largest_below(
     figure: Callable[[float], float], cap: float, low: float, high: float, limit: float = float(EPSILON_MAX)
 ) -> float:
@@ -309,7 +249,7 @@ def finished(
         with contextlib.suppress(TooLargeError, InvalidParameterError):
             exact_totals = figure_of(prior, "exact", mechanism)(epsilons)
     fitted = isinstance(prior, TreePrior) and prior.fitted
-    relative = f"{_STATED}, and if attributes depend on each other along the fitted tree only" if fitted else _STATED
+    relative = f"{STATED}, and if attributes depend on each other along the fitted tree only" if fitted else STATED
     caveat = {"additive": ADDITIVE_WARNING, "prior-free": _ANY}.get(criterion, relative)
     if exact_totals is not None:
         totals = [Leakage(float(total), "assumption" if fitted else "exact", relative) for total in exact_totals]

@@ -12,8 +12,17 @@ from scipy import optimize
 
 from deniable.core.thresholds import EPSILON_MAX, EPSILON_MIN
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.calibration.calibration import Calibration, checked_cap, finished, largest_below, rounded_down
-from deniable.leakage.calibration.criteria import (
+from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.tree import TreePrior
+from deniable.oracles.grr import GRR
+from deniable.research.leakage.calibration.calibration import (
+    Calibration,
+    checked_cap,
+    finished,
+    largest_below,
+    rounded_down,
+)
+from deniable.research.leakage.calibration.criteria import (
     Blocks,
     Criterion,
     Epsilon,
@@ -23,9 +32,6 @@ from deniable.leakage.calibration.criteria import (
     figure_of,
     sizes_of,
 )
-from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.tree import TreePrior
-from deniable.oracles.grr import GRR
 
 _STEPS = 60
 _LEAST = 2 * EPSILON_MIN
