@@ -97,28 +97,34 @@ def test_every_number_of_the_page_about_epsilon() -> None:
     firm, office = yes_or_no(1), plan_survey(Schema.from_json(blocks(EPSILON, "json")[1]), 3000, [1, 2])
     change = [math.hypot(*[setting.questions[0].half_width] * 2) for setting in office.settings]
     sentences = [
-        f"Of a hundred women whose answer is yes, about {WORDS[truth]} send yes, and {WORDS[lie]} send no.",
-        f"about {WORDS[lie]} reports in a hundred would still say yes. If every woman had, about {WORDS[truth]}.",
+        f"Among a hundred women whose answer is yes, about {WORDS[truth]} send yes, and {WORDS[lie]} send no.",
+        f"about {WORDS[lie]} reports in a hundred would still say yes. "
+        f"If every woman had had one, about {WORDS[truth]} reports would say yes.",
         f"her odds can now be {one} to one, and no more.",
         f"she wins {round(believed(1 / 2, 1))} bets of a hundred, and loses {100 - round(believed(1 / 2, 1))}.",
-        f"they are {one} to nine: he now believes it of {round(believed(1 / 10, 1))} such people in a hundred",
-        f"Had your report said no, it would be {WORDS[round(believed(1 / 10, -1))]}.",
-        f"With epsilon at four the step is {four}: the neighbour is right {WORDS[round(believed(1 / 2, 4))]} times",
-        f"the insurer believes it of {WORDS[round(believed(1 / 10, 4))]} such people in a hundred.",
-        f"With 10,000 people and epsilon 1, one question is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points, "
-        f"and each of six to {half_width(yes_or_no(6), 10_000, 1):.1f}.",
-        f"each time with epsilon 1, has spent 2, and the odds may have moved by {odds_text(2.0)} times. "
-        f"After four such answers it is {four}.",
-        f"to {change[0]:.1f} points at 1 and to {change[1]:.1f} at 2. **It takes 2**",
+        f"his odds are {one} to nine.",
+        f"he expects {round(believed(1 / 10, 1))} smokers, and no longer ten.",
+        f"whose report says no, he expects {WORDS[round(believed(1 / 10, -1))]}.",
+        f"Your report makes their odds at most {one} times larger or smaller.",
+        f"With epsilon at four, the odds can become {four} times larger. "
+        f"Then the neighbour is right {WORDS[round(believed(1 / 2, 4))]} times in a hundred.",
+        f"the insurer expects {WORDS[round(believed(1 / 10, 4))]} smokers.",
+        "Take 10,000 people and epsilon 1. "
+        f"If you ask one question, its result is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points. "
+        f"If you ask six questions, each result is known to {half_width(yes_or_no(6), 10_000, 1):.1f} points.",
+        "each time with epsilon 1, has spent an epsilon of 2. "
+        f"The odds about this person may have changed by a factor of {odds_text(2.0)}. "
+        f"After four such answers, the factor is {four}.",
+        f"to {change[0]:.1f} points at epsilon 1, and to {change[1]:.1f} points at epsilon 2. **It takes 2**",
         "At 8 a report is a lie 3 times in 10,000.",
         f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
-        "With 0.25 a month it would spend 3 in a year",
-        "asks every user once a quarter: 2 in a year.",
+        "With an epsilon of 0.25 every month, each user would spend 3 in a year",
+        "asks every user once a quarter. Each user then spends an epsilon of 2 in a year.",
         "2.718... at epsilon 1",
     ]
     assert round(10_000 * float(GRR(k=2, epsilon=8.0).support_probabilities[1])) == 3
     assert (12 * 0.25, 4 * 0.5, f"{math.e:.3f}") == (3, 2, "2.718")
-    assert change[0] > 6 > change[1]  # "to see whether a campaign moves smoking by six points"
+    assert change[0] > 6 > change[1]  # "whether a campaign changes the share of smokers by six points"
     assert plan_survey(firm, 400, ["0.5"]).warnings
     assert not plan_survey(firm, 400, [1]).warnings
     left = prose(EPSILON)
