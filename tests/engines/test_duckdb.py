@@ -71,11 +71,11 @@ def test_what_is_wrong_is_refused(connection: Any, tmp_path: Path) -> None:
     collection = survey("GRR")
     path = str(written(collection, tmp_path / "a.parquet", 100))
     shutil.copy(path, tmp_path / "copy.parquet")
-    with pytest.raises(DuplicateReportsError, match="hold the same batch"):
+    with pytest.raises(DuplicateReportsError, match="contain the same batch"):
         duckdb.aggregate(connection, [path, str(tmp_path / "copy.parquet")], collection)
     with pytest.raises(DuplicateReportsError):
         duckdb.aggregate(connection, [path, path], collection)
-    with pytest.raises(MismatchError, match="holds reports of collection"):
+    with pytest.raises(MismatchError, match="contains reports of collection"):
         duckdb.aggregate(connection, path, survey("GRR", epsilon=2.0))
     empty = str(written(collection, tmp_path / "empty.parquet", 0))
     with pytest.raises(EmptyAggregateError):

@@ -108,11 +108,11 @@ def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InvalidInputError, match="the DataFrame must have the column “town”"):
         spark.randomize(answers(session).drop("town"), SURVEY, str(tmp_path / "reports"))
-    with pytest.raises(InvalidInputError, match="holds no answers"):
+    with pytest.raises(InvalidInputError, match="must contain at least one row of answers"):
         spark.randomize(answers(session, 0, 1), SURVEY, str(tmp_path / "reports"))
     stored = spark.randomize(answers(session, 500, 2), SURVEY, str(tmp_path / "reports"))
     other = Collection(SURVEY.schema, AdaptiveSMP((2, 40), 2.0))
-    with pytest.raises(MismatchError, match="holds reports of collection"):
+    with pytest.raises(MismatchError, match="contains reports of collection"):
         spark.aggregate(stored, other)
     with pytest.raises(EmptyAggregateError):
         spark.aggregate(stored.where("attribute > 5"), SURVEY)
@@ -134,9 +134,9 @@ def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, t
     halves = [spark.aggregate(stored.where(f"value % 2 = {i}"), survey) for i in range(2)]
     assert np.array_equal((halves[0] + halves[1]).counts, total.counts)
     for value, message in (
-        ("300", r"'value' must be in 0\.\.255 in every row, but it is not in 30000"),
+        ("300", r"'value' must be in 0\.\.255 in every row, but 30000"),
         ("cast(null as smallint)", r"must be in 0\.\.255"),
-        ("200", "rows counted among different reports"),
+        ("200", "among the different reports, not among all rows"),
     ):
         wrong = stored.selectExpr(*[f"{value} as {name}" if name == "value" else name for name in stored.columns])
         with pytest.raises(InvalidReportError, match=message):
@@ -146,7 +146,7 @@ def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, t
         stored.unionByName(foreign),
         stored.selectExpr("cast(value as double) as value", *stored.columns[:-2], "null as collection"),
     ):
-        with pytest.raises(MismatchError, match="the DataFrame holds reports of collection"):
+        with pytest.raises(MismatchError, match="the DataFrame contains reports of collection"):
             spark.aggregate(mixed, survey)
 
 

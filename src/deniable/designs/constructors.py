@@ -92,7 +92,9 @@ class _Forced:
             raise InvalidParameterError(f"odds must be two exact numbers, got odds={quoted(odds)}")
         absent, present = (checked_number(f"odds[{i}]", one) for i, one in enumerate(odds))
         if not min(absent, present) > 1:
-            raise InvalidParameterError(f"odds must be > 1, got odds={absent}, {present}; odds of 1 would tell nothing")
+            raise InvalidParameterError(
+                f"odds must be > 1, got odds={absent}, {present}; a design with odds of 1 would tell nothing"
+            )
         yes = (absent - 1) / (absent * present - 1)
         return Design("forced", (yes, 1 - present * yes))
 

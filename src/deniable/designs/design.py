@@ -146,7 +146,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
             raise InvalidParameterError(f"one_sided must be true or false, got one_sided={quoted(self.one_sided)}")
         if self.one_sided and math.isfinite(self.epsilon):
             raise InvalidParameterError(
-                f"one_sided must be left out for {self.design}, got one_sided=true; none of its reports proves anything"
+                f"one_sided must be left out for {self.design}, got one_sided=true; no report of this design proves "
+                "an answer"
             )
         settle(self, refusal=self._refusal())
 
@@ -201,11 +202,16 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         """
         k, budget = checked_domain(k), checked_epsilon(epsilon)
         if k > MAX_VALUES:
-            raise InvalidParameterError(f"k must be <= {MAX_VALUES} for a design, got k={k}; choose another mechanism")
+            raise InvalidParameterError(
+                f"k must be at most {MAX_VALUES}, the largest number of categories of a design, got k={k}; choose "
+                "another mechanism"
+            )
         if design:
             found = cls(design, tuple(parameters))
             if found.k != k:
-                raise InvalidParameterError(f"k must be {found.k} for {design}, got k={k}")
+                raise InvalidParameterError(
+                    f"k must be {found.k}, the number of categories that {design} has with these parameters, got k={k}"
+                )
             if not exact(found.epsilon if math.isfinite(found.epsilon) else 33) <= exact(budget):
                 raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {quoted(found)}", f"{float(budget):g}")
             return found
@@ -583,7 +589,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         Otherwise answer truthfully: Did you pay a bribe last year?
         """
         if self.refusal:
-            raise InvalidParameterError(f"design must be one for people to answer: {self.refusal}")
+            raise InvalidParameterError(f"this design cannot be written as instructions for people: {self.refusal}")
         numbers = checked_parameters(self.design, self.parameters)
         card, script, device = written(self.design, numbers, question, language, other, self.kind.fact)
         return Instrument(repr(self), question, other, language, card, script, device, self.sentences)
@@ -608,7 +614,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         '1199/3600'
         """
         if self.k != 2:
-            raise InvalidParameterError(f"design must have two answers to be planned for, got {self} with {self.k}")
+            raise InvalidParameterError(f"only a design with two true answers can be planned, but {self} has {self.k}")
         f = checked_number("prevalence", prevalence)
         if not 0 <= f <= 1:
             raise out_of_range("prevalence", "in [0, 1]", f)
@@ -664,7 +670,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         """
         shift = checked_number("bias", bias)
         if not shift:
-            raise InvalidParameterError("bias must differ from 0, got bias=0; with bias 0 a direct question is better")
+            raise InvalidParameterError(
+                "bias must differ from 0, got bias=0; if a direct question has no bias, it is always better"
+            )
         f = checked_number("prevalence", prevalence)
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1
 

@@ -88,7 +88,8 @@ class DesignEstimate(Result):
     def _check_two(self) -> None:
         if len(self.shares) != 2:
             raise InvalidParameterError(
-                f"design must have two answers for one prevalence, got {self.design}; read shares, lower and upper"
+                f"only a design with two true answers has one prevalence, but this design, {self.design}, has "
+                f"{len(self.shares)}; read shares, lower and upper"
             )
 
     def noes(self, delta: float) -> DesignEstimate:
@@ -116,7 +117,7 @@ class DesignEstimate(Result):
         delta = checked_probability("delta", delta)
         if len(self.chances) != 2 or delta == 1 or self.noes_share:
             raise InvalidParameterError(
-                f"delta must be a share in [0, 1) for a design of two reports, got delta={delta} for {self.design}"
+                f"delta must be in [0, 1), and the design must have two reports, got delta={delta} for {self.design}"
             )
         no, yes = self.chances
 

@@ -73,8 +73,8 @@ def throw(chances: Sequence[Fraction]) -> Throw:
         return Throw("dice", 0, sums)
     if common > MAX_CARDS:
         raise InvalidParameterError(
-            f"device must have a common denominator of at most {MAX_CARDS}, one card for each part, got {common}; "
-            "use simpler fractions"
+            f"the chances must have a common denominator of at most {MAX_CARDS}, because there is one card for each "
+            f"part, got {common}; use simpler fractions"
         )
     return Throw("cards", common, _dealt(tuple(map(str, range(1, common + 1))), chances))
 
@@ -362,8 +362,8 @@ class _Writer:
         whole = math.lcm(*(weight.denominator for weight in weights))
         if whole > MAX_CARDS:
             raise InvalidParameterError(
-                f"weights must have a common denominator of at most {MAX_CARDS}, one card for each part, got {whole}; "
-                "use simpler fractions"
+                f"weights must have a common denominator of at most {MAX_CARDS}, because there is one card for each "
+                f"part, got {whole}; use simpler fractions"
             )
         listed = ", ".join(self.say("of cards", first + i, whole * w) for i, w in enumerate(weights))
         self.objects.append(self.say("object weights", whole, listed))
@@ -395,7 +395,7 @@ def written(
     if language not in TEXTS:
         raise unknown_name("language", language, TEXTS)
     if not question.strip():
-        raise InvalidParameterError("question must be a text, got an empty one")
+        raise InvalidParameterError("question must not be empty: write the question that people answer")
     if bool(other.strip()) != bool(fact):
         rule = "other must state the innocuous fact" if fact else "other must be left out"
         raise InvalidParameterError(f"{rule} for {design}, got other={quoted(other)}")
@@ -429,8 +429,8 @@ def booklet(*instruments: Instrument) -> tuple[Instrument, ...]:
         fact = " ".join(one.other.casefold().split()).rstrip(".?! ")
         if fact and fact in seen:
             raise InvalidParameterError(
-                f"other must be a new fact for every question, got {quoted(one.other)} twice; "
-                "two reports about one fact would reveal whether the two answers agree, and no epsilon would hold"
+                f"other must be a new fact for every question, got {quoted(one.other)} twice; two reports about one "
+                "fact would reveal whether the two answers agree, and then no epsilon would hold"
             )
         seen.add(fact)
     return instruments

@@ -92,12 +92,12 @@ def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
     if kind.many:
         (name,) = kind.parameters
         if not 2 <= len(values) <= MAX_VALUES:
-            raise InvalidParameterError(f"{name} must be 2 to {MAX_VALUES} probabilities, got {len(values)} of them")
+            raise InvalidParameterError(f"{name} must have 2 to {MAX_VALUES} probabilities, got {len(values)}")
         names: Sequence[str] = [f"{name}[{i}]" for i in range(len(values))]
     else:
         names = kind.parameters
         if len(values) != len(names):
-            raise InvalidParameterError(f"{design} must have the parameters {', '.join(names)}, got {len(values)}")
+            raise InvalidParameterError(f"{design} needs the parameters {', '.join(names)}, got {len(values)} values")
     found = tuple(checked_number(name, value) for name, value in zip(names, values, strict=True))
     for name, number in zip(names, found, strict=True):
         if name in kind.whole:
@@ -123,11 +123,12 @@ def checked_rows(design: str, parameters: tuple[Fraction, ...]) -> Rows:
     for report, column in enumerate(zip(*rows, strict=True)):
         if not any(column):
             raise InvalidParameterError(
-                f"every report must be possible, but nobody can give report {report} of {design}; leave that report out"
+                f"every report must be possible, but nobody can give report {report} of {design}; choose parameters "
+                "without that report"
             )
     if denominator(rows) > MAX_DENOMINATOR:
         raise InvalidParameterError(
-            f"the common denominator of {design} must be at most 2^62, got {denominator(rows)}; "
+            f"the probabilities of {design} must have a common denominator of at most 2^62, got {denominator(rows)}; "
             "use fractions with smaller denominators, or fewer draws"
         )
     return rows
@@ -222,7 +223,7 @@ def _christofides(weights: tuple[Fraction, ...]) -> Rows:
     _check_sum(weights)
     mirrored = weights[::-1]
     told = mean(mirrored) != mean(weights)
-    _must(told, "weights must have another mean than the mirrored ones", "one mean", _SAME_CHANCE)
+    _must(told, "weights must have another mean in reverse order", "the same mean", _SAME_CHANCE)
     return weights, mirrored
 
 

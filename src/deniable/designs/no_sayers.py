@@ -92,8 +92,8 @@ class SelfProtectiveNo:
         size = 1 << len(self.items)
         if len(counts) != size:
             raise InvalidInputError(
-                f"counts must have one number for each of {size} patterns (the last item varies fastest), got "
-                f"{len(counts)}"
+                f"counts must have one number for each of the {size} patterns of answers, got {len(counts)} numbers; "
+                "the answer to the last item changes first"
             )
         found = np.array([checked_integer(f"counts[{i}]", count, 0) for i, count in enumerate(counts)])
         if not found.sum():
@@ -124,7 +124,8 @@ class SelfProtectiveNo:
         """
         if len(self.items) < 2:
             raise InvalidParameterError(
-                "items must list at least two designs, got 1: with one, no-sayers cannot be told from honest noes"
+                "items must list at least two designs, got 1: with one item, people who always say no cannot be told "
+                "from people who truthfully say no"
             )
         confidence = checked_probability("confidence", confidence, open_interval=True)
         held = self._checked(counts)
@@ -215,8 +216,8 @@ class SelfProtectiveNo:
                 high = -1.0
         if low > high:
             raise NoIntervalError(
-                "no share of no-sayers fits these counts: reports vary by chance, or instructions were "
-                "not followed in another way; read estimate instead"
+                "no share of people who always say no fits these counts. Reports vary by chance, or people broke the "
+                "instructions in another way: read estimate instead"
             )
         ends = []
         for j in range(len(self.items)):
@@ -252,7 +253,7 @@ def self_protective(*items: Design) -> SelfProtectiveNo:
     for item in items:
         if item.k != 2 or item.state_size != 2:
             raise InvalidParameterError(
-                f"items must be designs with two reports and two true answers, got {quoted(item)}"
+                f"every item must be a design with two reports and two true answers, got {quoted(item)}"
             )
     return SelfProtectiveNo(items)
 

@@ -187,7 +187,9 @@ def unrelated_unknown(p1: Number, p2: Number) -> UnrelatedUnknown:
     one, two = different("p1", p1, "p2", p2)
     for name, p in (("p1", one), ("p2", two)):
         if p == 0:
-            raise InvalidParameterError(f"{name} must be > 0, got {name}=0; nobody would answer the question")
+            raise InvalidParameterError(
+                f"{name} must be > 0, got {name}=0; with 0, nobody in the group would answer the question"
+            )
     return UnrelatedUnknown(one, two)
 
 
@@ -201,8 +203,8 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
         found.append(p)
     if found[0] == found[1]:
         raise InvalidParameterError(
-            f"{name} must differ from {other_name}, got {name}={found[0]}; two groups with the same value tell no more "
-            "than one"
+            f"{name} must differ from {other_name}, got {found[0]} for the two; two groups with the same value tell "
+            "no more than one group"
         )
     return found[0], found[1]
 
@@ -299,7 +301,9 @@ def eichhorn_hayre(mean: Number, sd: Number) -> EichhornHayre:
     """
     centre, spread = checked_number("mean", mean), checked_number("sd", sd)
     if centre == 0:
-        raise InvalidParameterError("mean must differ from 0, got mean=0; every report would have mean 0")
+        raise InvalidParameterError(
+            "mean must differ from 0, got mean=0; with 0, every report would have the mean 0, whatever the answer"
+        )
     if spread < 0:
         raise out_of_range("sd", ">= 0", spread)
     return EichhornHayre(centre, spread)
@@ -364,7 +368,7 @@ class ItemCount(Questionnaire):
         confidence = checked_probability("confidence", confidence, open_interval=True)
         if len(treatment) != len(control) + 1:
             raise InvalidInputError(
-                f"treatment must have one more count than control, got {len(treatment)} and {len(control)}"
+                f"treatment must have one count more than control, got {len(treatment)} and {len(control)} counts"
             )
         (one, spread), (other, rest) = (
             _moments(name, counts) for name, counts in (("treatment", treatment), ("control", control))

@@ -149,7 +149,7 @@ def estimate_sample(
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if design.k != 2:
         raise InvalidParameterError(
-            f"design must have two true answers for a weighted prevalence, got {quoted(design)}"
+            f"only a design with two true answers has a weighted prevalence, got {quoted(design)}"
         )
     if method not in get_args(Method):
         raise unknown_name("method", method, get_args(Method))
@@ -244,7 +244,7 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     in_unit: Sequence[Hashable] = range(n) if psus is None else list(psus)
     for name, column in (("strata", in_stratum), ("psus", in_unit)):
         if len(column) != n:
-            raise InvalidInputError(f"{name} must have one entry for each of {n} people, got {len(column)}")
+            raise InvalidInputError(f"{name} must have one entry for each of the {n} people, got {len(column)} entries")
     labels = {label: h for h, label in enumerate(dict.fromkeys(in_stratum))}
     pairs = {pair: i for i, pair in enumerate(dict.fromkeys(zip(in_stratum, in_unit, strict=True)))}
     stratum = np.array([labels[label] for label in in_stratum])
@@ -254,8 +254,8 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     for label, size in zip(labels, sizes, strict=True):
         if size < 2:
             raise InvalidInputError(
-                f"strata must have at least two sampling units each, got one in {quoted(label)}; "
-                "join it with a similar stratum"
+                f"every stratum must have at least two sampling units, but {quoted(label)} has only one; join this "
+                "stratum with a similar one"
             )
     return _Units(stratum, unit, of_unit, sizes, list(labels))
 
@@ -264,10 +264,12 @@ def _fractions(fractions: Mapping[Hashable, float] | None, units: _Units) -> Flo
     given = dict(fractions or {})
     unknown = [label for label in given if label not in units.labels]
     if unknown:
-        raise InvalidParameterError(f"fractions must name strata that have people, got {quoted(unknown[0])}")
+        raise InvalidParameterError(f"fractions must name strata in which there are people, got {quoted(unknown[0])}")
     found = np.array([checked_probability("fractions", given.get(label, 0.0)) for label in units.labels])
     if (found >= 1).any():
-        raise InvalidParameterError("fractions must be < 1, got 1; ask for the contributors themselves")
+        raise InvalidParameterError(
+            "fractions must be < 1, got 1; if everybody was asked, read the estimate for the contributors"
+        )
     return found
 
 
@@ -295,20 +297,27 @@ class _Column(NamedTuple):
 def _column(margin: Margin, n: int) -> _Column:
     values, totals = margin
     if len(values) != n:
-        raise InvalidInputError(f"margins must have one value for each of {n} people, got {len(values)}")
+        raise InvalidInputError(
+            f"every margin must have one value for each of the {n} people, got {len(values)} values"
+        )
     order = {value: code for code, value in enumerate(totals)}
     missing = [value for value in dict.fromkeys(values) if value not in order]
     if missing:
-        raise InvalidInputError(f"margins must have a total for every value, got none for {quoted(missing[0])}")
+        raise InvalidInputError(
+            f"every margin must have a total for each of its values, but there is none for {quoted(missing[0])}"
+        )
     codes = np.array([order[value] for value in values])
     absent = [value for value, code in order.items() if not (codes == code).any()]
     if absent:
         raise InvalidInputError(
-            f"margins must have people for every value with a total, got nobody with {quoted(absent[0])}; join values"
+            f"every margin must have people with each value that has a total, but nobody has {quoted(absent[0])}; "
+            "join rare values"
         )
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
-        raise InvalidInputError("margins must have totals > 0, got 0, a negative number or infinity")
+        raise InvalidInputError(
+            "the totals of margins must be finite numbers > 0: correct the others, or leave them out"
+        )
     return _Column(codes, found)
 
 
@@ -316,7 +325,9 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
     """Return weights whose sums are the known totals, by iterative proportional fitting."""
     found = weights.copy()
     if columns and max(c.totals.sum() for c in columns) > (1 + 1e-9) * min(c.totals.sum() for c in columns):
-        raise InvalidInputError("margins must have totals that sum to one population, got different sums")
+        raise InvalidInputError(
+            "the totals of all margins must sum to one population, but their sums differ: correct them"
+        )
     for _ in range(_RAKING_STEPS):
         worst = 0.0
         for codes, totals in columns:
@@ -328,7 +339,7 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
         if worst <= _RAKED:
             return found
     raise InvalidInputError(
-        "margins must fit together, but raking (the weighting to margins) did not converge; join rare values"
+        "no weights fit all margins: raking (the weighting to margins) did not converge; join rare values"
     )
 
 

@@ -87,17 +87,17 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     for stated, value, count in _asked(connection, _COUNTED.format(field.name), names):
         if stated != collection.id:
             raise MismatchError(
-                f"{count} rows of the files are of collection {short_id(str(stated or ''))}, not of "
+                f"{count} rows of the files belong to collection {short_id(str(stated or ''))}, not to "
                 f"{short_id(collection.id)}"
             )
         if not isinstance(value, int) or not 0 <= value < len(counts):
             raise InvalidReportError(
-                f"report field {quoted(field.name)} must be in 0..{len(counts) - 1} in every row, but it is not in "
-                f"{count} rows"
+                f"report field {quoted(field.name)} must be in 0..{len(counts) - 1} in every row, but {count} rows "
+                "have another value"
             )
         counts[value] = count
     if not counts.any():
-        raise EmptyAggregateError("the files hold no reports: at least one is needed")
+        raise EmptyAggregateError("the files must contain at least one report, but they contain none")
     return Aggregate(mechanism, counts, int(counts.sum()), collection.id, batches)
 
 
@@ -108,7 +108,9 @@ def _batches(connection: DuckDBPyConnection, names: list[str], collection: Colle
     for (file,) in _asked(connection, _FILES, names):
         digest = REPORTS.stated({KEY: stated[file]} if file in stated else None, file, collection)["digest"]
         if digest in digests:
-            raise DuplicateReportsError(f"{file} and {digests[digest]} hold the same batch {short_id(digest)}")
+            raise DuplicateReportsError(
+                f"{file} and {digests[digest]} contain the same batch of reports, {short_id(digest)}"
+            )
         digests[digest] = file
     return frozenset(digests)
 

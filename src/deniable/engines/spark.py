@@ -100,7 +100,7 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
     """
     if collection.dealt:
         raise InvalidParameterError(
-            f"collection must have a mechanism without a dealer, got {collection.mechanism.name}"
+            f"collection must have a mechanism that needs no dealer, got {collection.mechanism.name}"
         )
     asked = collection.schema.asked
     check_columns(list(answers.columns), asked, "the DataFrame")
@@ -112,7 +112,7 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
         written = [Part(*row) for row in chosen.mapInArrow(task, _WRITTEN).collect()]
         _raise_first((part.partition, part.error) for part in written)
         if not any(part.n for part in written):
-            raise InvalidInputError("the DataFrame holds no answers: at least one row is needed")
+            raise InvalidInputError("the DataFrame must contain at least one row of answers, but it is empty")
         store.commit(written)
     finally:
         store.discard()
@@ -166,12 +166,12 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     except InvalidReportError:
         for (other,) in reports.where(~ours).select(ID_COLUMN).limit(1).collect():
             raise MismatchError(
-                f"the DataFrame holds reports of collection {short_id(str(other or ''))}, "
-                f"not of {short_id(collection.id)}"
+                f"the DataFrame contains reports of collection {short_id(str(other or ''))}, not of "
+                f"{short_id(collection.id)}"
             ) from None
         raise
     if total.n == 0:
-        raise EmptyAggregateError("the DataFrame holds no reports: at least one is needed")
+        raise EmptyAggregateError("the DataFrame must contain at least one report, but it is empty")
     return replace(total, batches=_batches(reports.inputFiles(), collection, total.n, call))
 
 
@@ -215,7 +215,8 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
     missing = {f"{call} {number}" for number in range(len(total.batches))} ^ total.batches
     if missing:
         raise DuplicateReportsError(
-            f"every partition must be added exactly once: {len(missing)} partitions do not match"
+            f"every partition must be added exactly once, but {len(missing)} partitions were added another number of "
+            "times"
         )
     return total
 
@@ -244,8 +245,8 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
             limits = np.iinfo(field.dtype)
             number = sum(count for value, count in zip(values, counts, strict=True) if value is None)
             raise InvalidReportError(
-                f"report field {quoted(field.name)} must be in {limits.min}..{limits.max} in every row, but it is not "
-                f"in {number}"
+                f"report field {quoted(field.name)} must be in {limits.min}..{limits.max} in every row, but {number} "
+                "rows have another value"
             )
     arrays = [np.array(values, dtype=field.dtype) for field, values in zip(fields, columns, strict=True)]
     often = np.array(counts, dtype=np.int64)
@@ -258,7 +259,7 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
             try:
                 total += collection.aggregate(mechanism.report_type(*(array[odd] for array in arrays)))
             except InvalidReportError as error:
-                raise InvalidReportError(f"{error} (rows counted among different reports)") from None
+                raise InvalidReportError(f"{error} (among the different reports, not among all rows)") from None
     return total
 
 
@@ -338,7 +339,7 @@ def sum_part(collection: Collection, call: str, partition: int, batches: Iterabl
             try:
                 total += collection.aggregate(report_arrays(table, collection.mechanism))
             except InvalidReportError as error:
-                raise InvalidReportError(f"{error} (rows counted from row {total.n + 1})") from None
+                raise InvalidReportError(f"{error} (row 1 is here row {total.n + 1} of the partition)") from None
     except InvalidReportError as error:
         return _sum_row(partition, b"", _named(error, f"partition {partition}: "))
     return _sum_row(partition, replace(total, batches=frozenset({f"{call} {partition}"})).to_bytes(), "")
@@ -449,7 +450,9 @@ class Store(NamedTuple):
         partitions: set[int] = set()
         for part in written:
             if part.partition in partitions:
-                raise DuplicateReportsError(f"partition {part.partition} must have been written once, got it twice")
+                raise DuplicateReportsError(
+                    f"partition {part.partition} must be written once, but it was written twice"
+                )
             partitions.add(part.partition)
             if part.file:
                 self.files.move(f"{self.staging}/attempts/{part.file}", f"{self.staging}/reports/{part.file}")
@@ -475,9 +478,13 @@ def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> 
         except (FileFormatError, MismatchError, OSError, pa.ArrowException):
             return fresh
         if digest in digests:
-            raise DuplicateReportsError(f"{uri} and {digests[digest]} hold the same batch {short_id(digest)}")
+            raise DuplicateReportsError(
+                f"{uri} and {digests[digest]} contain the same batch of reports, {short_id(digest)}"
+            )
         digests[digest] = uri
         rows += metadata.num_rows
     if digests and n > rows:
-        raise DuplicateReportsError(f"the DataFrame must hold every report once, got {n} of {rows} in its files")
+        raise DuplicateReportsError(
+            f"the DataFrame must contain every report once, but it has {n} rows, and its files have {rows} reports"
+        )
     return frozenset(digests) if digests and n == rows else fresh

@@ -99,7 +99,9 @@ def merkle_root(leaves: Rows) -> bytes:
     """
     texts = [leaf.tobytes() for leaf in leaves]
     if any(one > other for one, other in itertools.pairwise(texts)):
-        raise MismatchError("leaves must be sorted, because another order could tell in which order reports came")
+        raise MismatchError(
+            "leaves must be sorted, because their order could otherwise tell when each report came: sort the leaves"
+        )
     level = [hashlib.sha256(_LEAF + leaf).digest() for leaf in texts]
     if not level:
         return hashlib.sha256().digest()
@@ -142,7 +144,9 @@ class InclusionProof:
         """
         place = find_leaf(leaves, leaf)
         if place is None:
-            raise MismatchError("the leaf must be among the batch's leaves, but it is not")
+            raise MismatchError(
+                "leaf must be one of the leaves of the batch: take the leaf and the leaves from the same batch"
+            )
         level = [hashlib.sha256(_LEAF + one.tobytes()).digest() for one in leaves]
         path, at = [], place
         while len(level) > 1:

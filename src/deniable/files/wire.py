@@ -144,7 +144,8 @@ def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
     width = report_width(mechanism)
     if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
         raise InvalidReportError(
-            f"rows must be uint8[n, {width}] for {mechanism.name}, got dtype={rows.dtype}, shape={rows.shape}"
+            f"rows must be an array uint8[n, {width}] for {mechanism.name}, one row for each report, got "
+            f"dtype={rows.dtype}, shape={rows.shape}"
         )
     return unpacked(mechanism, rows)
 
@@ -236,7 +237,9 @@ def from_json(content: bytes, width: int | None = None) -> Body:
         raise InvalidReportError(f"the body must be reports in JSON: {error}") from None
     # By hand and up to the first fault: a library would list a million faults of a hostile body.
     if not isinstance(found, dict) or found.keys() != _BODY_KEYS:
-        raise InvalidReportError("the body must be an object with the keys collection and reports, and no other")
+        raise InvalidReportError(
+            "the body must be an object with exactly two keys, collection and reports: leave out other keys"
+        )
     collection, reports = found["collection"], found["reports"]
     if not isinstance(collection, str) or not _HEX.fullmatch(collection):
         raise InvalidReportError(
@@ -249,7 +252,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     for row, posted in enumerate(reports, 1):
         if not isinstance(posted, dict) or posted.keys() not in (_LEAF_KEYS, _REPORT_KEYS):
             raise InvalidReportError(
-                f"report {row} must be an object with the keys id, report and, optionally leaf, and no other"
+                f"report {row} must be an object with the keys id and report, and optionally leaf: leave out other keys"
             )
         names.append(posted["id"])
         texts.append(posted["report"])
@@ -273,7 +276,8 @@ def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
     reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
     if reports < 0 or reports % one:
         raise InvalidReportError(
-            f"the body must have {_COLLECTION_BYTES} bytes and {one} for every report, got {len(content)}"
+            f"the body must have {_COLLECTION_BYTES} bytes, and then {one} bytes for every report, got {len(content)} "
+            "bytes"
         )
     _check_count(reports // one)
     table = np.frombuffer(content, np.uint8, offset=_COLLECTION_BYTES).reshape(-1, one)
@@ -299,11 +303,13 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
     last = _LAST[length % 4]
     for row, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise InvalidReportError(f"{what} must be a text in report {row}")
+            raise InvalidReportError(f"{what} must be a text, but it is something else in report {row}")
         if len(text) != length:
-            raise InvalidReportError(f"{what} must have {length} characters, got {len(text)} in report {row}")
+            raise InvalidReportError(f"{what} must have {length} characters, but it has {len(text)} in report {row}")
         if last and text[-1] not in last:
-            raise InvalidReportError(f"{what} must be base64url whose spare bits are zero, in report {row}")
+            raise InvalidReportError(
+                f"{what} must be base64url whose spare bits are zero, but they are not in report {row}"
+            )
     # "A" is six zero bits: so filled up, all texts are decoded at once, and what it adds comes after the row.
     filling = "A" * (-length % 4)
     joined = filling.join([*texts, ""])

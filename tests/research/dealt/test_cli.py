@@ -86,7 +86,7 @@ def test_two_collections_are_two_deals(quota: Run) -> None:
     assert one["mechanism"]["deal_id"] != other["mechanism"]["deal_id"]
     assert one["id"] != other["id"]
     assert quota("deal", "other.json", "--contributors", N, "-o", "others").exit_code == 0
-    assert "holds shares of collection" in randomize(quota, "others")
+    assert "contains shares of collection" in randomize(quota, "others")
 
 
 def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:

@@ -140,7 +140,7 @@ def test_the_test_of_no_cheaters_has_the_law_of_a_boundary() -> None:
 
 def test_what_two_groups_cannot_tell() -> None:
     with pytest.raises(
-        InvalidParameterError, match="got p1=1/4: if both groups use one p, cheaters cannot be told from honest"
+        InvalidParameterError, match="got 1/4 for the two: if both groups use the same p, cheaters cannot be told"
     ):
         designs.cheaters("1/4", "2/8")
     found = designs.cheaters("1/4", "3/4").lie_detector((110, 290), (400, 400))
@@ -211,7 +211,7 @@ def test_bounds_are_those_of_a_linear_programme() -> None:
             assert table.min() > -1e-9
             at.append(table[cells].sum())
         assert found.prevalences[j] == pytest.approx((min(at), max(at)))
-    with pytest.raises(NoIntervalError, match="no share of no-sayers"):
+    with pytest.raises(NoIntervalError, match="no share of people who always say no"):
         designs.self_protective(ONE_DIE, ONE_DIE).bounds([0, 0, 0, 100])
 
 
@@ -228,7 +228,7 @@ def test_self_protective_refuses() -> None:
         designs.self_protective(designs.kuk("4/5", "1/5", 2))
     with pytest.raises(InvalidParameterError, match="one to ten"):
         designs.self_protective()
-    with pytest.raises(InvalidInputError, match="counts must have one number for each of 4 patterns"):
+    with pytest.raises(InvalidInputError, match="counts must have one number for each of the 4 patterns"):
         designs.self_protective(ONE_DIE, ONE_DIE).estimate([1, 2])
     with pytest.raises(InvalidInputError, match="at least one person"):
         designs.self_protective(ONE_DIE, ONE_DIE).bounds([0, 0, 0, 0])

@@ -275,11 +275,14 @@ def test_specifications_keep_the_fractions() -> None:
         (lambda: designs.kuk("1/3", "2/3", 0), r"draws must be a whole number in 1\.\.63, got draws=0"),
         (lambda: designs.two_trial("3/4", "3/2"), "trials must be a whole number"),  # type: ignore[arg-type]
         (lambda: designs.two_trial("1/2"), "p must differ from 1/2"),
-        (lambda: designs.kuk("1234567/7654321", "1/3", 3), r"common denominator of kuk must be at most 2\^62"),
+        (
+            lambda: designs.kuk("1234567/7654321", "1/3", 3),
+            r"probabilities of kuk must have a common denominator of at most 2\^62",
+        ),
         (lambda: designs.christofides(["1/2", "1/3"]), "weights must sum to 1, got a sum of 5/6"),
         (lambda: designs.christofides(["1/4", "1/2", "1/4"]), "weights must have another mean"),
         (lambda: designs.christofides("1/2"), "weights must be a list"),
-        (lambda: designs.christofides(["1"]), "weights must be 2 to 64 probabilities, got 1"),
+        (lambda: designs.christofides(["1"]), "weights must have 2 to 64 probabilities, got 1"),
         (lambda: designs.christofides([0, "1/3", "2/3", 0]), "every report must be possible"),
         (lambda: designs.forced_k(["1/2", "1/2"]), "probs must sum to less than 1"),
         (lambda: designs.modular(["1/3", "1/3", "1/3"]), "weights must tell the answers apart"),
@@ -287,7 +290,7 @@ def test_specifications_keep_the_fractions() -> None:
         (lambda: designs.forced.at(odds=(1, 2)), "odds must be > 1"),
         (lambda: designs.forced.at(odds="2"), "odds must be two exact numbers"),  # type: ignore[arg-type]
         (lambda: Design("poker", ()), "design must be one of warner, forced"),
-        (lambda: Design("warner", ("1/3", "1/4")), "warner must have the parameters p, got 2"),
+        (lambda: Design("warner", ("1/3", "1/4")), "warner needs the parameters p, got 2 values"),
         (lambda: Design("warner", "1/3"), "parameters must be a tuple"),  # type: ignore[arg-type]
         (lambda: Design("warner", ("1/3",), one_sided=True), "one_sided must be left out for warner"),
         (lambda: Design("garbling", ("1/3",), one_sided=1), "one_sided must be true or false"),  # type: ignore[arg-type]
@@ -307,9 +310,12 @@ def test_a_budget_is_kept_and_nearly_spent() -> None:
             assert made.epsilon > 0
     with pytest.raises(InvalidParameterError, match=r"epsilon must be >= 1\.60944 for Design\('crosswise', p=1/6\)"):
         Design.from_epsilon(2, 1.6, "crosswise", ("1/6",))
-    with pytest.raises(InvalidParameterError, match="k must be 2 for crosswise, got k=3"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="k must be 2, the number of categories that crosswise has with these parameters, got k=3",
+    ):
         Design.from_epsilon(3, 2, "crosswise", ("1/6",))
-    with pytest.raises(InvalidParameterError, match="k must be <= 64"):
+    with pytest.raises(InvalidParameterError, match="k must be at most 64"):
         Design.from_epsilon(65, 2)
     with pytest.raises(InvalidParameterError, match="epsilon must be >= inf"):
         Design.from_epsilon(2, 32, "triangular", ("1/6",))
@@ -398,7 +404,7 @@ def test_no_binary_channel_with_these_odds_varies_less() -> None:
 
 
 def test_planning_refuses() -> None:
-    with pytest.raises(InvalidParameterError, match="two answers"):
+    with pytest.raises(InvalidParameterError, match="two true answers"):
         designs.forced_k(["1/12"] * 3).people_needed("1/10", "1/50")
     with pytest.raises(InvalidParameterError, match="standard_error must be > 0"):
         designs.warner("7/10").people_needed("1/10", 0)

@@ -84,7 +84,7 @@ def test_what_is_out_of_bounds_is_refused() -> None:
     for wrong in ([1.0], [1.0, float("nan")], [[1.0, 2.0]]):
         with pytest.raises(InvalidInputError, match="at least two finite numbers"):
             designs.eichhorn_hayre(1, 1).estimate(wrong)
-    with pytest.raises(InvalidInputError, match="one more count"):
+    with pytest.raises(InvalidInputError, match="one count more"):
         designs.item_count().estimate([1, 2], [1, 2])
     with pytest.raises(InvalidInputError, match="at least two people, got 1"):
         designs.item_count().estimate([1, 0], [2])

@@ -102,7 +102,7 @@ def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:
 def test_two_results_of_one_partition_are_refused(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     attempts = [part_of(write_part(SURVEY, store, 0, answers(100))) for _ in range(2)]
-    with pytest.raises(DuplicateReportsError, match="partition 0 must have been written once"):
+    with pytest.raises(DuplicateReportsError, match="partition 0 must be written once"):
         store.commit(attempts)
     store.discard()
     assert list(tmp_path.iterdir()) == []
@@ -179,10 +179,13 @@ def test_reports_that_do_not_fit_are_refused() -> None:
     grr = GRR(300, 1.0)
     collection = survey_over(grr)
     for values, message in (
-        (pa.array([0, 1, 2, 3, 70_000]), "must have values of the type uint16, got others"),
-        (pa.array([0, 1, 2, 3, -1]), "must have values of the type uint16, got others"),
-        (pa.array([0, 1, 2, 3, None]), "must not be empty"),
-        (pa.array([0, 1, 2, 3, 300]), r"report must be in 0..299, got report=300 in row 5 \(rows counted from row 1\)"),
+        (pa.array([0, 1, 2, 3, 70_000]), "must have values of the type uint16, but"),
+        (pa.array([0, 1, 2, 3, -1]), "must have values of the type uint16, but"),
+        (pa.array([0, 1, 2, 3, None]), "must have a value in every row"),
+        (
+            pa.array([0, 1, 2, 3, 300]),
+            r"report must be in 0..299, got report=300 in row 5 \(row 1 is here row 1 of the partition\)",
+        ),
     ):
         wrong = pa.record_batch({"value": values})
         (row,) = sum_part(collection, "c", 0, [wrong]).to_pylist()
@@ -209,9 +212,9 @@ def test_counted_reports_are_the_sum_of_all(mechanism: Any) -> None:
     assert many.n == 3000 * 10**15 + 7 * len(counted)
     assert weighted(collection, []) == Aggregate.empty(mechanism, collection.id)
     unknown = [(None, *rows[0][1:-1], 5), (None, *rows[1][1:-1], 6)]
-    with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, but it is not in 11"):
+    with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, but 11"):
         weighted(collection, [*rows, *unknown])
-    with pytest.raises(InvalidReportError, match=r"\(rows counted among different reports\)"):
+    with pytest.raises(InvalidReportError, match=r"\(among the different reports, not among all rows\)"):
         weighted(collection, [*rows, (*rows[0][:-2], 50_000 if len(rows[0]) == 2 else 250, 3)])
 
 
@@ -225,10 +228,10 @@ def test_batches_are_those_of_the_files_that_are_counted_whole(tmp_path: Path) -
     assert spark._batches(uris, SURVEY, 201, "a") == digests
     assert spark._batches(uris, SURVEY, 150, "a") == spark._batches([], SURVEY, 150, "a") != digests
     assert spark._batches(uris, SURVEY, 150, "a") != spark._batches(uris, SURVEY, 150, "b")
-    with pytest.raises(DuplicateReportsError, match="got 402 of 201"):
+    with pytest.raises(DuplicateReportsError, match="has 402 rows, and its files have 201"):
         spark._batches(uris, SURVEY, 402, "a")
     (tmp_path / "copy.parquet").write_bytes(files[0].read_bytes())
-    with pytest.raises(DuplicateReportsError, match="hold the same batch"):
+    with pytest.raises(DuplicateReportsError, match="contain the same batch"):
         spark._batches([*uris, (tmp_path / "copy.parquet").as_uri()], SURVEY, 301, "a")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "foreign.parquet")
     assert spark._batches([(tmp_path / "foreign.parquet").as_uri()], SURVEY, 1, "a") == spark._batches(

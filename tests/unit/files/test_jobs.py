@@ -146,7 +146,7 @@ def test_every_row_is_valid_before_anything_appears(tmp_path: Path, small_blocks
     [
         ("age,sex\n1,f\n", "must have the column “smoker”, got “age” and 1 more"),
         ("age,smoker\n1,yes\n2\n", "must have 2 cells in every record, got 1 in row 2"),
-        ("age,smoker\n", "holds no answers"),
+        ("age,smoker\n", "it contains no answers"),
         ("", "has no line of column names"),
         ("age,smoker\n" + "1,yes\n" * 16 + "x,yes\n", "unknown answer of attribute “age” in row 17"),
         ("age,smoker\n1,yes\n,no\n", "missing answer of attribute “age” in row 2"),

@@ -69,7 +69,7 @@ def test_a_proof_holds_for_its_leaf_and_batch_alone(n: int) -> None:
             *([InclusionProof(place, n, proof.path[:-1])] if proof.path else []),
         ]
         assert not any(one.holds(leaf, root) for one in wrong)
-    with pytest.raises(MismatchError, match="must be among the batch's leaves"):
+    with pytest.raises(MismatchError, match="must be one of the leaves of the batch"):
         InclusionProof.of(leaves, bytes(32))
 
 
@@ -113,7 +113,7 @@ def test_bodies_carry_leaves_in_both_forms() -> None:
     read = from_json(Body(body.collection, body.ids, body.rows, some).to_json())
     assert read.all_leaves.tolist() == some.tolist()
     assert from_json(Body(body.collection, body.ids, body.rows).to_json()).leaves is None
-    with pytest.raises(InvalidReportError, match="leaf must have 43 characters, got 44"):
+    with pytest.raises(InvalidReportError, match="leaf must have 43 characters, but it has 44"):
         from_json(body.to_json().replace(b'"leaf":"', b'"leaf":"A', 1))
-    with pytest.raises(InvalidReportError, match="must have 32 bytes and 50 for every report"):
+    with pytest.raises(InvalidReportError, match="must have 32 bytes, and then 50 bytes for every report"):
         from_binary(body.to_binary()[:-1], 2, leaves=True)

@@ -178,12 +178,12 @@ def test_other_columns_are_no_aggregate(values: pa.Array, tmp_path: Path) -> Non
     [
         (
             zeros,
-            "must have smaller pages: one page of each column may need 260 MiB together when unpacked, got 512 MiB",
+            "must have smaller pages: one page of every column may need 260 MiB together when unpacked, got 512 MiB",
         ),
         (one_long_list, f"must have lists with at most {MOST_ELEMENTS:,} elements in a row group, got 134,217,728"),
         (one_long_text, None),
         (lists_of_a_long_text, None),
-        (prefixes, "must have texts in the encodings PLAIN or RLE_DICTIONARY, got DELTA_BYTE_ARRAY in column “a”"),
+        (prefixes, "must have texts in the encoding PLAIN or RLE_DICTIONARY, got DELTA_BYTE_ARRAY in column “a”"),
         (structs, "column “a” must hold text or numbers, got the type struct"),
     ],
 )
@@ -217,7 +217,7 @@ def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 17
     found = read("reports", path, tmp_path)
     assert "FileFormatError" in str(found["error"])
-    assert "one page of each column may need 68 MiB together" in str(found["error"])
+    assert "one page of every column may need 68 MiB together" in str(found["error"])
 
 
 def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_workbook_that_becomes_too_large_is_refused_before_it_is_unpacked(tmp_
     assert path.stat().st_size < 1 << 20
     found = read("answers", path, tmp_path)
     assert "FileFormatError" in str(found["error"])
-    assert "must need at most 128 MiB when unpacked, got 190 MiB; save the sheet as CSV" in str(found["error"])
+    assert "needs 190 MiB when unpacked, but at most 128 MiB are allowed; save the sheet as CSV" in str(found["error"])
     assert read("answers", tmp_path / "small.xlsx", tmp_path)["rows"] == 1
 
 

@@ -86,7 +86,8 @@ def test_any_bytes_of_the_right_width_are_reports_of_some_kind_and_the_same_byte
 def test_rows_of_another_width_and_reports_of_another_type_are_refused() -> None:
     grr = GRR(k=1000, epsilon=1.0)
     with pytest.raises(
-        InvalidReportError, match=r"rows must be uint8\[n, 2\] for GRR, got dtype=uint8, shape=\(1, 3\)"
+        InvalidReportError,
+        match=r"rows must be an array uint8\[n, 2\] for GRR, one row for each report, got dtype=uint8, shape=\(1, 3\)",
     ):
         from_wire(grr, np.zeros((1, 3), np.uint8))
     with pytest.raises(InvalidReportError, match="must have dtype=uint16"):
@@ -154,7 +155,7 @@ def test_too_much_is_refused_before_it_is_read() -> None:
     many = Body("0" * 64, np.zeros((10_001, 16), np.uint8), np.zeros((10_001, 1), np.uint8))
     with pytest.raises(TooLargeError, match="at most 10000 reports"):
         from_binary(many.to_binary(), 1)
-    with pytest.raises(InvalidReportError, match="32 bytes and 17 for every report"):
+    with pytest.raises(InvalidReportError, match="32 bytes, and then 17 bytes for every report"):
         from_binary(bytes(50), 1)
     with pytest.raises(InvalidReportError, match="at least one report"):
         from_binary(bytes(32), 1)
@@ -193,7 +194,7 @@ def test_the_digest_is_that_of_the_sorted_ids_and_reports(tmp_path: Path) -> Non
 
 def test_an_id_counts_once_in_a_command(tmp_path: Path) -> None:
     (tmp_path / "twice.jsonl").write_bytes(body(3).to_json() + b"\n" + body(1).to_json())
-    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAA twice"):
+    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAA occurs twice"):
         JsonLinesReader(tmp_path / "twice.jsonl", SURVEY)
     (tmp_path / "a.jsonl").write_bytes(body(3).to_json())
     (tmp_path / "b.jsonl").write_bytes(body(3, start=2).to_json())

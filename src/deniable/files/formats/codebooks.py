@@ -65,13 +65,13 @@ def variables(collection: Collection) -> tuple[Variable, ...]:
     for column in collection.schema.columns:
         if not column.question_kind.coded:
             raise InvalidParameterError(
-                f"{quoted(column.name)} must have a list of answers to be in a codebook, but it asks for open text; "
-                "leave it out"
+                f"{quoted(column.name)} must have a list of answers to be in a codebook, but the question asks for "
+                "open text; leave the question out"
             )
         if column.k > MOST_LABELS:
             raise TooLargeError(
-                f"a codebook must have at most {MOST_LABELS:,} answers to a question, got {column.k:,} to "
-                f"{quoted(column.name)}; use its dictionary file"
+                f"a codebook must have at most {MOST_LABELS:,} answers to a question, but {quoted(column.name)} has "
+                f"{column.k:,}; use the dictionary file of this question instead"
             )
         name = _name(column.name, {one.name for one in found})
         found.append(Variable(name, column.title or column.name, column.labels))

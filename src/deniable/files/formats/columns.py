@@ -29,15 +29,15 @@ def arrays_of(reports: Any, fields: tuple[ReportField, ...]) -> list[NDArray[Any
     parts = [reports] if len(fields) == 1 else list(reports)
     if len(parts) != len(fields):
         raise InvalidReportError(
-            f"reports must have the fields {listed([field.name for field in fields])}, got {len(parts)} parts"
+            f"reports must have the fields {listed([field.name for field in fields])}, got {len(parts)} arrays"
         )
     arrays = [np.ascontiguousarray(part) for part in parts]
     for array, field in zip(arrays, fields, strict=True):
         shape = (len(arrays[0]),) if field.width is None else (len(arrays[0]), field.width)
         if array.dtype != np.dtype(field.dtype) or array.shape != shape:
             raise InvalidReportError(
-                f"report field {quoted(field.name)} must have dtype={field.dtype}, shape={shape}, "
-                f"got dtype={array.dtype}, shape={array.shape}"
+                f"report field {quoted(field.name)} must have dtype={field.dtype}, shape={shape}, got "
+                f"dtype={array.dtype}, shape={array.shape}"
             )
     return arrays
 
@@ -63,7 +63,8 @@ def to_numpy(column: pa.Array, field: ReportField, source: str, start: int) -> N
     if column.null_count:
         row = start + int(column.is_null().to_numpy(zero_copy_only=False).argmax()) + 1
         raise InvalidReportError(
-            f"{source}: report field {quoted(field.name)} must not be empty (null), but it is in row {row}"
+            f"{source}: report field {quoted(field.name)} must have a value in every row, but it is empty (null) in "
+            f"row {row}"
         )
     if field.width is None:
         values = column.to_numpy(zero_copy_only=False)
@@ -143,6 +144,6 @@ def _taken_back(column: pa.Array, field: ReportField) -> pa.Array:
     except (pa.ArrowException, ValueError):
         # Not chained: it may quote a report.
         raise InvalidReportError(
-            f"report field {quoted(field.name)} must have values of the type {kind}, got others in a column of "
-            f"{column.type}"
+            f"report field {quoted(field.name)} must have values of the type {kind}, but its column of the type "
+            f"{column.type} has other values"
         ) from None

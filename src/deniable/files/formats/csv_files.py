@@ -271,7 +271,8 @@ class CsvFile:
             return
         except csv.Error:
             raise FileFormatError(
-                f"{self.path} must have column names of at most {csv.field_size_limit():,} characters"
+                f"{self.path} must have column names of at most {csv.field_size_limit():,} characters, but one name "
+                "is longer"
             ) from None
         if width > MOST_COLUMNS:
             raise FileFormatError(f"{self.path} must have at most {MOST_COLUMNS:,} columns, got {width:,}")
@@ -300,8 +301,8 @@ class CsvFile:
                     cell.decode()
                 except UnicodeDecodeError:
                     raise FileFormatError(
-                        f"{self.path} must be UTF-8 text, but it is not in column {quoted(name)}, row "
-                        f"{rows + row + 1}; save it as UTF-8"
+                        f"{self.path} must be UTF-8 text, but row {rows + row + 1} of column {quoted(name)} is not; "
+                        "save the file as UTF-8"
                     ) from None
             raise
 
@@ -326,22 +327,24 @@ class CsvFile:
         if isinstance(error, UnicodeDecodeError):
             if stream.encoding != UTF_8:
                 raise FileFormatError(
-                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, but it has another encoding after row "
-                    f"{rows}; save it as UTF-8"
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, but its text after row {rows} is in "
+                    "another encoding; save the file as UTF-8"
                 ) from None
-            raise FileFormatError(f"{self.path} must be UTF-8 text, but its header is not; save it as UTF-8") from None
+            raise FileFormatError(
+                f"{self.path} must be UTF-8 text, but its header is not; save the file as UTF-8"
+            ) from None
         if "straddl" in str(error):
             raise InvalidInputError(
-                f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}: a quote may "
-                "have been opened and not closed"
+                f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}: look for a quotation "
+                "mark that is opened and not closed"
             ) from None
         if "Empty CSV" in str(error):
             raise InvalidInputError(
-                f"{self.path} has no line of column names: the file is empty, or a quote in that line is opened and "
-                "not closed"
+                f"{self.path} has no line of column names: the file is empty, or a quotation mark in that line is "
+                "opened and not closed"
             ) from None
         raise FileFormatError(
-            f"{self.path} cannot be read as CSV after row {rows}; open it in a spreadsheet and save it as CSV"
+            f"{self.path} cannot be read as CSV after row {rows}; open the file in a spreadsheet, and save it as CSV"
         ) from None
 
     def _unclosed(self, rows: int) -> InvalidInputError:

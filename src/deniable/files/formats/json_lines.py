@@ -139,8 +139,8 @@ def _read(path: Path, collection: Collection) -> NDArray[np.uint8]:
                     body = from_json(line.strip())
                     if body.collection != collection.id:
                         raise MismatchError(
-                            f"line {number} of {path} belongs to collection {short_id(body.collection)}, "
-                            f"not to {short_id(collection.id)}"
+                            f"line {number} of {path} belongs to collection {short_id(body.collection)}, not to "
+                            f"{short_id(collection.id)}"
                         )
                     if body.rows.shape[1] != width:
                         raise InvalidReportError(f"a report must have {width} bytes, got {body.rows.shape[1]}")
@@ -162,10 +162,10 @@ def _refuse_duplicates(readers: Sequence[ReportReader | JsonLinesReader]) -> Non
         first = seen.setdefault(reader.digest, reader.path)
         if first is not reader.path:
             same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
-            raise DuplicateReportsError(f"{reader.path} {same}: they would be counted twice")
+            raise DuplicateReportsError(f"{reader.path} {same}: its reports would be counted twice")
     ids = [reader.ids for reader in readers if isinstance(reader, JsonLinesReader)]
     if len(ids) > 1:
-        _refuse_repeated(np.sort(np.concatenate(ids)), "the files together")
+        _refuse_repeated(np.sort(np.concatenate(ids)), "these files")
 
 
 def _refuse_repeated(ids: NDArray[np.void], where: str) -> None:
@@ -173,4 +173,4 @@ def _refuse_repeated(ids: NDArray[np.void], where: str) -> None:
     same = np.flatnonzero(ids[1:] == ids[:-1])
     if len(same):
         name = to_base64url(ids[same[0]].tobytes())
-        raise DuplicateReportsError(f"{where} hold the id {name} twice: its report would be counted twice")
+        raise DuplicateReportsError(f"the report id {name} occurs twice in {where}: its report would be counted twice")

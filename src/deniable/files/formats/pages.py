@@ -76,20 +76,21 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
             if leaf.max_repetition_level and chunk.num_values > MOST_ELEMENTS:
                 raise FileFormatError(
                     f"{path} must have lists with at most {MOST_ELEMENTS:,} elements in a row group, got "
-                    f"{chunk.num_values:,}; write it again with smaller row groups"
+                    f"{chunk.num_values:,}; write the file again with smaller row groups"
                 )
             for page in _pages(source, chunk):
                 if page.encoding in _DELTAS:
                     raise FileFormatError(
-                        f"{path} must have texts in the encodings PLAIN or RLE_DICTIONARY, got "
-                        f"{_DELTAS[page.encoding]} in column {quoted(leaf.path)}; write it again in one of those"
+                        f"{path} must have texts in the encoding PLAIN or RLE_DICTIONARY, got "
+                        f"{_DELTAS[page.encoding]} in column {quoted(leaf.path)}; write the file again in one of "
+                        "these encodings"
                     )
                 largest[j] = max(largest[j], page.unpacked)
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
     if largest.total() > limit:
         raise FileFormatError(
-            f"{path} must have smaller pages: one page of each column may need {limit >> 20:,} MiB together "
-            f"when unpacked, got {largest.total() >> 20:,} MiB; write it again with pages of 1 MiB"
+            f"{path} must have smaller pages: one page of every column may need {limit >> 20:,} MiB together when "
+            f"unpacked, got {largest.total() >> 20:,} MiB; write the file again with pages of 1 MiB"
         )
 
 

@@ -63,7 +63,7 @@ class Kind:
         except ValueError:
             stated = None
         if not isinstance(stated, dict) or stated.get("format") != self.format:
-            raise FileFormatError(f"{path} {self.foreign}: a {self.format} file says so in its metadata")
+            raise FileFormatError(f"{path} {self.foreign}: its metadata do not say that it is a {self.format} file")
         if stated.get("format_version") != VERSION:
             raise FileFormatError(
                 f"{path} has format_version={quoted(stated.get('format_version'))}; this release can read "
@@ -74,7 +74,7 @@ class Kind:
             raise FileFormatError(f"{path} is damaged: its metadata must contain {', '.join(keys)}")
         if stated["collection"] != collection.id:
             raise MismatchError(
-                f"{path} holds {self.rows} of collection {short_id(stated['collection'])}, not of "
+                f"{path} contains {self.rows} of collection {short_id(stated['collection'])}, not of "
                 f"{short_id(collection.id)}"
             )
         return {key: stated[key] for key in keys}

@@ -191,7 +191,7 @@ class ReportReader:
             )
         kind = schema.field(ID_COLUMN).type
         if not is_text_type(kind.value_type if pa.types.is_dictionary(kind) else kind):
-            raise FileFormatError(f"{self.path}: column {quoted(ID_COLUMN)} must hold texts, got {kind}")
+            raise FileFormatError(f"{self.path}: the column {quoted(ID_COLUMN)} must contain texts, got {kind}")
 
     def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type.
@@ -216,7 +216,8 @@ class ReportReader:
                 yield mechanism.report_type(*arrays)
         if digest.hexdigest(self._number) != self.digest:
             raise FileFormatError(
-                f"{self.path} is damaged: its reports do not match its digest {short_id(self.digest)}"
+                f"{self.path} is damaged: its reports do not match the digest {short_id(self.digest)} that the file "
+                "states"
             )
 
 

@@ -127,7 +127,7 @@ class AnswerReader:
                 self.rows += batch.num_rows
                 yield batch if self._decimals is None else self._decimals.convert(batch, self.rows - batch.num_rows + 1)
         if self.rows == 0:
-            raise InvalidInputError(f"{self.path} holds no answers: at least one record is needed")
+            raise InvalidInputError(f"{self.path} must contain at least one record, but it contains no answers")
 
     def __enter__(self) -> AnswerReader:
         return self
@@ -217,11 +217,11 @@ def open_answers(
         return AnswerReader(path, Workbook(path), columns, _decimals(path, numbers, decimal))
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise FileFormatError(f"{path} is {kind}: answers must be CSV, Parquet or a workbook (.xlsx)")
+            raise FileFormatError(f"{path} must be a CSV file, a Parquet file or a workbook (.xlsx), but it is {kind}")
     name = path.name.lower()
     usual = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
     if name.endswith(".parquet"):
-        raise FileFormatError(f"{path} is not a Parquet file, or is damaged")
+        raise FileFormatError(f"{path} is not a Parquet file, or the file is damaged")
     if usual is None:
         kinds = ", ".join((*_SUFFIXES, ".parquet", ".xlsx"))
         raise FileFormatError(f"cannot tell what kind of file {path} is: its name must end in one of {kinds}")
@@ -327,4 +327,4 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise FileFormatError(f"there is no file {path}") from error
     except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError):
         # Not chained: it may quote the content.
-        raise FileFormatError(f"{path} is not a Parquet file, or is damaged") from None
+        raise FileFormatError(f"{path} is not a Parquet file, or the file is damaged") from None

@@ -147,7 +147,7 @@ class Workbook:
             raise
         except Exception:
             # Of an archive of XML by a foreign parser anything may come, and it may quote the content.
-            raise FileFormatError(f"{self.path} is not a workbook (.xlsx), or is damaged or locked") from None
+            raise FileFormatError(f"{self.path} is not a workbook (.xlsx), or the file is damaged or locked") from None
 
 
 def check_workbook_size(path: Path, file: BinaryIO) -> None:
@@ -164,8 +164,8 @@ def check_workbook_size(path: Path, file: BinaryIO) -> None:
     most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
     if unpacked > most:
         raise FileFormatError(
-            f"{path} must need at most {most >> 20:,} MiB when unpacked, got {unpacked >> 20:,} MiB; "
-            "save the sheet as CSV"
+            f"{path} needs {unpacked >> 20:,} MiB when unpacked, but at most {most >> 20:,} MiB are allowed; save the "
+            "sheet as CSV"
         )
     if styles > MOST_STYLES:
         raise FileFormatError(

@@ -37,7 +37,10 @@ _LABEL = re.compile(r"label(?:::(?P<language>.+))?")
 _TAG = re.compile(r"\(\s*([A-Za-z0-9-]+)\s*\)\s*$")
 _LIMITS = re.compile(r"\s*\.\s*(<=|>=|<|>)\s*(-?\d+(?:\.\d+)?)\s*")
 _NOT_ASKED = ("start", "end", "today", "deviceid", "username", "phonenumber", "audit", "calculate", "hidden", "note")
-_BATCHES = "coins of a batch depend on each other, and who knows the others' answers may learn yours; leave it empty"
+_BATCHES = (
+    "the coins of a batch depend on each other, so people who know the other answers could learn yours; "
+    "leave the column empty"
+)
 
 Row = Mapping[str, str]
 
@@ -183,8 +186,8 @@ def read_xlsform(path: Path) -> XLSForm:
         form.read(row, cells)
     if form.refused:
         raise InvalidInputError(
-            f"{path}: deniable must be able to garble each question exactly as the form says; change these questions:\n"
-            + "\n".join(form.refused)
+            f"{path}: deniable must garble each question exactly as the form says, and cannot do so for these "
+            "questions; change them:\n" + "\n".join(form.refused)
         )
     title = settings.get("form_title", "")
     for texts in form.texts.values():
@@ -226,7 +229,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise
     except Exception:
         # An archive of XML may raise anything in its parser.
-        raise FileFormatError(f"{path} is not a workbook (.xlsx), or is damaged or locked") from None
+        raise FileFormatError(f"{path} is not a workbook (.xlsx), or the file is damaged or locked") from None
 
 
 def _tag(language: str) -> str:
@@ -246,12 +249,12 @@ class _Lists:
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names of the choices of a list."""
         if not name or name not in self._choices:
-            raise _CannotMapError(f"the sheet choices has no list named {quoted(name)}; add it")
+            raise _CannotMapError(f"the sheet choices has no list named {quoted(name)}; add the list")
         found = tuple(cells.get("name", "") for _, cells in self._choices[name])
         if not all(found) or len(set(found)) < len(found):
             row = next(row for row, cells in self._choices[name] if found.count(cells.get("name", "")) > 1 or not cells)
             raise _CannotMapError(
-                f"choices of the list {quoted(name)} must have distinct names; see row {row} of choices"
+                f"the choices of the list {quoted(name)} must have different names; see row {row} of the sheet choices"
             )
         return found
 
@@ -304,15 +307,16 @@ class _Form:
 
     def _add(self, row: int, name: str, kind: str, rest: Sequence[str], cells: Row, garbles: bool) -> None:
         if kind in _NOT_ASKED and not garbles:
-            raise _CannotMapError(f"{kind} asks for no answer")
+            raise _CannotMapError(f"the type {kind} asks for no answer")
         if any(self.rosters):
             raise _CannotMapError(
-                f"it is in the repeat {quoted(self.rosters[-1])}, but a person reports each question once; move it out"
+                f"the question is in the repeat {quoted(self.rosters[-1])}, but a person reports each question once; "
+                "move the question out of the repeat"
             )
         if cells.get("relevant") or any(self.conditions):
             raise _CannotMapError(
-                "it has a condition (relevant), which would show who answered it; ask everyone, with an answer such "
-                'as "does not apply"'
+                "the question has a condition (relevant), which would show who answered the question; ask everyone, "
+                'with an answer such as "does not apply"'
             )
         reader = _READERS.get(kind)
         if reader is None:
@@ -335,7 +339,10 @@ class _Form:
     def _garbled(self, attribute: Attribute, kind: str, cells: Row, row: int) -> GarbledQuestion | None:
         """Return the question and its rate; None for a rate of 0."""
         if kind != "select_one" or len(attribute.labels) != 2:
-            raise _CannotMapError("only select_one with two choices can be garbled; empty its garbling columns")
+            raise _CannotMapError(
+                "only a question of the type select_one with two choices can be garbled; empty the garbling columns "
+                "of this question"
+            )
         carrier = cells.get("garbling::answer", "")
         if carrier not in attribute.categories:
             raise _CannotMapError(
@@ -346,14 +353,14 @@ class _Form:
         if covariate == "*":
             raise _CannotMapError(f"garbling::covariate must be empty, got *: {_BATCHES}")
         if covariate:
-            raise _CannotMapError(f"garbling::covariate must be empty, got a column of the roster: {_BATCHES}")
+            raise _CannotMapError(f"garbling::covariate must be empty, got the name of a column: {_BATCHES}")
         written = cells.get("garbling::rate", "")
         if not re.fullmatch(r"(\d*\.?\d+|\d+\.)(e-?\d+)?", written, re.I):
             raise _CannotMapError(f"garbling::rate must be a decimal in [0, 1), got {quoted(written)}")
         rate = Fraction(written)
         if rate >= 1:
             raise _CannotMapError(
-                f"garbling::rate must be in [0, 1), got {written}: with 1 everyone would give the same answer"
+                f"garbling::rate must be in [0, 1), got {written}: with a rate of 1 everyone would give the same answer"
             )
         if not rate:
             return None
@@ -385,7 +392,7 @@ class _Form:
 
     def _check_choices(self, rest: Sequence[str], cells: Row) -> None:
         if "or_other" in rest:
-            raise _CannotMapError("or_other adds open text; list the answers, with one for all others")
+            raise _CannotMapError("or_other adds open text; add one answer for everything else to the list instead")
         if cells.get("choice_filter"):
             raise _CannotMapError("choice_filter makes the list depend on another answer; give everyone the same list")
 
@@ -402,7 +409,8 @@ class _Form:
         least, most, step = (Fraction(given.get(key, usual)) for key, usual in _RANGE.items())
         if step <= 0 or most <= least or (most - least) % step:
             raise _CannotMapError(
-                "parameters must have start < end, with a whole number of steps between them; change one of them"
+                "parameters must have start < end, and a whole number of steps between start and end; change one of "
+                "them"
             )
         return _number(name, least, most, min(int((most - least) / step) + 1, FINEST), cells)
 
@@ -435,12 +443,13 @@ def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
     for part in re.split(r"\band\b", constraint) if constraint else []:
         found = _LIMITS.fullmatch(part)
         if found is None:
-            raise _CannotMapError("its constraint must give a least and a largest number, such as . >= 0 and . <= 120")
+            raise _CannotMapError("the constraint must give a least and a largest number, such as . >= 0 and . <= 120")
         sign, limit = found.group(1), Fraction(found.group(2))
         if sign in "<>":
             if not whole:
                 raise _CannotMapError(
-                    "its limits must themselves be possible answers: write <= and >= instead of < and >"
+                    "the limits in the constraint must themselves be possible answers: write <= and >= instead of < "
+                    "and >"
                 )
             limit += -1 if sign == "<" else 1
         if sign[0] == ">":
@@ -449,6 +458,6 @@ def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
             most = limit
     if least is None or most is None or least >= most:
         raise _CannotMapError(
-            "a number needs both limits in its constraint, such as . >= 0 and . <= 120; they are public"
+            "the constraint of a number needs two limits, such as . >= 0 and . <= 120; these limits will be public"
         )
     return least, most

@@ -229,8 +229,8 @@ def answers_ledger() -> Ledger:
             directory.chmod(0o700)
     except OSError as error:
         raise OutputError(
-            f"cannot write {directory}: {error.strerror or error}. The ledger there records what was randomised; set "
-            "XDG_STATE_HOME to use another place"
+            f"cannot write {directory}: {error.strerror or error}. That directory has the ledger of what was "
+            "randomised: set XDG_STATE_HOME to use another place"
         ) from error
     return Ledger(directory / FILE_NAME, FORMAT)
 

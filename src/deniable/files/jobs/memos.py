@@ -236,11 +236,13 @@ class MemoStore:
             fields = zip(columns, mechanism.report_fields, strict=True)
             rows = mechanism.report_type(*(np.ascontiguousarray(one, np.dtype(field.dtype)) for one, field in fields))
         except DeniableError as error:
-            raise FileFormatError(f"{self.path} must hold rows for {mechanism.name}: {error}") from error
+            raise FileFormatError(
+                f"{self.path} must contain permanent responses of {mechanism.name}: {error}"
+            ) from error
         if len(kept.rows) != mechanism.memo_rows:
             raise FileFormatError(
-                f"{self.path} must hold {mechanism.memo_rows:,} rows for this series, got {len(kept.rows):,}; restore "
-                "the store from a copy"
+                f"{self.path} must contain {mechanism.memo_rows:,} rows for this series of reports, got "
+                f"{len(kept.rows):,}; restore the file from a copy"
             )
         return rows
 

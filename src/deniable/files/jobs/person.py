@@ -293,13 +293,13 @@ class PersonLedger:
             for draw in theirs:
                 if ours.get(draw.draw, draw) != draw:
                     raise FileFormatError(
-                        f"{path} must agree with this ledger about every draw, but its entry differs for "
+                        f"{path} must agree with this ledger about every draw, but the two have different entries for "
                         f"draw {draw.draw}; nothing was merged"
                     )
             added = [draw for draw in dict.fromkeys(theirs) if draw.draw not in ours]
             if len({draw.draw for draw in added}) < len(added):
                 raise FileFormatError(
-                    f"{path} must have one entry for every draw, but one draw has two; nothing was merged"
+                    f"{path} must have one entry for every draw, but one draw has two entries; nothing was merged"
                 )
             self._write([*ours.values(), *added])
             return len(added)
@@ -351,7 +351,7 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
     """
     if is_memoised(collection) != (memo is not None):
         raise InvalidParameterError(
-            "memo must be given if the mechanism keeps permanent responses, and left out if it does not, got "
+            "memo must be given exactly if the mechanism keeps permanent responses, got "
             f"mechanism={collection.mechanism.name}"
         )
     name = secrets.token_hex(16)
@@ -399,7 +399,7 @@ def require(found: PersonTotal, before: PersonTotal, maximum: EpsilonLike, name:
     )
     raise PrivacyLimitError(
         f"epsilon of all reports of this person must be <= {name}={maximum}, got {found.bound}{more}; spent before: "
-        f"{before.bound}{f' ({listed})' if listed else ''}; nothing was drawn: ask for a collection of a smaller "
+        f"{before.bound}{f' ({listed})' if listed else ''}. Nothing was drawn: ask for a collection with a smaller "
         "epsilon, or accept a larger total",
         parameters=(name,),
     )
@@ -437,12 +437,16 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
         try:
             amounts = [exact(number) for number in numbers if number]
         except InvalidParameterError as error:
-            raise FileFormatError(f"{path} must state budgets as numbers: {error}") from error
+            raise FileFormatError(f"{path} must state every budget as a number: {error}") from error
         positive = all(amount > 0 for amount in amounts)
         if not positive or (memo is not None and (memo.rows < 0 or not memo.forever or not memo.once)):
-            raise FileFormatError(f"{path} must state budgets > 0, but the budget of draw {draw.draw} is not")
+            raise FileFormatError(
+                f"{path} must state a budget > 0 for every draw, but draw {draw.draw} has another budget"
+            )
         if len(draw.draw) != 32 or set(draw.draw) - set("0123456789abcdef"):
-            raise FileFormatError(f"{path} must name each draw by 32 hexadecimal digits, got draw={quoted(draw.draw)}")
+            raise FileFormatError(
+                f"{path} must name each draw with 32 hexadecimal digits, got draw={quoted(draw.draw)}"
+            )
 
 
 def float_above(value: Fraction) -> float:

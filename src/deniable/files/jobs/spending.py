@@ -113,8 +113,8 @@ class Spending:
             more = "" if total is None else f", which is {bound_text(_number(total - limit))} too much"
             raise PrivacyLimitError(
                 f"epsilon of all collections of these answers must be <= {name}={maximum}, got {self.bound}{more}; "
-                f"spent before: {self.listed}; {outcome}: ask for a collection of a smaller epsilon, or "
-                "accept a larger total",
+                f"spent before: {self.listed}. {outcome.capitalize()}: ask for a collection with a smaller epsilon, "
+                "or accept a larger total",
                 parameters=(name,),
             )
 

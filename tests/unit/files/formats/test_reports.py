@@ -181,7 +181,7 @@ def test_another_collection_or_version(path: Path) -> None:
     second = replace(GRR_3, version=2)
     with pytest.raises(MismatchError) as caught:
         _read(path, second)
-    assert str(caught.value) == f"{path} holds reports of collection {GRR_3.id[:12]}, not of {second.id[:12]}"
+    assert str(caught.value) == f"{path} contains reports of collection {GRR_3.id[:12]}, not of {second.id[:12]}"
 
 
 @pytest.mark.parametrize("encode", [True, False])
@@ -206,14 +206,17 @@ def test_row_numbers_go_on_after_the_first_batch(tmp_path: Path, monkeypatch: py
     _rewrite(path, _set("collection", pa.array([GRR_3.id] * 35)))
     _rewrite(path, _set("value", pa.array([0] * 32 + [None] * 3, pa.uint8())))
     with pytest.raises(
-        InvalidReportError, match=r"report field “value” must not be empty \(null\), but it is in row 33$"
+        InvalidReportError,
+        match=r"report field “value” must have a value in every row, but it is empty \(null\) in row 33$",
     ):
         _read(path)
 
 
 def test_reports_that_were_changed(path: Path) -> None:
     _rewrite(path, _set("value", pa.array([0, 1, 2, 2], pa.uint8())))
-    with pytest.raises(FileFormatError, match=r"r.parquet is damaged: its reports do not match its digest \w{12}$"):
+    with pytest.raises(
+        FileFormatError, match=r"r.parquet is damaged: its reports do not match the digest \w{12} that the file states$"
+    ):
         _read(path)
     _rewrite(path, lambda table: table.slice(0, 3))
     with pytest.raises(FileFormatError, match="is damaged"):
@@ -248,11 +251,11 @@ def test_other_widths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"format": "other"}, "is not a report file: a deniable reports file says so in its metadata"),
+        ({"format": "other"}, "is not a report file: its metadata do not say that it is a deniable reports file"),
         ({"format_version": 2}, "has format_version=2; this release can read format_version=1 of deniable reports"),
         ({"digest": None}, "is damaged: its metadata must contain collection, batch_number, digest"),
-        ({"digest": "0" * 64}, "is damaged: its reports do not match its digest 000000000000"),
-        ({"batch_number": "0" * 32}, "is damaged: its reports do not match its digest"),
+        ({"digest": "0" * 64}, "is damaged: its reports do not match the digest 000000000000"),
+        ({"batch_number": "0" * 32}, "is damaged: its reports do not match the digest"),
     ],
 )
 def test_other_metadata(path: Path, metadata: dict[str, Any], message: str) -> None:
@@ -265,17 +268,17 @@ def test_other_metadata(path: Path, metadata: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize("metadata", [None, {"deniable": "{"}, {"deniable": "[]"}])
 def test_foreign_parquet(path: Path, metadata: dict[str, str] | None) -> None:
     pq.write_table(pa.table({"value": [1], "collection": [GRR_3.id]}).replace_schema_metadata(metadata), path)
-    with pytest.raises(FileFormatError, match=r"r.parquet is not a report file: a deniable reports file says so"):
+    with pytest.raises(FileFormatError, match=r"r.parquet is not a report file: its metadata do not say"):
         _read(path)
 
 
 def test_foreign_files(path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^there is no file "):
         _read(path.with_name("none.parquet"))
-    with pytest.raises(FileFormatError, match="is not a Parquet file, or is damaged"):
+    with pytest.raises(FileFormatError, match="is not a Parquet file, or the file is damaged"):
         _read(path.parent)
     path.write_text("value\n1\n")
-    with pytest.raises(FileFormatError, match="is not a Parquet file, or is damaged"):
+    with pytest.raises(FileFormatError, match="is not a Parquet file, or the file is damaged"):
         _read(path)
 
 
@@ -284,7 +287,7 @@ def test_truncated_files(tmp_path: Path, share: float) -> None:
     path = tmp_path / "r.parquet"
     _write(path, GRR_3, _reports(GRR_3, 10_000))
     path.write_bytes(path.read_bytes()[: math.floor(share * path.stat().st_size)])
-    with pytest.raises(FileFormatError, match=r"r.parquet is not a Parquet file, or is damaged$"):
+    with pytest.raises(FileFormatError, match=r"r.parquet is not a Parquet file, or the file is damaged$"):
         _read(path)
 
 
@@ -336,6 +339,6 @@ def test_only_what_the_mechanism_reports_is_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidReportError, match=r"shape=\(2,\), got dtype=uint8, shape=\(2, 2\)"):
         _write(tmp_path / "r.parquet", GRR_3, np.zeros((2, 2), np.uint8))
     sketch = _collection(CountMeanSketch(k=300, epsilon=1.0))
-    with pytest.raises(InvalidReportError, match=r"must have the fields .*, got 2 parts$"):
+    with pytest.raises(InvalidReportError, match=r"must have the fields .*, got 2 arrays$"):
         _write(tmp_path / "r.parquet", sketch, (np.zeros(1), np.zeros(1)))
     assert list(tmp_path.iterdir()) == []

@@ -129,9 +129,9 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         (b"", InvalidInputError, "has no line of column names: the file is empty"),
         (b"\n\r\n", InvalidInputError, "has no line of column names: the file is empty"),
-        (b'a,"b\n1,2\n', InvalidInputError, "or a quote in that line is opened and not closed"),
-        (b"a,b\n", InvalidInputError, "holds no answers: at least one record is needed"),
-        (b"a,b", InvalidInputError, "holds no answers: at least one record is needed"),
+        (b'a,"b\n1,2\n', InvalidInputError, "or a quotation mark in that line is opened and not closed"),
+        (b"a,b\n", InvalidInputError, "must contain at least one record, but it contains no answers"),
+        (b"a,b", InvalidInputError, "must contain at least one record, but it contains no answers"),
         (b"a,b\n1,2\n3\n4,5\n", InvalidInputError, "must have 2 cells in every record, got 1 in row 2"),
         (b"a,b\n1,2\n\n3,4,5\n", InvalidInputError, "must have 2 cells in every record, got 3 in row 2"),
         (b'a,b\n"1\n1",2\n3\n', InvalidInputError, "must have 2 cells in every record, got 1 in row 2"),
@@ -146,13 +146,17 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "must have columns of different names, but columns 1 and 3 have the same name",
         ),
         (b"\xc3\xa9,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, but its header is not"),
-        (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, but it is not in column “b”, row 2"),
+        (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, but row 2 of column “b” is not"),
         (
             b"a,b\n1,2\n3,\x81\n",
             FileFormatError,
-            "must be UTF-8, UTF-16 or Windows-1252 text, but it has another encoding",
+            "must be UTF-8, UTF-16 or Windows-1252 text, but its text",
         ),
-        (b"PK\x03\x04\0\0\0\0", FileFormatError, "is a zip archive or a spreadsheet: answers must be CSV"),
+        (
+            b"PK\x03\x04\0\0\0\0",
+            FileFormatError,
+            "must be a CSV file, a Parquet file or a workbook (.xlsx), but it is a zip archive",
+        ),
     ],
 )
 def test_damaged_csv(tmp_path: Path, content: bytes, error: type[DeniableError], message: str) -> None:
@@ -166,7 +170,11 @@ def test_damaged_csv(tmp_path: Path, content: bytes, error: type[DeniableError],
 def test_row_numbers_go_on_after_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     good = b"a,b\n\xc3\xa9,1\n" + b'1,"x\ny"\n' * 4999
-    for line, message in [(b"3\n", "in row 5001"), (b"3,\xe9\n", "column “b”, row 5001"), (b'3,"4\n', "in row 5001,")]:
+    for line, message in [
+        (b"3\n", "in row 5001"),
+        (b"3,\xe9\n", "row 5001 of column “b”"),
+        (b'3,"4\n', "in row 5001,"),
+    ]:
         with pytest.raises(DeniableError, match=message):
             _read_bytes(tmp_path, good + line)
 
@@ -175,7 +183,7 @@ def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     with pytest.raises(
         InvalidInputError,
-        match=r"has a record longer than 1000 bytes after row 0: a quote may have been opened and not clos",
+        match=r"has a record longer than 1000 bytes after row 0: look for a quotation mark that is opened and not clos",
     ):
         _read_bytes(tmp_path, b'a,b\n1,"2\n' + b"3,4\n" * 5000)
 
@@ -255,7 +263,7 @@ def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(InvalidInputError, match=r"its first sheet is empty$"):
         open_answers(_workbook(path))
     _workbook(path, ["a", "b"])
-    with pytest.raises(InvalidInputError, match=r"holds no answers"), open_answers(path) as reader:
+    with pytest.raises(InvalidInputError, match=r"it contains no answers"), open_answers(path) as reader:
         list(reader)
     with pytest.raises(InvalidInputError, match=r"must have columns of different names"):
         open_answers(_workbook(path, ["a", "a"], [1, 2]))
@@ -263,7 +271,7 @@ def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     for content in (b"", b"a,b\n1,2\n", whole[:-30], b"PK\x03\x04" + b"x" * 50):
         path.write_bytes(content)
         with pytest.raises(
-            FileFormatError, match=r"a.xlsx is not a workbook \(.xlsx\), or is damaged or locked$"
+            FileFormatError, match=r"a.xlsx is not a workbook \(.xlsx\), or the file is damaged or locked$"
         ) as caught:
             open_answers(path)
         assert caught.value.__cause__ is None
@@ -319,7 +327,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 def test_parquet_without_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    with pytest.raises(InvalidInputError, match="holds no answers: at least one record is needed"):
+    with pytest.raises(InvalidInputError, match="must contain at least one record, but it contains no answers"):
         _read(tmp_path / "a.parquet")
 
 
@@ -327,7 +335,7 @@ def test_parquet_without_rows(tmp_path: Path) -> None:
 def test_truncated_parquet(tmp_path: Path, cut: int) -> None:
     pq.write_table(pa.table({"a": [str(i) for i in range(1000)]}), tmp_path / "whole.parquet")
     (tmp_path / "a.parquet").write_bytes((tmp_path / "whole.parquet").read_bytes()[:cut])
-    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or the file is damaged$"):
         _read(tmp_path / "a.parquet")
 
 
@@ -336,7 +344,7 @@ def test_parquet_damaged_in_the_middle(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "a.parquet").read_bytes())
     content[100:1000] = bytes(900)
     (tmp_path / "a.parquet").write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or the file is damaged$"):
         _read(tmp_path / "a.parquet")
 
 
@@ -352,5 +360,5 @@ def test_other_files(tmp_path: Path) -> None:
         FileFormatError, match=r"^cannot tell what kind of file .*a.doc is: its name must end in one of"
     ):
         _read_bytes(tmp_path, b"a,b\n1,2\n", "a.doc")
-    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or the file is damaged$"):
         _read_bytes(tmp_path, b"a,b\n1,2\n", "a.parquet")

@@ -98,7 +98,7 @@ def test_garbling_becomes_a_design_with_the_rate_as_it_is_written(tmp_path: Path
     ("cells", "reason"),
     [
         ({"covariate": "*"}, "coins of a batch depend on each other"),
-        ({"covariate": "district"}, "column of the roster"),
+        ({"covariate": "district"}, "the name of a column"),
         ({"rate": 1}, "everyone would give the same answer"),
         ({"rate": "1.5"}, "everyone would give the same answer"),
         ({"rate": "-0.1"}, r"must be a decimal in \[0, 1\)"),
@@ -110,7 +110,7 @@ def test_garbling_becomes_a_design_with_the_rate_as_it_is_written(tmp_path: Path
         ({"type": "select_multiple yn"}, "two choices"),
         ({"type": "text"}, "no list of answers"),
         ({"type": "note"}, "no list of answers"),
-        ({"relevant": "${x} = 1"}, "it has a condition"),
+        ({"relevant": "${x} = 1"}, "the question has a condition"),
         ({"type": "select_one yn or_other"}, "or_other adds open text"),
     ],
 )
@@ -123,7 +123,7 @@ def test_garbling_that_cannot_be_kept_is_refused_by_row(tmp_path: Path, cells: d
 
 def test_garbling_in_a_repeat_is_refused(tmp_path: Path) -> None:
     form = [{"type": "begin_repeat", "name": "child"}, _garbled(), {"type": "end_repeat"}, _garbled(name="after")]
-    with pytest.raises(InvalidInputError, match="it is in the repeat “child”") as refusal:
+    with pytest.raises(InvalidInputError, match="the question is in the repeat “child”") as refusal:
         read_xlsform(_book(tmp_path / "form.xlsx", form))
     assert "after" not in str(refusal.value)
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_mapped_is_listed_with_its_row(tmp_path: Path) -> None:
     }  # fmt: skip
     assert "condition" in rows["inside"][1]
     assert "no list named “nowhere”" in rows["lost"][1]
-    assert "both limits" in rows["free"][1]
+    assert "two limits" in rows["free"][1]
     assert "write <= and >=" in rows["open"][1]
 
 

@@ -101,10 +101,10 @@ def test_the_same_reports_twice(days: list[Path], tmp_path: Path, read_files: li
     shutil.copy(days[0], copy)
     with pytest.raises(DuplicateReportsError) as caught:
         aggregate_files(SURVEY, [*days, copy], tmp_path / "all.aggregate")
-    assert str(caught.value) == f"{copy} holds the same reports as {days[0]}: they would be counted twice"
+    assert str(caught.value) == f"{copy} holds the same reports as {days[0]}: its reports would be counted twice"
     with pytest.raises(DuplicateReportsError) as caught:
         aggregate_files(SURVEY, [*days, days[1]], tmp_path / "all.aggregate")
-    assert str(caught.value) == f"{days[1]} is given twice: they would be counted twice"
+    assert str(caught.value) == f"{days[1]} is given twice: its reports would be counted twice"
     assert not (tmp_path / "all.aggregate").exists()
     assert read_files == []
 
@@ -143,7 +143,7 @@ def test_merging_what_does_not_belong_together(days: list[Path], tmp_path: Path)
 def test_a_file_of_another_collection_is_refused_before_anything_is_read(
     days: list[Path], tmp_path: Path, read_files: list[str]
 ) -> None:
-    with pytest.raises(MismatchError, match=r"day0.parquet holds reports of collection \w{12}, not of \w{12}$"):
+    with pytest.raises(MismatchError, match=r"day0.parquet contains reports of collection \w{12}, not of \w{12}$"):
         aggregate_files(replace(SURVEY, title="x"), days, tmp_path / "all.aggregate")
     assert (read_files, _hidden(tmp_path)) == ([], [])
 

@@ -106,9 +106,12 @@ def test_merging_keeps_what_is_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda kept: kept["rows"].pop(), "must hold 3 rows for this series, got 2"),
-        (lambda kept: kept["rows"].__setitem__(0, "CQ"), "must hold rows for MemoisedGRR: report must be in 0..2"),
-        (lambda kept: kept["rows"].__setitem__(0, "AAAA"), "must hold rows for MemoisedGRR"),
+        (lambda kept: kept["rows"].pop(), "must contain 3 rows for this series of reports, got 2"),
+        (
+            lambda kept: kept["rows"].__setitem__(0, "CQ"),
+            "must contain permanent responses of MemoisedGRR: report must be in 0..2",
+        ),
+        (lambda kept: kept["rows"].__setitem__(0, "AAAA"), "must contain permanent responses of MemoisedGRR"),
         (lambda kept: kept.pop("id"), "memos"),
     ],
 )

@@ -149,7 +149,7 @@ def test_the_entry_is_there_before_the_draw_and_goes_if_the_draw_fails(ledger: P
 
 def test_a_memo_goes_with_its_mechanism(ledger: PersonLedger) -> None:
     for collection, memo in ((survey(1), Memo("ab" * 16, None)), (Collection(SCHEMA, MemoisedGRR(3, 2.0, 1.0)), None)):
-        with pytest.raises(InvalidParameterError, match="memo must be given if the mechanism keeps"):
+        with pytest.raises(InvalidParameterError, match="memo must be given exactly if the mechanism keeps"):
             spend(ledger, collection, memo=memo)
     with pytest.raises(InvalidParameterError, match="max_epsilon must be > 0"):
         spend(ledger, survey(1), maximum=0)
@@ -229,13 +229,13 @@ MEMO: dict[str, Any] = {"id": "m", "forever": "2", "once": "1", "step": "0.5", "
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        ([entry(epsilon="-1")], "must state budgets > 0"),
-        ([entry(epsilon="0")], "must state budgets > 0"),
-        ([entry(epsilon="much")], "must state budgets as numbers"),
-        ([entry(draw="short")], "must name each draw by 32 hexadecimal digits"),
-        ([entry(memo={**MEMO, "step": "-0.5"})], "must state budgets > 0"),
-        ([entry(memo={**MEMO, "rows": -1})], "must state budgets > 0"),
-        ([entry(memo={**MEMO, "forever": ""})], "must state budgets > 0"),
+        ([entry(epsilon="-1")], "must state a budget > 0 for every draw"),
+        ([entry(epsilon="0")], "must state a budget > 0 for every draw"),
+        ([entry(epsilon="much")], "must state every budget as a number"),
+        ([entry(draw="short")], "must name each draw with 32 hexadecimal digits"),
+        ([entry(memo={**MEMO, "step": "-0.5"})], "must state a budget > 0 for every draw"),
+        ([entry(memo={**MEMO, "rows": -1})], "must state a budget > 0 for every draw"),
+        ([entry(memo={**MEMO, "forever": ""})], "must state a budget > 0 for every draw"),
         ([entry(epsilon=1)], "epsilon"),
         ([entry(), entry(epsilon="2")], "must have one entry for every draw"),
     ],

@@ -92,8 +92,8 @@ def test_a_limit_is_one_on_the_total(n: int, tmp_path: Path) -> None:
     assert str(caught.value) == (
         "epsilon of all collections of these answers must be <= max_epsilon=10, got epsilon = 12, which is 2 too much; "
         f"spent before: epsilon = 4 in collection {survey('4').id[:12]} (into {tmp_path / '1.parquet'}), epsilon = 4 "
-        f"in collection {survey('4', 2).id[:12]} (into {tmp_path / '2.parquet'}); nothing was randomised: ask for a "
-        "collection of a smaller epsilon, or accept a larger total"
+        f"in collection {survey('4', 2).id[:12]} (into {tmp_path / '2.parquet'}). Nothing was randomised: ask for a "
+        "collection with a smaller epsilon, or accept a larger total"
     )
     assert answers_ledger().entries() == before
     assert files(tmp_path) == {"a.csv", "1.parquet", "2.parquet"}
