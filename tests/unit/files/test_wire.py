@@ -198,7 +198,7 @@ def test_an_id_counts_once_in_a_command(tmp_path: Path) -> None:
         JsonLinesReader(tmp_path / "twice.jsonl", SURVEY)
     (tmp_path / "a.jsonl").write_bytes(body(3).to_json())
     (tmp_path / "b.jsonl").write_bytes(body(3, start=2).to_json())
-    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAg twice"):
+    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAg occurs twice"):
         aggregate_files(SURVEY, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
