@@ -75,18 +75,19 @@ def test_figures_are_those_that_were_measured() -> None:
     assert all(one.lost == one.new_again and one.upgraded == one.rolled_back for one in drills)
     one, four = json.loads((DOCS / "results" / "collector-e2e.json").read_text())
     assert [(e["contributors"], e["browsers"], e["repetitions"]) for e in (one, four)] == [(6366, 500, 200)] * 2
-    said = (
-        f"of {one['categories']} categories {one['missed']} were missed at epsilon 1 and {four['missed']} at epsilon 4"
-    )
+    missed = f"{one['missed']} were missed at epsilon 1, and {four['missed']} at epsilon 4"
+    said = f"Among {one['categories']} categories, {missed}"
     assert said in " ".join(DEPLOYMENT.split())
-    assert f"{one['covered']:.3f} and {four['covered']:.3f}".replace("0.", ".") in DEPLOYMENT
+    covered = f"was {one['covered']:.3f} at epsilon 1 and {four['covered']:.3f} at epsilon 4".replace("0.", ".")
+    assert covered in " ".join(DEPLOYMENT.split())
     (two,) = (RoundsJudged(**e) for e in json.loads((DOCS / "results" / "collector-e2e-rounds.json").read_text()))
     assert two.held
+    assert two.in_both == 0
     assert (two.first + two.second, two.browsers, two.mechanism) == (6366, 60, "Corr-RR")
     for said in (
-        f"{two.first:,} counted in the first round and {two.second:,} in the second, {two.in_both} in both",
-        f"{two.tried_again} women of the first round tried their links in the second, and {two.refused} were refused",
-        f"missed {two.missed} of {two.categories} categories, where chance alone allows {two.most}; {two.told} of",
+        f"{two.first:,} reports counted in the first round and {two.second:,} in the second. No woman counted in both",
+        f"{two.tried_again} women of the first round tried their links in the second round, and all {two.refused} were",
+        f"missed {two.missed} of {two.categories} categories, and chance alone allows {two.most}. {two.told} of the",
     ):
         assert said in " ".join(DEPLOYMENT.split())
     assert all(0.94 <= e["covered"] <= 0.99 and e["missed"] <= e["most"] == 9 for e in (one, four))

@@ -309,8 +309,9 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
     sentences = [
         f"You need {needed[0]} people at epsilon 0.5, {needed[1]} at epsilon 1, and {needed[2]} at epsilon 2.",
         f"For six such questions at epsilon 1, you need {six:,} people.",
-        f"that party would know the share to {central:.2f} points. With `deniable`, you know it to {local:.1f} points.",
-        f"each person who lies counts for {influence.up:.1f} people",
+        f"this party would publish the share to within {central:.2f} points. With `deniable`, you know the share "
+        f"to within {local:.1f} points.",
+        f"such a person counts for {influence.up:.1f} people",
     ]
     for sentence in sentences:
         assert sentence in prose(FAQ)
