@@ -31,9 +31,9 @@ from deniable.errors import AlreadyRandomizedError, DuplicateReportsError
 from deniable.files import aggregate_files, merge_files, randomize_file
 from deniable.files.formats.reports import ReportReader, write_reports
 from deniable.files.jobs import aggregating
-from deniable.files.jobs.ledger import LOCK, answers_ledger, share_ledger
+from deniable.files.jobs.ledger import LOCK, answers_ledger
 from deniable.research.dealt.files import deal_file
-from deniable.research.dealt.files.shares import ShareReader
+from deniable.research.dealt.files.shares import ShareReader, share_ledger
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema

@@ -24,7 +24,7 @@ PAGES = {
     "deniable": ("deniable",),
     "oracles": ("deniable.oracles",),
     "designs": ("deniable.designs",),
-    "records": ("deniable.records",),
+    "records": ("deniable.records", "deniable.research.records"),
     "dealt": ("deniable.research.dealt",),
     "answers": ("deniable.answers",),
     "postprocess": ("deniable.postprocess",),

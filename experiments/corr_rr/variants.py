@@ -13,7 +13,8 @@ from matplotlib.ticker import NullFormatter
 from deniable import Aggregate, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.errors import TooLargeError
 from deniable.records import combine
-from deniable.records.phases.refinement import combine_rounds, refine
+from deniable.records.phases.refinement import refine
+from deniable.research.records.combined_rounds import combine_rounds
 from deniable.research.records.cond_rr import CondRR
 from deniable.research.records.grouping import GroupedCorrRR
 from deniable.research.records.two_pivots import TwoPivotRR

@@ -15,7 +15,6 @@ import deniable as dn
 from deniable.core.thresholds import checked_epsilon, exact
 from deniable.designs import Design
 from deniable.oracles import BLH, MemoisedGRR, MemoisedHash, MemoisedOUE, SquareWave
-from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
 from deniable.records.oracle_choice import oracles_for
 from deniable.records.pair_sample import PairSample
@@ -26,6 +25,7 @@ from deniable.research.baselines import LGRR, LOLOHA, LOUE, SHE, THE, Exponentia
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.projective_geometry import PGR
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
+from deniable.research.families.query_sketch import QuerySketch
 from deniable.research.records.cond_rr import CondRR
 from deniable.research.records.grouping import GroupedCorrRR
 from deniable.research.records.two_pivots import TwoPivotRR

@@ -33,7 +33,7 @@ CLASSES: Mapping[str, str] = {
     "SquareWave": "deniable.oracles.square_wave:SquareWave",
     "Design": "deniable.designs.design:Design",
     "CMS": "deniable.oracles.sketch.count_mean_sketch:CountMeanSketch",
-    "CMS-queries": "deniable.oracles.sketch.query_sketch:QuerySketch",
+    "CMS-queries": "deniable.research.families.query_sketch:QuerySketch",
     "HeavyHitters": "deniable.oracles.sketch.heavy_hitters:HeavyHitters",
     "HE": "deniable.research.baselines.hadamard:HadamardEncoding",
     "RHR": "deniable.research.baselines.recursive_hadamard:RecursiveHadamard",

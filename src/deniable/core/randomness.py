@@ -411,22 +411,6 @@ def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[n
     return result
 
 
-def below_by_halves(rng: Randomness, threshold: int, size: int) -> NDArray[np.bool_]:
-    """Return bool[size], each true with probability threshold/2^64 exactly, of half a word each.
-
-    The half that the threshold begins with does not tell; the other half of that word is then drawn, too.
-    """
-    first, rest = divmod(threshold, 1 << 32)
-    result = np.empty(size, dtype=np.bool_)
-    for rows, halves in piece_blocks(rng, size, np.uint32):
-        part = result[rows]
-        np.less(halves, np.uint32(first), out=part)
-        tied = np.flatnonzero(halves == np.uint32(first))
-        if tied.size:
-            part[tied] = draw(rng, tied.size) >> np.uint64(32) < np.uint64(rest)
-    return result
-
-
 @kernel
 def _choose_by_halves(halves: NDArray[np.uint32], bound: np.uint32, result: NDArray[np.int64]) -> np.int64:
     """Write the choice of every half, or -1 where it is drawn again; return how many are -1."""

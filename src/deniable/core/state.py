@@ -20,9 +20,6 @@ Counts = NDArray[np.integer[Any]]
 LIMIT = 1 << 62
 """Counters and numbers of reports lie strictly between -2^62 and 2^62: the sum of two never overflows 64 bits."""
 
-_CHUNK = 1 << 15
-"""Counters whose absolute values are added at a time: they stay in a core's cache."""
-
 
 class Checked(Protocol):
     """A mechanism, as far as its state goes."""
@@ -95,31 +92,6 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
         refuse(f"counts[{start}..{stop}] must sum to {total}, got {int(sums[part])}")
 
 
-def signs_of(counts: Counts, n: int, first: int = 0) -> None:
-    """Raise DamagedStateError unless the counters are sums of n signs, each +1 or -1 in one cell.
-
-    Necessary and sufficient: the absolute values sum to n at most, and to an even number less.
-    """
-    counts_between(counts, -n, n, first)
-    total = absolute_sum(counts, n)
-    if total > n or (n - total) % 2:
-        parity = "even" if n % 2 == 0 else "odd"
-        refuse(f"the absolute values of {n} signs must sum to an {parity} number <= {n}, got {total}")
-
-
-def exact_sum(counts: Counts, bound: int) -> int:
-    """Return the sum, exactly; no absolute value is above `bound`."""
-    return int(counts.sum(dtype=np.int64)) if bound * len(counts) < 1 << 63 else sum(counts.tolist())
-
-
-def absolute_sum(counts: Counts, bound: int) -> int:
-    """Return the sum of absolute values, exactly; none of them is above `bound`."""
-    if bound * _CHUNK >= 1 << 63:
-        return sum(map(abs, counts.tolist()))
-    chunks = (counts[start : start + _CHUNK] for start in range(0, len(counts), _CHUNK))
-    return sum(int(np.abs(chunk, dtype=np.int64).sum()) for chunk in chunks)
-
-
 def check_parts(parts: Sequence[Checked], counts: Counts, reported: Sequence[int] | Counts) -> None:
     """Raise DamagedStateError unless every part's stretch of the counters is a state of as many reports.
 
@@ -139,12 +111,6 @@ def check_parts(parts: Sequence[Checked], counts: Counts, reported: Sequence[int
         except DamagedStateError as error:
             refuse(f"part {number}, from counts[{start}] on, of {n} reports: {error}")
         start += part.state_size
-
-
-def dealt_to(n: int, contributors: int) -> None:
-    """Raise DamagedStateError if there are more reports than contributors whom the deal was made for."""
-    if n > contributors:
-        refuse(f"a deal to n={contributors} contributors has at most as many reports, got {n}")
 
 
 def refuse(message: str) -> NoReturn:

@@ -25,7 +25,6 @@ from .sketch.pilot import (
     least_bound as least_bound,
     max_frequency_bound as max_frequency_bound,
 )
-from .sketch.query_sketch import QuerySketch as QuerySketch
 from .square_wave import SquareWave as SquareWave
 from .subset import SubsetSelection as SubsetSelection
 from .unary import OUE as OUE, SUE as SUE

@@ -1,4 +1,3 @@
-from .dependence.association import cramers_v as cramers_v, dependence_matrix as dependence_matrix, pearson as pearson
 from .dependence.decoding import (
     Decoded as Decoded,
     DecodedTable as DecodedTable,
@@ -9,7 +8,7 @@ from .fake_data import RSFD as RSFD, RSRFD as RSRFD
 from .oracle_choice import best_oracle as best_oracle
 from .pair_sample import PairReports as PairReports, PairSample as PairSample
 from .phases.phases import Phases as Phases, next_phase as next_phase
-from .phases.refinement import combine_rounds as combine_rounds, refine as refine
+from .phases.refinement import refine as refine
 from .phases.two_phase import combine as combine
 from .pivot.corr_rr import CorrRR as CorrRR
 from .pivot.pivot_coded import PivotCoded as PivotCoded

@@ -14,8 +14,8 @@ import pytest
 
 from deniable import Collection
 from deniable.errors import AlreadyRandomizedError
-from deniable.files.jobs.ledger import LOCK, Entry, share_ledger
-from deniable.research.dealt.files.shares import ShareReader, ShareStream
+from deniable.files.jobs.ledger import LOCK, Entry
+from deniable.research.dealt.files.shares import ShareReader, ShareStream, share_ledger
 from tests.cli.conftest import N, Run, schema_text
 from tests.cli.test_process import interrupted, names
 

@@ -13,9 +13,9 @@ from deniable import SecureRandomness, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.family import count_matches
-from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.research.families import binary_field as module
 from deniable.research.families.binary_field import BinaryFieldFamily, BinaryFieldReports
+from deniable.research.families.query_sketch import QuerySketch
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
 # Low terms of the polynomials of GF(2^l) with the smallest integer value (Seroussi, *Table of low-weight binary

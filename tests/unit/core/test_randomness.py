@@ -18,7 +18,6 @@ from deniable.core import randomness as module
 from deniable.core.randomness import (
     BLOCK_WORDS,
     WordStream,
-    below_by_halves,
     blocks,
     draw,
     piece_blocks,
@@ -26,6 +25,7 @@ from deniable.core.randomness import (
     uniform_below_by_halves,
 )
 from deniable.errors import InvalidParameterError
+from deniable.research.baselines.projective_geometry import below_by_halves
 
 
 def test_a_seed_gives_the_same_words_whatever_the_pieces() -> None:

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.core.names import CLASSES
-from deniable.core.state import absolute_sum
 from deniable.errors import DamagedStateError, FileFormatError, InvalidParameterError, TooLargeError
 from deniable.oracles.bits import bit_outputs
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
-from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.research.baselines import SHE, AppleCMS, AppleHCMS
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
@@ -29,7 +27,9 @@ from deniable.research.dealt.quota.batches import QuotaBatches
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.quota.records import QuotaRecords
 from deniable.research.dealt.quota.unary import QuotaUnary
+from deniable.research.families.query_sketch import QuerySketch
 from deniable.research.records.corr_rr_aligned import AlignedCorrRR
+from deniable.research.states import absolute_sum
 from deniable.testing.laws import length, take
 from tests.contract.cases import CASES, grid
 from tests.research.dealt.dealt_cases import DEALT_CASES

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deniable.core import outputs as files
 from deniable.files.jobs import ledger
+from deniable.research.dealt.files import shares
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "SECURITY.md").read_text()
@@ -49,7 +50,7 @@ def is_named(name: str) -> bool:
 
 def test_the_scan_finds_what_it_should() -> None:
     names = names_in(ROOT / "src" / "deniable")
-    constants = {ledger.FILE_NAME, ledger.SHARES_FILE_NAME, ledger.EARLIER_FILE_NAME, ledger.LOCK, files.PARTIAL}
+    constants = {ledger.FILE_NAME, shares.SHARES_FILE_NAME, ledger.EARLIER_FILE_NAME, ledger.LOCK, files.PARTIAL}
     assert constants | {".*.resume", "shares-*.parquet", "report.html"} <= names
 
 
@@ -58,7 +59,7 @@ def test_every_file_that_the_code_names_is_in_the_table() -> None:
 
 
 def test_locks_and_ledgers_are_named_in_full() -> None:
-    for name in (ledger.FILE_NAME, ledger.SHARES_FILE_NAME):
+    for name in (ledger.FILE_NAME, shares.SHARES_FILE_NAME):
         assert is_named(name + ledger.LOCK)
     assert f".NAME{files.PARTIAL}" in NAMED
 
@@ -68,5 +69,5 @@ def test_every_row_says_who_sees_it_and_whether_it_may_be_shipped() -> None:
     rows = [line.strip("|").split("|") for line in table.splitlines() if line]
     assert len(rows) > 15
     assert all(len(row) == 4 and all(cell.strip() for cell in row) for row in rows)
-    for name in (ledger.FILE_NAME, ledger.SHARES_FILE_NAME, ledger.EARLIER_FILE_NAME):
+    for name in (ledger.FILE_NAME, shares.SHARES_FILE_NAME, ledger.EARLIER_FILE_NAME):
         assert any(name in row[0] and "**never**" in row[3] for row in rows), name

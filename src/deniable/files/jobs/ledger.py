@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.core.documents import Document, document_text, parse_document, read_document
 from deniable.core.outputs import locked, write_text
@@ -30,8 +29,6 @@ from deniable.survey.encoding import Readings
 
 FORMAT = "deniable ledger"
 FILE_NAME = "ledger.json"
-SHARES_FORMAT = "deniable share ledger"
-SHARES_FILE_NAME = ".deniable-shares.json"
 LOCK = ".lock"
 """Ending of the name of a ledger's lock."""
 
@@ -104,7 +101,7 @@ class Ledger:
     Examples
     --------
     >>> import tempfile
-    >>> ledger = share_ledger(tempfile.mkdtemp())
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "ledger.json", FORMAT)
     >>> entry = Entry(event="used", collection="survey", dealing="1f", first=1, last=300, into="monday.parquet")
     >>> with ledger.recording([entry], refuse=lambda entries: None):
     ...     [entry.begun for entry in ledger.entries()]
@@ -203,11 +200,6 @@ class Ledger:
         write_text(self.path, document_text(self._format, body), private=True)
 
 
-def share_ledger(directory: str | os.PathLike[str]) -> Ledger:
-    """Return the ledger of the shares in a directory, or of the deals in it."""
-    return Ledger(Path(directory) / SHARES_FILE_NAME, SHARES_FORMAT)
-
-
 def answers_ledger() -> Ledger:
     """Return the ledger of this user's answers, in a directory that nobody else can read.
 
@@ -281,21 +273,3 @@ class AnswersDigest:
             mac.update(self._decimals.digest())
         mac.update(self.n.to_bytes(8, "little"))
         return f"hmac:{mac.hexdigest()}"
-
-
-def dealt_before(entries: Entries, collection: str) -> Entry | None:
-    """Return the first dealing for a collection, None if there was none."""
-    return next((e for e in entries if (e.event, e.collection) == ("dealt", collection)), None)
-
-
-def used_before(
-    entries: Entries, collection: str, dealing: str, contributors: NDArray[np.int64]
-) -> tuple[int, str] | None:
-    """Return the first of these contributors (ascending) whose share was used, and for what; None if none was."""
-    found = []
-    for entry in entries:
-        if (entry.event, entry.collection, entry.dealing) == ("used", collection, dealing):
-            at = int(np.searchsorted(contributors, entry.first))
-            if at < len(contributors) and contributors[at] <= entry.last:
-                found.append((int(contributors[at]), entry.into))
-    return min(found, default=None)

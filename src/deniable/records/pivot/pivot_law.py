@@ -30,16 +30,11 @@ from numpy.typing import NDArray
 from deniable.core.checks import Codes, Floats, checked_entries
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.thresholds import SCALE, exact
-from deniable.errors import TooLargeError
 from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, row_blocks, stretches
 from deniable.records.pivot.copies import randomize_with_copies, simulate_copies
 from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
-from deniable.records.pivot.pivot_draws import (
-    draw_targets,
-    sample_pivots,
-    transfer_tables,
-)
+from deniable.records.pivot.pivot_draws import draw_targets, sample_pivots, transfer_tables
 from deniable.records.prior_draws import Distribution, checked_distribution, cumulative_thresholds
 from deniable.records.sampled_attribute import SAMPLED_ROWS, sample_attributes, sampled_reports, simulate_sampling
 
@@ -53,15 +48,6 @@ MAX_REPORTS = 1 << 13
 
 MAX_COMBINATIONS = 1 << 19
 """Largest number of (report, pair of pivots, others that hold what is reported) over which a ratio is maximised."""
-
-MAX_TABLE_CELLS = 1 << 18
-"""Largest number of probabilities, over all tables, that a mechanism publishes."""
-
-
-def check_table_cells(cells: int) -> None:
-    """Raise TooLargeError if tables have more than MAX_TABLE_CELLS probabilities in all."""
-    if cells > MAX_TABLE_CELLS:
-        raise TooLargeError(f"the published tables must have at most {MAX_TABLE_CELLS} probabilities, got {cells}")
 
 
 def checked_tables(name: str, tables: Any, sizes: Sequence[int], pivots: Groups) -> Tables:

@@ -32,7 +32,7 @@ from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidReportError
 from deniable.oracles.oracle import FrequencyOracle, GradedSupport
-from deniable.oracles.support import LargestComponent
+from deniable.oracles.support import SupportLaw
 from deniable.research.baselines.noise import (
     Components,
     half_ratio,
@@ -284,3 +284,35 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     @property
     def report_bits(self) -> float:
         return self.k * math.log2(len(self._weights))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestComponent(SupportLaw):
+    """A report is k noisy numbers, and supports the value of the largest, several if they tie; at random then.
+
+    Parameters
+    ----------
+    k : int
+        Domain size.
+    absent, present : float64[levels]
+        Law of a component that is 0, and of one that is 1.
+    high : int
+        Number of levels from which on the likelihood ratio of present to absent is largest, counted from the top.
+    """
+
+    k: int
+    absent: NDArray[np.float64]
+    present: NDArray[np.float64]
+    high: int
+
+    reachable = None
+
+    def guess_success(self) -> Fraction | float:
+        up_to = np.cumsum(self.absent)
+        with np.errstate(divide="ignore"):
+            # 1 - (F(y-1)/F(y))^k
+            growth = -np.expm1(self.k * np.log1p(-np.minimum(self.absent / up_to, 1.0)))
+        return float((self.present * up_to**self.k * growth / (self.k * self.absent)).sum())
+
+    def telling(self) -> float:
+        return float(self.present[-self.high :].sum()) ** 2

@@ -32,8 +32,8 @@ from deniable.core.randomness import (
     HALF_BOUNDS,
     Randomness,
     SimulationRandomness,
-    below_by_halves,
     draw,
+    piece_blocks,
     uniform_below,
     uniform_below_by_halves,
 )
@@ -295,3 +295,19 @@ def _noise(k: int, odds: Fraction, q: int) -> Fraction:
     p = odds * s / (odds * s + n - s)
     p0 = _other_support(q, t, p)
     return (p * (1 - p) / k + p0 * (1 - p0) * (1 - Fraction(1, k))) / (p - p0) ** 2
+
+
+def below_by_halves(rng: Randomness, threshold: int, size: int) -> NDArray[np.bool_]:
+    """Return bool[size], each true with probability threshold/2^64 exactly, of half a word each.
+
+    The half that the threshold begins with does not tell; the other half of that word is then drawn, too.
+    """
+    first, rest = divmod(threshold, 1 << 32)
+    result = np.empty(size, dtype=np.bool_)
+    for rows, halves in piece_blocks(rng, size, np.uint32):
+        part = result[rows]
+        np.less(halves, np.uint32(first), out=part)
+        tied = np.flatnonzero(halves == np.uint32(first))
+        if tied.size:
+            part[tied] = draw(rng, tied.size) >> np.uint64(32) < np.uint64(rest)
+    return result

@@ -20,9 +20,10 @@ from deniable.core.checks import Codes, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
-from deniable.core.state import Counts, signs_of
+from deniable.core.state import Counts
 from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.states import signs_of
 
 
 def parity(words: NDArray[Any]) -> NDArray[np.uint8]:

@@ -30,7 +30,7 @@ from deniable.core.checks import (
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
-from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
+from deniable.core.state import Counts, counts_between, counts_sum_to
 from deniable.core.support_counts import Influence, influence
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError, quoted
 from deniable.oracles.bits import Bits
@@ -39,6 +39,7 @@ from deniable.oracles.unary_encoding import BitReports
 from deniable.research.dealt.estimate import complement, tangent_estimate
 from deniable.research.dealt.interval import SupportLaw, bounds, few
 from deniable.research.dealt.shares import Columns, DealtTypes, Shares
+from deniable.research.states import dealt_to
 
 MAX_CONTRIBUTORS = 1 << 32
 

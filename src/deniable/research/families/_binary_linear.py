@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Words
-from deniable.core.state import absolute_sum, counts_between, exact_sum, refuse
+from deniable.core.state import counts_between, refuse
 from deniable.errors import DamagedStateError
 from deniable.oracles.sketch.families._gf2 import functionals
 from deniable.oracles.sketch.families._spread_kernels import divide_exactly
 from deniable.oracles.sketch.families._walsh import walsh_hadamard
 from deniable.oracles.sketch.families.family import Counts, check_counts
+from deniable.research.states import absolute_sum, exact_sum
 
 Halves = NDArray[np.uint32]
 

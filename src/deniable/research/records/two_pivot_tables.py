@@ -27,7 +27,7 @@ import numpy as np
 
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.projection import nearest_distribution
-from deniable.errors import unknown_name
+from deniable.errors import TooLargeError, unknown_name
 from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import PairTables
 from deniable.records.pairs import attribute_pairs
@@ -108,3 +108,13 @@ def _conditional(first: Floats, second: Floats) -> Floats:
     law = np.where(total > 0, shares / np.where(total > 0, total, 1.0), margins)
     result: Floats = law / law.sum(axis=1, keepdims=True)
     return result
+
+
+MAX_TABLE_CELLS = 1 << 18
+"""Largest number of probabilities, over all tables, that a mechanism publishes."""
+
+
+def check_table_cells(cells: int) -> None:
+    """Raise TooLargeError if tables have more than MAX_TABLE_CELLS probabilities in all."""
+    if cells > MAX_TABLE_CELLS:
+        raise TooLargeError(f"the published tables must have at most {MAX_TABLE_CELLS} probabilities, got {cells}")

@@ -32,11 +32,11 @@ from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.layout import checked_share, grr_oracles
 from deniable.records.pairs import Pair, PairedRecords, attribute_pairs, branch, check_pairs, tally_pairs
-from deniable.records.pivot.pivot_law import TableLaw, Tables, check_table_cells, checked_tables
+from deniable.records.pivot.pivot_law import TableLaw, Tables, checked_tables
 from deniable.records.pivot.pivot_records import PivotRecords
 from deniable.records.split import SPLPairs
 from deniable.research.records.two_pivot_system import TwoPivotSystem
-from deniable.research.records.two_pivot_tables import learn_two_pivot_tables
+from deniable.research.records.two_pivot_tables import check_table_cells, learn_two_pivot_tables
 
 REMARKS = (
     "the tables are public and cost nothing here; the contributors of phase one, from whose reports they were learned, "

@@ -29,12 +29,12 @@ from deniable.files.jobs.ledger import (
     AnswersDigest,
     Entry,
     answers_ledger,
-    share_ledger,
 )
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.records.split import SPL
 from deniable.research.dealt import QuotaRR
 from deniable.research.dealt.files import deal_file
+from deniable.research.dealt.files.shares import share_ledger
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
 from deniable.survey.schema import Attribute, Schema

@@ -10,10 +10,11 @@ import pytest
 from deniable import OUE, SMP, SPL, Aggregate, CorrRR, SimulationRandomness
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.records import RSRFD
-from deniable.records.phases.refinement import combine_rounds, refine
+from deniable.records.phases.refinement import refine
 from deniable.records.phases.two_phase import combine, precision_at_uniform
 from deniable.records.pivot.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.records.split import SPLPairs
+from deniable.research.records.combined_rounds import combine_rounds
 from tests.unit.records.pivot.corr_rr_laws import constant, some_matrix
 from tests.unit.records.record_laws import records
 

@@ -14,13 +14,16 @@ from deniable.core.randomness import Randomness, draw
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
 from deniable.files.formats.pages import check_pages
 from deniable.files.formats.tables import Progress, open_parquet, parquet_errors
-from deniable.files.jobs.ledger import Entries, Entry, dealt_before, share_ledger, used_before
+from deniable.files.jobs.ledger import Entries, Entry
 from deniable.research.dealt.files.shares import (
     CHUNK_ROWS,
     CONTRIBUTOR,
     PathLike,
     ShareReader,
     dealer_of,
+    dealt_before,
+    share_ledger,
+    used_before,
     write_shares,
 )
 from deniable.research.dealt.shares import Dealer, Shares

@@ -32,10 +32,37 @@ from deniable.files.formats.columns import arrow_type, check_column, to_arrow, t
 from deniable.files.formats.parquet_metadata import SHARES
 from deniable.files.formats.reports import most_unpacked
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
-from deniable.files.jobs.ledger import Entries, Entry, Ledger, share_ledger, used_before
+from deniable.files.jobs.ledger import Entries, Entry, Ledger
 from deniable.research.dealt.dealt import DealtMechanism
 from deniable.research.dealt.shares import Shares
 from deniable.survey.collection import Collection
+
+SHARES_FORMAT = "deniable share ledger"
+SHARES_FILE_NAME = ".deniable-shares.json"
+
+
+def share_ledger(directory: str | os.PathLike[str]) -> Ledger:
+    """Return the ledger of the shares in a directory, or of the deals in it."""
+    return Ledger(Path(directory) / SHARES_FILE_NAME, SHARES_FORMAT)
+
+
+def dealt_before(entries: Entries, collection: str) -> Entry | None:
+    """Return the first dealing for a collection, None if there was none."""
+    return next((e for e in entries if (e.event, e.collection) == ("dealt", collection)), None)
+
+
+def used_before(
+    entries: Entries, collection: str, dealing: str, contributors: NDArray[np.int64]
+) -> tuple[int, str] | None:
+    """Return the first of these contributors (ascending) whose share was used, and for what; None if none was."""
+    found = []
+    for entry in entries:
+        if (entry.event, entry.collection, entry.dealing) == ("used", collection, dealing):
+            at = int(np.searchsorted(contributors, entry.first))
+            if at < len(contributors) and contributors[at] <= entry.last:
+                found.append((int(contributors[at]), entry.into))
+    return min(found, default=None)
+
 
 CONTRIBUTOR = "contributor"
 CHUNK_ROWS = 1 << 16

@@ -17,12 +17,13 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, checked_codes, checked_report_codes, code_dtype
 from deniable.core.mechanism import ReportField, Reports
 from deniable.core.randomness import Randomness
-from deniable.core.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
+from deniable.core.state import Counts, counts_sum_to, stretches_sum_to
 from deniable.errors import InvalidInputError, InvalidReportError
 from deniable.records.layout import stretches
 from deniable.research.dealt.dealt import DealtMechanism
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.shares import Columns
+from deniable.research.states import dealt_to
 
 
 def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -17,7 +17,7 @@ from deniable.errors import (
 )
 from deniable.oracles.sketch.count_mean_sketch import QUERY_ROWS, CountMeanSketch
 from deniable.oracles.sketch.families.prime import HashedReports, smallest_prime
-from deniable.oracles.sketch.query_sketch import QuerySketch
+from deniable.research.families.query_sketch import QuerySketch
 
 
 @pytest.mark.parametrize("family", ["prime", "spread"])

@@ -1,0 +1,68 @@
+"""Rounds of second phases, combined into one estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import RecordEstimate
+from deniable.errors import unknown_name
+from deniable.records.phases.refinement import checked_rounds
+from deniable.records.phases.two_phase import combine
+
+ESTIMATORS = ("estimate", "debiased", "unmixed")
+
+
+def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate") -> RecordEstimate:
+    """Analyst: combine the estimates of all rounds by the fixed weights n_i (p_i - q_i)^2.
+
+    With p_i, q_i the implemented probabilities of the round's oracle of the attribute. The weights depend neither on
+    counts nor on what was learned; so if every part is unbiased, the combination is, and has intervals. Of grouped
+    rounds they depend on the number of groups, which must then have been fixed in advance.
+
+    Parameters
+    ----------
+    aggregates : sequence of Aggregate
+        One or more of each round, of other contributors each; mechanisms with GRR oracles.
+    estimator : {"estimate", "debiased", "unmixed"}
+        What reads the aggregates of mechanisms that have it; `estimate` reads the others.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no aggregate, or no such estimator.
+    MismatchError
+        If domains differ, or a mechanism has no GRR oracles.
+    EmptyAggregateError
+        If an aggregate contains no reports.
+
+    Examples
+    --------
+    >>> from deniable import SPL, SimulationRandomness
+    >>> spl, rng = SPL(sizes=(2, 2), epsilon=2.0), SimulationRandomness(1)
+    >>> rounds = [spl.aggregate(spl.randomize([[0, 0], [1, 0]] * 50, rng)) for _ in range(2)]
+    >>> combined = combine_rounds(rounds)
+    >>> combined[0].contributors
+    200
+    """
+    if estimator not in ESTIMATORS:
+        raise unknown_name("estimator", estimator, ESTIMATORS)
+    first = checked_rounds(aggregates, same_epsilon=False)
+    parts, weights = [], []
+    for aggregate in aggregates:
+        mechanism: Any = aggregate.mechanism
+        gains = [_gain(oracle) for oracle in mechanism.oracles]
+        parts.append(mechanism.named_estimator(estimator if estimator in mechanism.estimators else None)(aggregate))
+        weights.append([part.n * gain**2 for part, gain in zip(parts[-1].values(), gains, strict=True)])
+    return RecordEstimate(
+        {
+            j: combine(*(RecordEstimate({j: part[j]}) for part in parts), weights=[own[j] for own in weights])[j]
+            for j in range(len(first.sizes))
+        }
+    )
+
+
+def _gain(oracle: Any) -> float:
+    p, q = oracle.support_probabilities
+    return float(p - q)
