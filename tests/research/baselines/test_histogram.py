@@ -18,8 +18,8 @@ from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import exp_bounds
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.research.baselines import histogram as histogram_module
-from deniable.research.baselines.histogram import SHE
-from deniable.research.baselines.noise import (
+from deniable.research.baselines.histogram import (
+    SHE,
     half_ratio,
     inverse_table,
     noise_weights,
@@ -87,7 +87,7 @@ def test_table_is_clamped_discrete_laplace(epsilon: float, resolution: int, clam
 def test_a_table_that_is_too_coarse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check at construction is alive: a table for 1.1 epsilon does not pass as one for epsilon."""
     monkeypatch.setattr(
-        "deniable.research.baselines.noise.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x)
+        "deniable.research.baselines.histogram.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x)
     )
     with pytest.raises(InvalidParameterError, match="resolution and clamp must leave weights"):
         noise_weights(Fraction(1, 3), 3, 5)

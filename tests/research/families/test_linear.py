@@ -17,7 +17,7 @@ from deniable import Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.family import count_matches
-from deniable.research.families import _hyperplanes as hyperplanes, _modular_dft as dft
+from deniable.research.families import _hyperplanes as hyperplanes
 from deniable.research.families.linear import (
     LinearFamily,
     LinearReports,
@@ -129,7 +129,7 @@ def test_the_field_has_no_zero_divisors() -> None:
 
 @pytest.mark.parametrize("p", [3, 5, 7, 11, 59, 251, 4093, 65521])
 def test_moduli(p: int) -> None:
-    chosen = dft.moduli(p, 2)
+    chosen = hyperplanes.moduli(p, 2)
     assert chosen[0].prime > chosen[1].prime
     for q, root in chosen:
         assert all(q % r for r in range(2, math.isqrt(q) + 1))
@@ -141,12 +141,12 @@ def test_moduli(p: int) -> None:
     ("p", "dimension", "k"), [(3, 1, 3), (3, 4, 81), (3, 5, 100), (5, 3, 51), (7, 2, 8), (67, 2, 70)]
 )
 def test_transform_is_its_definition(p: int, dimension: int, k: int) -> None:
-    modulus = dft.moduli(p, 1)[0]
+    modulus = hyperplanes.moduli(p, 1)[0]
     q = modulus.prime
     rng = np.random.default_rng(p)
     values = rng.integers(0, q, p**dimension)
     values[:3] = [q - 1, 0, q - 1]
-    transformed = dft.transform(values.astype(np.uint32), p, dimension, k, modulus)
+    transformed = hyperplanes.transform(values.astype(np.uint32), p, dimension, k, modulus)
     points = np.array([digits(v, p, dimension) for v in range(p**dimension)])
     for x in {0, 1, k // 2, k - 1}:
         exponents = points @ points[x] % p
@@ -155,21 +155,21 @@ def test_transform_is_its_definition(p: int, dimension: int, k: int) -> None:
 
 
 def test_transform_kernel_runs_the_same_both_ways() -> None:
-    modulus = dft.moduli(5, 1)[0]
+    modulus = hyperplanes.moduli(5, 1)[0]
     values = np.random.default_rng(1).integers(0, modulus.prime, (5, 130)).astype(np.uint32)
     results = []
-    for run in (dft.transform_tiles.compiled, dft.transform_tiles.interpreted):
+    for run in (hyperplanes.transform_tiles.compiled, hyperplanes.transform_tiles.interpreted):
         result = np.empty((130, 3), dtype=np.uint32)
-        run(values, np.array([1, 0, 4]), dft.powers(modulus, 5), modulus.prime, result)
+        run(values, np.array([1, 0, 4]), hyperplanes.powers(modulus, 5), modulus.prime, result)
         results.append(result.tolist())
     assert results[0] == results[1]
 
 
 def test_two_residues_are_combined() -> None:
-    chosen = dft.moduli(3, 2)
+    chosen = hyperplanes.moduli(3, 2)
     numbers = [0, 1, chosen[0].prime - 1, chosen[0].prime, 10**15 + 7, chosen[0].prime * chosen[1].prime - 1]
     residues = [np.array([number % one.prime for number in numbers], dtype=np.uint32) for one in chosen]
-    assert dft.combine(residues, chosen).tolist() == numbers
+    assert hyperplanes.combine(residues, chosen).tolist() == numbers
 
 
 # ------------------------------------------------------------------------------------------------ known answers
@@ -407,7 +407,7 @@ def test_damaged_states_are_refused(m: int, change: Any, message: str) -> None:
 def test_mutant_transforms_are_caught_when_decoding(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     """Three counts are counted again: what is wrong for half of the values is seen of some reports, not of all."""
     family = LinearFamily(200, 3)
-    honest = dft.transform
+    honest = hyperplanes.transform
 
     def broken(values: NDArray[Any], p: int, dimension: int, k: int, modulus: Any) -> NDArray[Any]:
         if mutant == "axes in another order":

@@ -17,8 +17,7 @@ from deniable.core.construction import mechanism
 from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import SCALE, exact, spent
 from deniable.errors import BrokenLawError, InvalidParameterError
-from deniable.oracles.square_wave import SquareWave, randomize_wave
-from deniable.oracles.wave_weights import Wave, make_wave, mean_window
+from deniable.oracles.square_wave import SquareWave, Wave, make_wave, mean_window, randomize_wave
 from deniable.testing import laws
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ordered.json").read_text())

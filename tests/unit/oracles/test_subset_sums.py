@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from deniable import SimulationRandomness
 from deniable.core.kernels import Kernel
 from deniable.errors import BrokenLawError
-from deniable.oracles import subset_sums as module
-from deniable.oracles.subset import SubsetSelection
-from deniable.oracles.subset_sums import draw_sums
+from deniable.oracles import subset as module
+from deniable.oracles.subset import SubsetSelection, draw_sums
 from deniable.testing import laws
 from tests.unit._goodness import always_interpreted
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.research.dealt.mpc.switching import Layer, route
+from deniable.research.dealt.mpc.shuffling import Layer, route
 
 
 def apply_layers(values: np.ndarray[Any, Any], layers: list[Layer]) -> list[int]:

@@ -13,8 +13,7 @@ import pytest
 
 from deniable import OUE, Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidInputError, InvalidParameterError, MismatchError
-from deniable.research.dealt.quota.unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary
-from deniable.research.dealt.quota.unary_law import unary_tables
+from deniable.research.dealt.quota.unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary, unary_tables
 from deniable.research.dealt.shares import Shares
 
 Weight = Callable[[int, int, int], Any]

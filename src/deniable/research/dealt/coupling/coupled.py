@@ -2,16 +2,32 @@
 
 The idea of a dealer and of random pairs is that of Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private
 frequency estimation via joint randomized response* (PoPETs 2025(3)).
+
+The number of supports when contributors are coupled in random pairs, by its generating function.
+
+A pair whose contributors hold the bits x and y adds 0, 1 or 2 supports, with the generating function H_xy; a reporter
+without a reporting peer adds 0 or 1, with S_x. If the bits are drawn with frequency f, pairs are independent, and J
+pairs with r - 2J others have
+
+    [(1-f)^2 H_00 + 2 f (1-f) H_01 + f^2 H_11]^J [(1-f) S_0 + f S_1]^(r - 2J).
+
+With exactly m holders among the r reporters every assignment of bits is equally likely: that is the coefficient of y^m
+in the same expression with f y for f, divided by the probability that a binomial (r, f) is m.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from deniable.core.checks import checked_probability, code_dtype, settle
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, special
+
+from deniable.core.checks import Floats, checked_probability, code_dtype, settle
 from deniable.core.mechanism import ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
@@ -19,12 +35,190 @@ from deniable.core.thresholds import SCALE
 from deniable.research.dealt.coupling.coin_guarantee import revealed_shares, worst_ratio
 from deniable.research.dealt.coupling.coins import Coin, checked_number
 from deniable.research.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
-from deniable.research.dealt.coupling.support_law import PairedSupports
 from deniable.research.dealt.coupling.threshold_coupling import ThresholdCoupling
 from deniable.research.dealt.dealt import DealtOracle, TypedShares
 from deniable.research.dealt.interval import SupportLaw
 from deniable.research.dealt.quota.tables import deal_types
 from deniable.research.dealt.shares import Columns, DealtTypes, check_types
+
+_DEVIATIONS = 16
+
+
+_ROOM = 64
+
+
+_MIXED = 16
+
+
+_ASSIGNED = 4096
+"""Reporters up to which every assignment of holders to pairs counts."""
+
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class PairedSupports(SupportLaw):
+    """Distribution of the number of supports of `reporters` of n contributors, who were paired at random.
+
+    Parameters
+    ----------
+    n : int
+        Number of contributors dealt to.
+    reporters : int
+        How many of them report.
+    p, q : float
+        Probability that a report supports the value if its contributor holds it, and if not.
+    both, one, none : float
+        Covariance of two peers' supports if both hold the value, one does, none does.
+    ordered : bool
+        Whether a holder's report is likelier to support the value whatever share was dealt.
+    """
+
+    n: int
+    reporters: int
+    p: float
+    q: float
+    both: float
+    one: float
+    none: float
+    ordered: bool
+
+    cut_off = False
+
+    @property
+    def among(self) -> int:  # type: ignore[override]
+        """The reporters: holders are counted among them."""
+        return self.reporters
+
+    def at_most(self, count: int, holders: int) -> float:
+        return _below(*_given(self, holders), count)
+
+    def at_most_drawn(self, count: int, frequency: float) -> float:
+        return _below(*_drawn(self, frequency), count)
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, float]]:
+        """Return how many pairs report as a whole, with probabilities; who drops out does not depend on the pairs."""
+        half, reporters = self.n // 2, self.reporters
+        # Who has no peer reports as likely as anybody.
+        alone = reporters / self.n if self.n % 2 else 0.0
+        weights = (1 - alone) * _whole_pairs(half, reporters) + alone * _whole_pairs(half, reporters - 1)
+        kept = np.flatnonzero(weights > 1e-15)
+        groups = np.array_split(kept, min(len(kept), _MIXED))
+        found = [(float(weights[g].sum()), float(weights[g] @ g)) for g in groups]
+        total = math.fsum(weight for weight, _ in found)
+        return [(round(sum_ / weight), weight / total) for weight, sum_ in found]
+
+    def _size(self, f: float, sampling: float) -> tuple[int, int]:
+        """Return the first of the supports that are told apart, and their number: many deviations about the mean.
+
+        `sampling` is the variance of the number of holders.
+        """
+        p, q, r = self.p, self.q, self.reporters
+        covariance = f * f * self.both + 2 * f * (1 - f) * self.one + (1 - f) ** 2 * self.none
+        mistakes = f * p * (1 - p) + (1 - f) * q * (1 - q) + covariance * min(1.0, r / self.n)
+        variance = max(r * mistakes, 0.0) + (p - q) ** 2 * sampling
+        size = fft.next_fast_len(int(_DEVIATIONS * math.sqrt(variance)) + _ROOM, real=True)
+        if size > r:
+            return 0, r + 1
+        return min(max(int(r * (q + f * (p - q))) - size // 2, 0), r + 1 - size), size
+
+    def _functions(self, size: int) -> tuple[list[Complex], list[Complex]]:
+        """Return H_00, H_01, H_11, and S_0, S_1, at the roots of unity that a real transform needs."""
+        e = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)
+        cases = (self.q, self.q, self.none), (self.q, self.p, self.one), (self.p, self.p, self.both)
+        paired = []
+        for t, u, covariance in cases:
+            two = min(max(t * u + covariance, 0.0), t, u)
+            paired.append(max(1 - t - u + two, 0.0) + (t + u - 2 * two) * e + two * e * e)
+        return paired, [1 - t + t * e for t in (self.q, self.p)]
+
+    def _mixed(self, pair: Complex, alone: Complex) -> Complex:
+        total = np.zeros_like(pair)
+        for pairs, weight in self.pairs:
+            total += weight * _power(pair, pairs) * _power(alone, self.reporters - 2 * pairs)
+        return total
+
+
+def _power(base: Complex, exponent: int) -> Complex:
+    """Return a power by squares: a twentieth of the time that logarithms take."""
+    found = np.ones_like(base)
+    while exponent:
+        if exponent & 1:
+            found = found * base
+        base, exponent = base * base, exponent >> 1
+    return found
+
+
+def _whole_pairs(pairs: int, reporters: int) -> Floats:
+    """Return P(j whole pairs report), j = 0..pairs, if so many of 2 `pairs` contributors do."""
+    if not 0 <= reporters <= 2 * pairs:
+        return np.zeros(pairs + 1)
+    j = np.arange(pairs + 1.0)
+    half, neither = reporters - 2 * j, pairs - reporters + j
+    fits = (half >= 0) & (neither >= 0)
+    logs = np.where(fits, half * math.log(2), -np.inf)
+    for number in (j, half, neither):
+        logs = logs - special.gammaln(np.where(fits, number, 0.0) + 1)
+    weights = np.exp(logs - logs.max())
+    result: Floats = weights / weights.sum()
+    return result
+
+
+def _listed(transform: Complex, first: int, size: int) -> tuple[int, Floats]:
+    """Return the first number of supports, and the probability that there are at most so many, from there on."""
+    law = np.roll(fft.irfft(transform, size), -(first % size))
+    return first, np.cumsum(np.maximum(law, 0.0) / law.sum())
+
+
+def _below(first: int, cumulative: Floats, count: int) -> float:
+    if count < first:
+        return 0.0
+    return float(cumulative[min(count - first, len(cumulative) - 1)])
+
+
+@lru_cache(maxsize=4096)
+def _drawn(law: PairedSupports, f: float) -> tuple[int, Floats]:
+    first, size = law._size(f, law.reporters * f * (1 - f))
+    (none, one, both), (other, own) = law._functions(size)
+    pair = (1 - f) ** 2 * none + 2 * f * (1 - f) * one + f * f * both
+    return _listed(law._mixed(pair, (1 - f) * other + f * own), first, size)
+
+
+@lru_cache(maxsize=4096)
+def _given(law: PairedSupports, holders: int) -> tuple[int, Floats]:
+    r, f = law.reporters, holders / law.reporters
+    first, size = law._size(f, 0.0)
+    functions = law._functions(size)
+    if r > _ASSIGNED:
+        return _listed(_at_mean(law, holders, *functions), first, size)
+    (none, one, both), (other, own) = functions
+    # The frequency under which m holders are likeliest: the coefficient stands out from the rounding of all others.
+    around = min(r + 1, fft.next_fast_len(int(_DEVIATIONS * math.sqrt(r * f * (1 - f))) + _ROOM))
+    angles = -2 * np.pi * np.arange(around) / around
+    y = np.exp(1j * angles)[:, None]
+    pair = (1 - f) ** 2 * none + 2 * f * (1 - f) * y * one + f * f * y * y * both
+    coefficient = np.exp(-1j * angles * holders) @ law._mixed(pair, (1 - f) * other + f * y * own)
+    return _listed(coefficient, first, size)
+
+
+def _at_mean(law: PairedSupports, holders: int, pair: list[Complex], alone: list[Complex]) -> Complex:
+    """Return the generating function of many reporters: how many pairs are of two holders is taken at its mean.
+
+    It varies by about the root of the reporters, and moves the variance of the supports by as much per pair as the
+    covariances of pairs differ: the distribution by about one in the root of the reporters.
+    """
+    (none, one, both), (other, own) = pair, alone
+    total = np.zeros_like(none)
+    for pairs, weight in law.pairs:
+        paired = round(holders * 2 * pairs / law.reporters)
+        twos = round(paired * (paired - 1) / (2 * max(2 * pairs - 1, 1)))
+        held, others = holders - paired, law.reporters - 2 * pairs - holders + paired
+        found = _power(both, twos) * _power(one, paired - 2 * twos) * _power(none, pairs - paired + twos)
+        total += weight * found * _power(own, held) * _power(other, others)
+    return total
+
 
 SIGN_TYPES = 3
 
