@@ -127,7 +127,7 @@ def test_a_delta_is_refused_where_a_guarantee_needs_none(run: Run) -> None:
     for command, budget in (("leakage", "--epsilon"), ("calibrate", "--epsilon-total")):
         options = ("linked.csv", "--schema", "linked.json", budget, "1")
         named = (*options, "--delta", "0.01", "--mechanism", "GRR")
-        refused(run, command, *named, says="delta must be 0 for a mechanism that is named")
+        refused(run, command, *named, says="delta must be 0 for a named mechanism")
         refused(run, command, *options, "--delta", "2", says="delta must be in [0, 1], got delta=2")
     collection(run, "SPL")
     told = ("leakage", "linked.csv", "--collection", "survey.json", "--delta", "0.01")
@@ -232,7 +232,10 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
         ((), "either --epsilon or --collection must be given"),
         (("--epsilon", "1", "--attributes", "sex,height"), "must have the column “height”"),
         (("--epsilon", "1", "--attributes", "sex,,age"), "attributes must be different names separated by commas"),
-        (("--epsilon", "1", "--attributes", "sex"), "at least two attributes must vary in the records, got sex only"),
+        (
+            ("--epsilon", "1", "--attributes", "sex"),
+            "at least two attributes must vary in the records, but only sex varies",
+        ),
         (("--epsilon", "1", "--attributes", "sex,place"), "no column"),
         (
             ("--epsilon", "1", "--target", "height"),
@@ -273,7 +276,7 @@ def test_too_many_categories_are_refused_with_size_and_alternatives(run: Run) ->
     rows = "\n".join(f"a{i % 2100},b{i % 2100}" for i in range(4200))
     Path("wide.csv").write_text(f"one,two\n{rows}\n")
     line = refused(run, "leakage", "wide.csv", "--epsilon", "1", "--max-categories", "3000", says="got 4200")
-    assert "merge rare categories or leave attributes out" in line
+    assert "merge rare categories, or leave attributes out" in line
 
 
 # -------------------------------------------------------------------------------------------------- calibrate
@@ -341,7 +344,10 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
         (("--attributes", "sex,age", "--criterion", "exact"), "name the mechanism, merge categories"),
         (("--attributes", "sex,smoker", "--unequal"), "mechanism must be named"),
         (("--attributes", "sex,smoker", "--cap", "sex"), "cap must be NAME=VALUE, got cap=“sex”"),
-        (("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"), "caps must name attributes among"),
+        (
+            ("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"),
+            "caps must name attributes that vary in the records",
+        ),
         (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of sex must be > 0"),
         (("--html", "absent/a.html"), "there is no directory absent"),
     ],
@@ -469,7 +475,7 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
         (("--module", "clients.py:own", "--epsilon", "0"), "epsilon must be > 0"),
         (("--module", "clients.py:broken"), "clients.py:broken failed to randomize: RuntimeError: no network"),
         (("--module", "clients.py:bits", "--epsilon", "1", "--k", "3"), "name the mechanism with --reports-of"),
-        (("--module", "clients.py:own", "--k", "200"), "inputs must be 2..100"),
+        (("--module", "clients.py:own", "--k", "200"), "inputs must be 2 to 100 different answers"),
         (("--module", "bad.py:own"), "bad.py cannot be imported: SyntaxError"),
         (("absent.json",), "absent.json"),
     ],

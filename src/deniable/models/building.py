@@ -162,16 +162,16 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
         apart = n - int(np.count_nonzero(column == few[int(np.argmax(counts))]))
         if 0 < apart < FEWEST_ROWS:
             raise InvalidParameterError(
-                f"column {quoted(name)} must tell at least {FEWEST_ROWS} rows from the others, got {apart}: "
-                "predictions from it would be guesses about single people; merge categories"
+                f"column {quoted(name)} must differ from its most frequent value in at least {FEWEST_ROWS} rows, but "
+                f"it differs in {apart}: predictions from it would be guesses about single people; merge categories"
             )
     products = gram(values)
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
     eigen = np.linalg.eigvalsh(products / np.outer(scale, scale)) if p else np.ones(1)
     if eigen[0] < 1e-10:
         raise InvalidParameterError(
-            f"columns must not depend on each other linearly, got {', '.join(names)}; leave out one that follows from "
-            "the others"
+            f"the columns {', '.join(names)} depend on each other linearly; leave out a column that follows from the "
+            "others"
         )
 
 
@@ -356,7 +356,7 @@ def build_mixture(
     scaling = standardise(values, plain.intercept, centred=False)
     designs = [values, values if classes == "same" else np.ones((len(values), 1))]
     if classes == "same" and plain.intercept is None:
-        raise InvalidParameterError('classes must be "1" without an intercept, got classes="same"')
+        raise InvalidParameterError('classes must be "1" in a formula without an intercept, got classes="same"')
     own = scaling.turned()
     class_names = plain.names if classes == "same" else ("Intercept",)
     class_turned = own if classes == "same" else np.eye(1)
@@ -509,7 +509,8 @@ def _responses(
         scores = attribute.code_scores
         if scores is None:
             raise InvalidParameterError(
-                f'{formula.outcome} must have scores for a linear model, got none; use model="multinomial"'
+                f"{formula.outcome} must have a score for each category in a linear model, but the schema has none; "
+                'use model="multinomial"'
             )
         scores = scores[[attribute.labels.index(label) for label in categories]]
         known = np.isfinite(scores)
@@ -548,7 +549,7 @@ def check_model(
         k = len(answered_labels(attribute, attribute.name in silent))
         if k < 2:
             raise InvalidParameterError(
-                f'{attribute.name} must have two categories beside "no answer" with missing="drop", got {k}'
+                f'{attribute.name} must have at least two categories beside "no answer" with missing="drop", got {k}'
             )
         chosen = _outcome_model(model, method, attribute, k, predictors)
     else:
@@ -556,19 +557,24 @@ def check_model(
         chosen = ("logit" if binary else "linear") if model == "auto" else model
         if chosen not in ("logit", "linear", "poisson"):
             raise InvalidParameterError(
-                f'model must be "logit", "linear" or "poisson" for the plain outcome {formula.outcome}, got '
-                f"model={quoted(model)}"
+                f'model must be "logit", "linear" or "poisson", because the outcome {formula.outcome} is a plain '
+                f"column, got model={quoted(model)}"
             )
         if chosen == "logit" and not binary:
-            raise InvalidParameterError(f'model must be "linear" or "poisson" for numbers, got model={quoted(model)}')
+            raise InvalidParameterError(
+                'model must be "linear" or "poisson", because the outcome has other numbers than 0 and 1, got '
+                f"model={quoted(model)}"
+            )
         if chosen == "poisson" and ((outcome < 0).any() or (outcome != np.round(outcome)).any()):
             raise InvalidParameterError(
-                'model must be "linear" unless the outcome counts something, got model="poisson"'
+                'model must be "linear", because the outcome does not consist of whole numbers >= 0, got '
+                'model="poisson"'
             )
     if method == "auto" and attribute is not None and predictors:
         raise InvalidParameterError(
-            'method must be "ml" or "weights" because outcome and predictor are randomised, got method="auto": '
-            '"ml" is more precise; "weights" assumes nothing about how the predictor depends on plain columns'
+            'method must be "ml" or "weights", because the outcome and a predictor are randomised, got '
+            'method="auto". "ml" is more precise; "weights" assumes nothing about how the predictor depends on plain '
+            "columns"
         )
     scores = chosen == "linear" and attribute is not None
     way = ("weights" if predictors or scores else "ml") if method == "auto" else method
@@ -580,7 +586,7 @@ def check_model(
         )
     if way == "ml" and set(silent) & set(formula.predictors):
         raise InvalidParameterError(
-            'method must be "weights" to leave out "no answer" of a randomised predictor, got method="ml"'
+            'method must be "weights" to leave out the "no answer" of a randomised predictor, got method="ml"'
         )
     if way == "weights" and chosen == "ordered":
         raise InvalidParameterError('method must be "ml" for an ordered model, got method="weights"')
@@ -598,15 +604,18 @@ def _outcome_model(model: str, method: str, attribute: Attribute, k: int, predic
         else:
             chosen = "ordered" if ranked and not predictors and method != "weights" else "multinomial"
     if chosen == "poisson":
-        raise InvalidParameterError(f'model must not be "poisson" for the categories of {attribute.name}')
+        raise InvalidParameterError(
+            f'model must be one for categories, such as "multinomial", because {attribute.name} has categories, got '
+            'model="poisson"'
+        )
     if chosen == "logit" and k > 2:
         raise InvalidParameterError(
             f'model must be "multinomial" or "ordered" for the {k} categories of {attribute.name}, got model="logit"'
         )
     if chosen == "ordered" and attribute.unranked:
         raise NotIdentifiedError(
-            f'{attribute.name} has answers without a place in its order; use model="multinomial", whose coefficients '
-            "do not depend on them"
+            f'{attribute.name} has answers that have no place in its order; use model="multinomial", whose '
+            "coefficients do not depend on the order"
         )
     if chosen == "ordered" and predictors:
         raise InvalidParameterError('model must be "multinomial" with a randomised predictor, got model="ordered"')

@@ -337,8 +337,8 @@ class Fit:
             self._check_likelihood("a profile interval")
             if self.largest_error > WARN_ERROR:
                 raise NoIntervalError(
-                    f"a profile interval needs standard errors of at most {WARN_ERROR} per standard deviation of a "
-                    f'column, got {self.largest_error:.2g}; use method="score"'
+                    f"a profile interval needs a standard error of at most {WARN_ERROR} for each coefficient, per "
+                    f'standard deviation of its column, got {self.largest_error:.2g}; use method="score"'
                 )
         reach = self._quantile(1 - alpha) * np.sqrt(np.maximum(np.diag(self._covariance), 0.0))
         values = self.params.to_numpy()
@@ -378,7 +378,7 @@ class Fit:
         source = self.source
         if not self._built.problem.is_likelihood:
             raise NoIntervalError(
-                f"{what} needs a likelihood, which a fit by weights or of two reports of each person does not have; "
+                f"{what} needs a likelihood. A fit by weights, or of two reports of each person, has no likelihood: "
                 "use score intervals"
             )
         if source.sampling or source.clusters is not None or source.dealt is not None:
@@ -420,19 +420,22 @@ class Fit:
             one._check_likelihood("a likelihood ratio")
             if one.largest_error > WARN_ERROR:
                 raise NoIntervalError(
-                    f"a likelihood ratio needs standard errors of at most {WARN_ERROR} per standard deviation of a "
-                    f"column, got {one.largest_error:.2g}; use score_test"
+                    f"a likelihood ratio needs a standard error of at most {WARN_ERROR} for each coefficient, per "
+                    f"standard deviation of its column, got {one.largest_error:.2g}; use score_test"
                 )
         nested = set(smaller.names) <= set(self.names) and (smaller.model, smaller.source.collection) == (
             self.model,
             self.source.collection,
         )
         if not nested or len(smaller.names) == len(self.names):
-            raise InvalidParameterError("smaller must be the same model with fewer terms, got one that is not nested")
+            raise InvalidParameterError(
+                "smaller must be the same model with fewer terms, but it is not nested in this model: remove terms "
+                "from this formula"
+            )
         if self.source.table.index.tolist() != smaller.source.table.index.tolist():
             raise InvalidParameterError(
-                f"smaller must be fitted to the same rows, got {smaller.n:,} and {self.n:,} rows; drop rows with "
-                "missing columns first"
+                f"smaller must be fitted to the same rows, got {smaller.n:,} rows instead of {self.n:,}; drop rows "
+                "with missing columns from the two fits first"
             )
         statistic, degrees = max(2 * (self.llf - smaller.llf), 0.0), len(self.names) - len(smaller.names)
         return LikelihoodRatio(statistic, degrees, float(stats.chi2.sf(statistic, degrees)))
@@ -440,7 +443,7 @@ class Fit:
     def _place(self, name: str) -> int:
         if name not in self.names:
             raise InvalidParameterError(
-                f"name must be a coefficient ({', '.join(self.names)}), got name={quoted(name)}"
+                f"name must be one of the coefficients {', '.join(self.names)}, got name={quoted(name)}"
             )
         return self.names.index(name)
 
@@ -478,7 +481,7 @@ class Fit:
             labels = self.source.labels[name]
             if name not in table.columns:
                 raise InvalidInputError(
-                    f"the table must have the column {quoted(name)}, with one of {', '.join(labels)}"
+                    f"the table must have the column {quoted(name)}, with one of {', '.join(labels)} in every row"
                 )
             known = {label: code for code, label in enumerate(labels)}
             values = [known.get(str(value), -1) for value in table[name]]

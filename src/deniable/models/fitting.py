@@ -154,7 +154,8 @@ def fit(
     cells = math.prod(attribute.k for attribute in attributes.values())
     if cells > MAX_CELLS or any(not attribute.question_kind.coded for attribute in attributes.values()):
         raise InvalidParameterError(
-            f"randomised attributes must have at most {MAX_CELLS} combinations of categories, got {cells}; merge some"
+            f"randomised attributes of a formula must have at most {MAX_CELLS} combinations of categories, got "
+            f"{cells}; merge categories"
         )
     outcome, labels = (np.empty(0), ()) if parsed.randomised_outcome else plain_outcome(parsed, rows.table)
     own = attributes[parsed.outcome] if parsed.randomised_outcome else None
@@ -165,7 +166,9 @@ def fit(
         check_columns(values, plain.names)
     likelihood, indicators = mechanism.likelihood(rows.reports, places), mechanism.indicators(rows.reports, places)
     if not likelihood.asked.any():
-        raise NotIdentifiedError(f"no report says anything about {' and '.join(parsed.randomised)}; collect more")
+        raise NotIdentifiedError(
+            f"no report says anything about {' and '.join(parsed.randomised)}; collect more reports"
+        )
     kept_labels = {name: answered_labels(one, name in silent) for name, one in attributes.items()}
     effects = effects_of(parsed, kept_labels, plain)
     material = Material(
@@ -183,8 +186,8 @@ def fit(
     built = _build(material, likelihood, indicators, chosen, way, classes, listed)
     if cov_type == "expected" and built.listed is None:
         raise InvalidParameterError(
-            'cov_type must be "sandwich", "observed" or "opg" unless the outcome is randomised and its reports can be '
-            'listed, got cov_type="expected"'
+            'cov_type="expected" needs a randomised outcome and reports that can be listed: use cov_type="sandwich", '
+            '"observed" or "opg"'
         )
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
     warnings = cluster_warnings(codes)
@@ -229,8 +232,8 @@ def _read(formula: str, survey: Collection, reports: Any, people: Any, key: str 
         parsed = parse_formula(formula, names, ())
         if not parsed.randomised_outcome or len(parsed.randomised) != 2:
             raise NotIdentifiedError(
-                f"an aggregate can only relate one attribute to another, such as {names[0]} ~ {names[-1]}, got "
-                f"formula={quoted(formula)}; fit the reports"
+                f"an aggregate can only relate one attribute to another, as in {names[0]} ~ {names[-1]}, got "
+                f"formula={quoted(formula)}; fit the reports instead"
             )
         return parsed, pairs_of(survey, reports, *parsed.randomised)
     rows = rows_of(survey, reports, people, key)
@@ -240,8 +243,8 @@ def _read(formula: str, survey: Collection, reports: Any, people: Any, key: str 
 def _check_related(parsed: ModelFormula, mechanism: Any) -> None:
     if len(parsed.randomised) > max(mechanism.related_attributes, 1):
         raise NotIdentifiedError(
-            f"no report says anything about {' and '.join(parsed.randomised)} together ({mechanism.name}); collect "
-            "with --pairs, or with SPL, to explain one by the other"
+            f"no report of {mechanism.name} says anything about {' and '.join(parsed.randomised)} together; to "
+            "explain one attribute by the other, collect with --pairs, or with SPL"
         )
 
 
@@ -251,13 +254,15 @@ def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] |
         return None
     if isinstance(given, str):
         if given not in table.columns:
-            raise InvalidParameterError(f"{name} must be a column of the table or values, got {name}={quoted(given)}")
+            raise InvalidParameterError(
+                f"{name} must name a column of the table, or be a list of values, got {name}={quoted(given)}"
+            )
         found: NDArray[Any] = table[given].to_numpy()
     else:
         found = np.asarray(given)
     if found.shape != (len(table),):
         raise InvalidParameterError(
-            f"{name} must have one value for each of {len(table):,} rows, got shape={found.shape}"
+            f"{name} must have one value for each of the {len(table):,} rows, got shape={found.shape}"
         )
     if name == "weights":
         found = found.astype(np.float64)
@@ -281,7 +286,8 @@ def cluster_warnings(codes: NDArray[np.int64] | None) -> list[str]:
     count = int(codes.max()) + 1
     if count < FEWEST_CLUSTERS:
         raise InvalidParameterError(
-            f"clusters must be at least {FEWEST_CLUSTERS}, got {count}; use larger units as weights"
+            f"there must be at least {FEWEST_CLUSTERS} clusters, got {count}; standard errors from fewer clusters are "
+            "not reliable"
         )
     if count < ENOUGH_CLUSTERS:
         return [f"{count} clusters are few: 95% intervals may cover only 90%, less if clusters differ in size"]
@@ -315,9 +321,9 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
     if expected > MOST_ERROR and not force:
         raise NotIdentifiedError(
-            f"the expected standard error of a slope is too large: {expected:.2g} per standard deviation of its "
-            "column. About "
-            f"{needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; force=True fits in spite of this"
+            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which is "
+            f"too large. About {needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; force=True fits "
+            "in spite of this"
         )
     warnings.append(
         f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "

@@ -124,29 +124,29 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     package = formulaic()
     if not isinstance(text, str) or "~" not in text:
         raise InvalidParameterError(
-            f'formula must have a left and a right side, such as "a ~ b", got formula={quoted(text)}'
+            f'formula must have a left side and a right side, such as "a ~ b", got formula={quoted(text)}'
         )
     try:
         whole = package.Formula(text)
         left, right = list(whole.lhs), list(whole.rhs)
         needed = {*map(str, whole.lhs.required_variables), *map(str, whole.rhs.required_variables)}
     except Exception as error:
-        raise InvalidParameterError(f"formula must be readable, got formula={quoted(text)}: {error}") from None
+        raise InvalidParameterError(f"formula cannot be read, got formula={quoted(text)}: {error}") from None
     known, randomised = set(columns), set(attributes)
     both = sorted(needed & known & randomised)
     if both:
         raise InvalidParameterError(
-            f"formula must name columns that exist only once, got {quoted(both[0])}, which is both an attribute of "
-            "the survey and a column of the table; rename the column"
+            f"formula names {quoted(both[0])}, which is an attribute of the survey and a column of the table; rename "
+            "the column"
         )
     neither = sorted(needed - known - randomised)
     if neither:
         raise InvalidParameterError(
-            f"formula must name attributes ({', '.join(attributes)}) or columns of the table "
+            f"formula must name attributes ({', '.join(attributes)}) and columns of the table "
             f"({', '.join(columns) or 'none'}), got {quoted(neither[0])}"
         )
     if len(left) != 1:
-        raise InvalidParameterError(f"formula must have one outcome, got {len(left)} terms on its left side")
+        raise InvalidParameterError(f"formula must have one outcome on its left side, got {len(left)} terms")
     spelling = {name: name for name in attributes} | {f"C({name})": name for name in attributes}
     factors = {_spelled(factor): factor for term in (*left, *right) for factor in term.factors}
     hidden = {expression: spelling.get(expression) for expression in factors}
@@ -154,8 +154,8 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
         used = _variables(package, factors[expression]) if name is None else set()
         if used & randomised:
             raise InvalidParameterError(
-                f"{sorted(used & randomised)[0]} must be written alone or as C(...), because its answers are "
-                f"randomised, got {quoted(expression)} in the formula"
+                f"{sorted(used & randomised)[0]} must stand alone or as C(...) in the formula, because its answers "
+                f"are randomised, got {quoted(expression)}"
             )
     outcome_name = hidden.get(_spelled(left[0].factors[0])) if len(left[0].factors) == 1 else None
     plain_terms, terms = [], []
@@ -170,11 +170,13 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     _check_terms(terms, plain_terms, outcome_name)
     if outcome_name is None and not terms:
         raise InvalidParameterError(
-            f"formula must name an attribute of the survey ({', '.join(attributes)}), got formula={quoted(text)}"
+            f"formula must name at least one attribute of the survey ({', '.join(attributes)}), got "
+            f"formula={quoted(text)}"
         )
     if outcome_name is None and needed & randomised & set(map(str, whole.lhs.required_variables)):
         raise InvalidParameterError(
-            f"left side must be a single randomised attribute, or have none in it, got formula={quoted(text)}"
+            "the left side of the formula must be a single randomised attribute, or contain only plain columns, got "
+            f"formula={quoted(text)}"
         )
     return ModelFormula(
         text,
@@ -203,21 +205,21 @@ def _check_terms(terms: Sequence[RandomisedTerm], plain: Sequence[Any], outcome:
     own = [frozenset(_spelled(factor) for factor in term.factors) for term in plain]
     for term in terms:
         if outcome in term.names:
-            raise InvalidParameterError(f"{outcome} must be on one side of the formula, got it on both")
+            raise InvalidParameterError(
+                f"{outcome} must be on one side of the formula only, but it is on the left and on the right side"
+            )
         if len(set(term.names)) < len(term.names):
-            raise InvalidParameterError(f"a term must name each attribute once, got {':'.join(term.spelled)}")
+            raise InvalidParameterError(f"every term must name an attribute only once, got {':'.join(term.spelled)}")
         missing = [name for name in term.names if (name,) not in alone]
         if missing:
             raise InvalidParameterError(
-                f"formula must have {missing[0]} as a term of its own where it has "
-                f"{':'.join([*term.plain, *term.spelled])}, "
-                f"but that term is missing; write a * b instead of a:b"
+                f"formula has the term {':'.join([*term.plain, *term.spelled])}, so it must also have the term "
+                f"{missing[0]}; write a * b instead of a:b"
             )
         if term.plain and term.plain not in own:
             raise InvalidParameterError(
-                f"formula must have {':'.join(sorted(term.plain))} as a term of its own where it has "
-                f"{':'.join([*sorted(term.plain), *term.spelled])}, but that term is missing; write a * b instead of "
-                "a:b"
+                f"formula has the term {':'.join([*sorted(term.plain), *term.spelled])}, so it must also have the "
+                f"term {':'.join(sorted(term.plain))}; write a * b instead of a:b"
             )
 
 
@@ -292,16 +294,16 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     except Exception as error:
         # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(
-            "the formula's plain columns must be numbers, or categories of the fitted table, got "
-            f"{type(error).__name__}; "
-            "check their types and spelling, and write C(...) around categories"
+            "the plain columns of the formula must be numbers, or categories that the fitted table has, got "
+            f"{type(error).__name__}; check their types and spelling, and write C(...) around categories"
         ) from None
     if len(values) != len(table):
-        raise InvalidInputError(f"columns must have {len(table)} rows, got {len(values)}")
+        raise InvalidInputError(f"every column of the formula must have {len(table)} rows, got {len(values)}")
     if not np.isfinite(values).all():
         bad = str(made.model_spec.column_names[int(np.argmin(np.isfinite(values).all(axis=0)))])
         raise InvalidInputError(
-            f"column {quoted(bad)} must hold finite numbers; leave out rows where it does not, or transform it"
+            f"the column {quoted(bad)} must contain only finite numbers; leave out the rows with other values, or "
+            "transform the column"
         )
     return values, made
 
@@ -324,12 +326,13 @@ def plain_outcome(formula: ModelFormula, table: pandas.DataFrame) -> tuple[Float
         found, _ = _materialised(formula.plain_outcome, table)
         if found.shape[1] != 1:
             raise InvalidInputError(
-                f"the outcome {quoted(formula.outcome)} must be one number for each row, got {found.shape[1]}"
+                f"the outcome {quoted(formula.outcome)} must be one number for each row, got {found.shape[1]} numbers"
             )
         values = found[:, 0]
     if not np.isfinite(values).all():
         raise InvalidInputError(
-            f"the outcome {quoted(formula.outcome)} must hold finite numbers; leave out rows where it does not"
+            f"the outcome {quoted(formula.outcome)} must contain only finite numbers; leave out the rows with other "
+            "values"
         )
     return values, ()
 
@@ -340,7 +343,8 @@ def _two_categories(name: str, column: Any) -> tuple[Floats, tuple[str, ...]]:
     codes, labels = pandas.factorize(column, sort=True)
     if len(labels) != 2:
         raise InvalidInputError(
-            f"the outcome {quoted(name)} must be numbers or two categories, got {len(labels)} categories; recode it"
+            f"the outcome {quoted(name)} must be numbers or have two categories, got {len(labels)} categories; merge "
+            "categories"
         )
     return codes.astype(np.float64), tuple(map(str, labels))
 

@@ -232,10 +232,12 @@ def by_group(
     y = rows.table[outcome].to_numpy(dtype=np.float64)
     told = survey.mechanism.indicators(rows.reports, [place])
     if not np.isfinite(y[kept]).all():
-        raise InvalidInputError(f"{outcome} must hold finite numbers; leave out rows where it does not")
+        raise InvalidInputError(f"{outcome} must contain only finite numbers; leave out the rows with other values")
     kept &= told.asked
     if not kept.any():
-        raise InvalidInputError(f"{outcome} must have at least one finite number in the rows of {group}, got none")
+        raise InvalidInputError(
+            f"{outcome} must have at least one finite number in the rows whose report is about {group}, got none"
+        )
     labels = survey.schema.columns[place].labels
     statement = privacy_statement(survey.mechanism, survey.privacy())
     if quantile is None:

@@ -114,7 +114,7 @@ def reports_of(collection: Collection, reports: Any) -> tuple[Any, pandas.DataFr
         batches = list(reader)
         fields = collection.mechanism.report_fields
         if not batches:
-            raise InvalidInputError(f"{reports} must hold reports, got none")
+            raise InvalidInputError(f"{reports} must contain at least one report, got none")
         columns = [
             np.concatenate(
                 [batch if len(fields) == 1 and not isinstance(batch, tuple) else batch[i] for batch in batches]
@@ -177,8 +177,8 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
     """
     if isinstance(reports, Aggregate):
         raise InvalidParameterError(
-            "reports must be rows when people are given, got an aggregate; leave out people to fit a ~ b to the "
-            "aggregate"
+            "people cannot be given together with an aggregate: give reports row by row, or leave out people to fit "
+            "a ~ b to the aggregate"
         )
     path = Path(reports) if isinstance(reports, (str, os.PathLike)) else None
     reports, blank = _filled(collection, reports)
@@ -194,8 +194,8 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
         return _matched(collection, found, keys, table, key, blank)
     if len(table) != n:
         raise MismatchError(
-            f"reports has {n:,} rows and the table {len(table):,}; they must match row by row, or be matched by a "
-            "column (key=)"
+            f"there are {n:,} reports, but the table has {len(table):,} rows; give one row for each report, in the "
+            "same order, or pass key=, the name of a column that matches them"
         )
     return Rows(found, table, blank=blank)
 
@@ -216,7 +216,7 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
     if not blank.any():
         return reports, None
     if blank.all():
-        raise InvalidInputError("reports must not all be missing, but they are; check the column")
+        raise InvalidInputError("at least one report must not be missing, but all are; check the column of reports")
     filled = reports.ffill().bfill()
     return filled.astype(np.int64) if isinstance(filled, pandas.Series) and filled.dtype.kind == "f" else filled, blank
 
@@ -224,15 +224,15 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
 def _keys(path: Path | None, key: str) -> list[Any]:
     if path is None:
         raise InvalidParameterError(
-            f"key must be a column of the reports, which have no columns here, got key={quoted(key)}; give a table or "
-            "a path"
+            f"key must be a column of the reports, but these reports have no columns, got key={quoted(key)}; give a "
+            "table or a path"
         )
     import pyarrow.parquet as pq
 
     if key not in pq.read_schema(path).names:
         raise MismatchError(
-            f"{path} must have the column {quoted(key)} to match rows by it; add the column, or leave key out to match "
-            "rows by their order"
+            f"{path} must have the column {quoted(key)}, by which rows are matched; add the column, or leave out key "
+            "to match rows by their order"
         )
     keys: list[Any] = pq.read_table(path, columns=[key]).column(key).to_pylist()
     return keys
@@ -242,17 +242,21 @@ def _matched(
     collection: Collection, reports: Any, keys: Sequence[Any], table: Any, key: str, blank: NDArray[np.bool_] | None
 ) -> Rows:
     if key not in table.columns:
-        raise MismatchError(f"the table must have the column {quoted(key)}, got {', '.join(map(str, table.columns))}")
+        raise MismatchError(
+            f"the table must have the column {quoted(key)}, by which rows are matched, got "
+            f"{', '.join(map(str, table.columns))}"
+        )
     theirs = table[key].tolist()
     for which, own in (("reports", keys), ("the table", theirs)):
         if len(set(own)) < len(own):
-            raise MismatchError(f"{key} must be unique in {which}; two rows of one contributor cannot be told apart")
+            raise MismatchError(
+                f"{key} must be unique in {which}, but two rows have the same value; two rows of one contributor "
+                "cannot be told apart"
+            )
     places = {value: place for place, value in enumerate(theirs)}
     kept = np.array([place for place, value in enumerate(keys) if value in places], dtype=np.int64)
     if not len(kept):
-        raise MismatchError(
-            f"{key} must have values that occur in both the reports and the table, but they have none in common"
-        )
+        raise MismatchError(f"the reports and the table must have values of {key} in common, but they have none")
     order = [places[keys[place]] for place in kept]
     own = some_reports(reports, kept, collection.mechanism)
     return Rows(own, table.iloc[order].reset_index(drop=True), blank=None if blank is None else blank[kept])
@@ -278,12 +282,15 @@ def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArr
     for own in blank.values():
         lost |= own
     if lost.all() and len(lost):
-        raise InvalidInputError("the table must have rows without missing values in the formula's columns, got none")
+        raise InvalidInputError(
+            "at least one row of the table must have no missing values in the columns of the formula, but all rows "
+            "have some"
+        )
     if missing == "refuse" and lost.any():
         where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())
         raise InvalidInputError(
-            f"rows must be complete, got {int(lost.sum()):,} of {len(lost):,} with missing values ({where}); "
-            'missing="category" leaves them out'
+            f"every row must be complete, but {int(lost.sum()):,} of {len(lost):,} rows have missing values "
+            f'({where}); missing="category" leaves these rows out'
         )
     return ~lost
 
@@ -303,7 +310,7 @@ def pairs_of(collection: Collection, aggregate: Aggregate, outcome: str, predict
     if not mechanism.counts_pairs:
         raise NotIdentifiedError(
             f"an aggregate of {mechanism.name} does not determine the likelihood of its reports; fit the reports "
-            "themselves, or read the table and its odds ratio with crosstabs"
+            "themselves, or read the odds ratio of a cross table"
         )
     names = collection.schema.names
     i, j = names.index(outcome), names.index(predictor)

@@ -72,7 +72,7 @@ def test_unheld_categories_keep_their_place_and_constants_go() -> None:
     assert priors.conditional(0, 1).tolist() == [[0, 0, 0, 1], [0.5, 0, 0, 0.5]]
     assert priors.conditional(1, 0).tolist() == [[0, 0, 1], [2 / 3, 0, 1 / 3]]
     assert priors.frequencies(1).tolist() == [0.25, 0, 0, 0.75]
-    with pytest.raises(InvalidInputError, match=r"one entry per attribute that varies \(2\), got 3"):
+    with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes that vary, got 3"):
         leakage_matrix(priors, [1.0, 1.0, 1.0])
 
 

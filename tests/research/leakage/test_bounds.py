@@ -131,7 +131,9 @@ def test_blocks_of_budgets_and_of_large_channels_are_bounded_by_algorithm_two() 
     wide += 1 / 80
     bound = block_bound(wide, [GRR(2, 1.0), OUE(20, 1.0), GRR(2, 1.0)], 0, [[1, 2]])
     assert bound.parts[0].note == "Algorithm 2 on the concatenated attributes"
-    with pytest.raises(TooLargeError, match=r"channel of OUE.* must be small enough to list: use concatenated_bound"):
+    with pytest.raises(
+        TooLargeError, match=r"channel of OUE.* must be small enough to be listed: use concatenated_bound"
+    ):
         joint_cpl(wide, [GRR(2, 1.0), OUE(20, 1.0), GRR(2, 1.0)], 0)
 
 
@@ -167,10 +169,10 @@ def test_the_weakest_status_wins() -> None:
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([[1]], r"blocks must be a partition of all attributes 0..2 but target=0, got blocks=\[1\]"),
-        ([[1], [1, 2]], "partition"),
-        ([[0, 1], [2]], "partition"),
-        ([[1, 2], []], "partition"),
+        ([[1]], r"blocks must contain each of the attributes 0..2 once, except target=0, got blocks=\[1\]"),
+        ([[1], [1, 2]], "blocks must contain each of the attributes"),
+        ([[0, 1], [2]], "blocks must contain each of the attributes"),
+        ([[1, 2], []], "blocks must contain each of the attributes"),
     ],
 )
 def test_bad_blocks_are_named(blocks: Any, message: str) -> None:
@@ -182,13 +184,13 @@ def test_bad_arguments_are_named() -> None:
     joint = np.full((2, 2, 2), 0.125)
     with pytest.raises(InvalidParameterError, match=r"target must be an attribute in 0..2, got target=3"):
         joint_cpl(joint, [GRR(2, 1.0)] * 3, 3)
-    with pytest.raises(InvalidInputError, match=r"mechanisms must have one entry per attribute \(3\), got 2"):
+    with pytest.raises(InvalidInputError, match=r"mechanisms must have one entry for each of the 3 attributes, got 2"):
         concatenated_bound(joint, [1.0, 1.0])
-    with pytest.raises(InvalidInputError, match="must have 2 inputs, got 3"):
+    with pytest.raises(InvalidInputError, match="must have 2 possible answers, got 3"):
         joint_cpl(joint, [GRR(3, 1.0)] * 3)
     with pytest.raises(InvalidInputError, match="one axis for the target and one for each attribute"):
         block_bound_assuming_independence({(1, 2): np.full((2, 4), 0.25)}, [1.0] * 3, 0)
-    with pytest.raises(InvalidInputError, match="one row per category of the target"):
+    with pytest.raises(InvalidInputError, match="one row for each category of the target"):
         block_bound_assuming_independence({(1,): np.full((2, 2), 0.5), (2,): np.full((3, 2), 0.5)}, [1.0] * 3, 0)
-    with pytest.raises(InvalidInputError, match="sources must not contain target="):
+    with pytest.raises(InvalidInputError, match="sources must name at least one attribute other than target="):
         joint_cpl(joint, [GRR(2, 1.0)] * 3, 0, [0, 1])

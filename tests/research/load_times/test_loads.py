@@ -194,16 +194,14 @@ def test_rows_that_cannot_be_are_refused_by_their_number(change: dict[str, Any],
 
 def test_too_little_is_refused(tmp_path: Path) -> None:
     sure = {**ENTRY, "confidence": {"value": "low", "randomizedTriggerRate": 1}}
-    with pytest.raises(InvalidInputError, match="at least two loads with a confidence and a time, got 1"):
+    with pytest.raises(InvalidInputError, match="at least two loads must have a confidence and a time, got 1"):
         load_times([ENTRY, sure, sure])
-    with pytest.raises(
-        InvalidParameterError, match=r"value must name a column, got value=“confidence\.value”; columns: a"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"value must name a column \(a\), got value=“confidence\.value”"):
         load_times({"a": [1]})
     with pytest.raises(InvalidParameterError, match="quantiles must be different"):
         load_times([ENTRY, ENTRY], quantiles=[0.5, 0.5])
     (tmp_path / "broken.jsonl").write_text(json.dumps(ENTRY) + "\n{\n")
-    with pytest.raises(FileFormatError, match="row 2: an entry must be JSON on one line"):
+    with pytest.raises(FileFormatError, match="row 2: every entry must be JSON on one line"):
         load_times(tmp_path / "broken.jsonl")
     with pytest.raises(FileFormatError, match="there is no file"):
         load_times(tmp_path / "none.json")

@@ -247,7 +247,7 @@ def test_delta_is_about_events_not_single_outputs() -> None:
 
 def test_bad_arguments_are_named() -> None:
     rows = np.eye(2)
-    with pytest.raises(InvalidInputError, match="conditional must have 3 columns for GRR"):
+    with pytest.raises(InvalidInputError, match="conditional must have 3 columns, one for each answer of GRR"):
         mechanism_cpl(GRR(3, 1.0), rows)
     with pytest.raises(InvalidInputError, match="rows that sum to one"):
         mechanism_cpl(GRR(2, 1.0), rows * 0.9)
@@ -255,5 +255,5 @@ def test_bad_arguments_are_named() -> None:
         mechanism_cpl(-1.0, rows)
     with pytest.raises(InvalidParameterError, match="epsilon must be >= 0"):
         channel_delta(rows, rows, -0.5)
-    with pytest.raises(InvalidInputError, match="one row per column of conditional"):
+    with pytest.raises(InvalidInputError, match="one for each column of conditional"):
         channel_delta(np.eye(3), rows, 0.5)

@@ -45,14 +45,16 @@ def test_blank_rows_are_left_out_and_counted_or_refused_on_request() -> None:
     table, asked = people(), survey(3.0)
     told = reports(asked, table)
     blank = table.assign(age=table.age.where(np.arange(N) >= 10))
-    with pytest.raises(InvalidInputError, match=r"10 of 6,000 with missing values \(10 in age\); missing=\"category\""):
+    with pytest.raises(
+        InvalidInputError, match=r"10 of 6,000 rows have missing values \(10 in age\); missing=\"category\""
+    ):
         models.fit("smoker ~ age", asked, told, blank, missing="refuse")
     found = models.fit("smoker ~ age", asked, told, blank)
     assert (found.source.rows, found.source.dropped, found.n) == (N, 10, N - 10)
     assert "5,990 rows, 10 left out for missing values" in found.summary()
     rest = models.fit("smoker ~ age", asked, told[10:], table[10:])
     np.testing.assert_allclose(found.params, rest.params, rtol=1e-9)
-    with pytest.raises(InvalidInputError, match="must have rows without missing values"):
+    with pytest.raises(InvalidInputError, match="at least one row of the table must have no missing values"):
         models.fit("smoker ~ age", asked, told, table.assign(age=np.nan))
     assert len(found.names) == 4, '"no answer" stays a category'
     with pytest.raises(InvalidInputError, match="10 in age"):
@@ -143,7 +145,7 @@ def test_the_command_counts_what_it_leaves_out(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("survey.json", "reports.parquet", "people.csv")]
     refused = CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--missing", "refuse"])
     assert refused.exit_code == 2
-    assert "12 of 6,000 with missing values" in refused.stderr
+    assert "12 of 6,000 rows have missing values" in refused.stderr
     found = CliRunner().invoke(app, ["fit", "smoker ~ age", *files])
     assert "5,988 rows, 12 left out for missing values" in " ".join(found.stdout.split())
     data = json.loads(CliRunner().invoke(app, ["fit", "smoker ~ age", *files, "--json"]).stdout)

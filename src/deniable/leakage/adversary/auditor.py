@@ -89,14 +89,15 @@ class LabelReader(Reader):
         labels = np.asarray(self._labels(reports) if self._labels else reports)
         if labels.shape != owners.shape or not np.issubdtype(labels.dtype, np.integer):
             raise InvalidReportError(
-                f"labels of reports must be integers of shape ({len(owners)},), got dtype={labels.dtype}, "
-                f"shape={labels.shape}: pass reports_of, the mechanism whose reports they are, or events"
+                f"the labels of reports must be integers of shape ({len(owners)},), got dtype={labels.dtype}, "
+                f"shape={labels.shape}: pass reports_of, the mechanism that made the reports, or events, a function "
+                "that labels them"
             )
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= MAX_LABELS:
             raise InvalidReportError(
-                f"labels of reports must be in 0..{MAX_LABELS - 1}, got {low if low < 0 else high}: "
-                "pass events that group the reports"
+                f"labels of reports must be in 0..{MAX_LABELS - 1}, got {low if low < 0 else high}: pass events, a "
+                "function that groups the reports"
             )
         if high >= self._counts.shape[1]:
             self._counts = np.pad(self._counts, ((0, 0), (0, high + 1 - self._counts.shape[1])))
@@ -151,7 +152,7 @@ def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], eve
     if events is not None or mechanism is None or says_one(mechanism):
         return LabelReader(len(inputs), events)
     if inputs.ndim != 1 or inputs.min() < 0 or inputs.max() >= mechanism.k:
-        raise InvalidInputError(f"inputs must be codes in 0..{mechanism.k - 1} for {quoted(mechanism)}")
+        raise InvalidInputError(f"inputs must be codes of answers in 0..{mechanism.k - 1} for {quoted(mechanism)}")
     return FeatureReader(mechanism, inputs.astype(np.int64))
 
 
@@ -318,7 +319,7 @@ def audit(
     if samples * len(answers) > MAX_REPORTS:
         raise TooLargeError(
             f"an audit must make at most {MAX_REPORTS} reports, got {samples} for each of {len(answers)} inputs: "
-            "compare fewer inputs; very small and very large claims are out of reach"
+            "compare fewer inputs. Very small and very large claims cannot be audited"
         )
     half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
     total = 2 * half * len(answers)
@@ -462,13 +463,17 @@ def _plain(answer: Any) -> Any:
 def _checked_inputs(inputs: ArrayLike | None, k: int | None) -> NDArray[Any]:
     if inputs is None:
         if k is None:
-            raise InvalidParameterError("inputs must be given for a client without a domain size k: pass inputs, or k")
+            raise InvalidParameterError(
+                "inputs must be given for a client that has no number of answers k: pass inputs, or k"
+            )
         if k > MAX_INPUTS:
-            raise InvalidParameterError(f"inputs must be 2..{MAX_INPUTS} answers to compare, chosen from the k={k}")
+            raise InvalidParameterError(
+                f"inputs must be given, 2 to {MAX_INPUTS} answers to compare, because there are k={k} possible answers"
+            )
         return np.arange(k)
     answers = np.asarray(inputs)
     if answers.ndim < 1 or not 2 <= len(answers) <= MAX_INPUTS or len(np.unique(answers, axis=0)) < len(answers):
         raise InvalidParameterError(
-            f"inputs must be 2..{MAX_INPUTS} different answers to compare, got shape={answers.shape}"
+            f"inputs must be 2 to {MAX_INPUTS} different answers to compare, got shape={answers.shape}"
         )
     return answers

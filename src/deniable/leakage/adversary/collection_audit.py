@@ -81,12 +81,13 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     schema, mechanism = collection.schema, collection.mechanism
     if schema.is_text:
         raise InvalidParameterError(
-            f"attribute {quoted(schema.names[0])} is open text, but an audit compares listed categories"
+            f"attribute {quoted(schema.names[0])} asks for open text, but an audit compares listed categories: make "
+            "the collection with a list of categories to audit it"
         )
     if collection.dealt:
         raise InvalidParameterError(
-            f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal together; "
-            "read its proof and its enumeration in docs/theory/quota_rr.md"
+            f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal "
+            "together: read its proof and its enumeration in docs/theory/quota_rr.md instead"
         )
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
@@ -137,7 +138,8 @@ class PartClient(ABC):
             told, part = self._told(reports), self._part(reports)
             if not isinstance(part, np.ndarray):
                 raise InvalidParameterError(
-                    f"an audit by attribute needs a mechanism whose reports are one array, got {quoted(self.oracle)}"
+                    "an audit by attribute needs a mechanism whose reports are single arrays, got "
+                    f"{quoted(self.oracle)}"
                 )
             if told is None:
                 return part

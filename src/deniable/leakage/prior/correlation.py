@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.privacy import Status
 from deniable.core.result import OPTIONAL
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range, quoted
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.sketch.families.family import HashFamily
@@ -314,7 +314,7 @@ def composed_channel(channel: ArrayLike, conditional: ArrayLike) -> Floats:
     links, outputs = checked_conditional(conditional), checked_distribution(channel, "channel", axis=-1)
     if outputs.ndim != 2 or outputs.shape[0] != links.shape[1]:
         raise InvalidInputError(
-            f"channel must have one row per column of conditional ({links.shape[1]}), got shape={outputs.shape}"
+            f"channel must have {links.shape[1]} rows, one for each column of conditional, got shape={outputs.shape}"
         )
     return links @ outputs
 
@@ -366,7 +366,10 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
     if not is_oracle(release):
         return Leakage(cpl(release, rows), "exact")
     if release.k != rows.shape[1]:
-        raise InvalidInputError(f"conditional must have {release.k} columns for {release}, got {rows.shape[1]}")
+        raise InvalidInputError(
+            f"conditional must have {release.k} columns, one for each answer of {quoted(release)}, got "
+            f"{rows.shape[1]} columns"
+        )
     if release.support_law is not None:
         return _reachable(release, release.support_law, rows)
     channel = enumerated(release)
@@ -387,7 +390,9 @@ def is_budget(release: Release) -> TypeGuard[float]:
 def check_length(releases: Sequence[Release], d: int) -> None:
     """Raise InvalidInputError unless there is one release for each of d attributes."""
     if len(releases) != d:
-        raise InvalidInputError(f"mechanisms must have one entry per attribute ({d}), got {len(releases)}")
+        raise InvalidInputError(
+            f"mechanisms must have one entry for each of the {d} attributes, got {len(releases)} entries"
+        )
 
 
 def release_epsilon(release: Release) -> float:

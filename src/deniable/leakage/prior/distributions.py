@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_records, checked_sizes
-from deniable.errors import InvalidInputError, TooLargeError
+from deniable.errors import InvalidInputError, TooLargeError, quoted
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def checked_conditional(conditional: ArrayLike) -> Floats:
     """Return conditional[x, u] = P(X_j = u | X_i = x): shape (|X_i|, |X_j|), rows sum to one."""
     array = checked_distribution(conditional, "conditional", axis=-1)
     if array.ndim != 2:
-        raise InvalidInputError(f"conditional must have shape (|X_i|, |X_j|), got shape={array.shape}")
+        raise InvalidInputError(f"conditional must have two axes, one for X_i and one for X_j, got shape={array.shape}")
     return array
 
 
@@ -89,7 +89,10 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     rest = [j for j in range(table.ndim) if j != target]
     kept = rest if sources is None else [sources] if isinstance(sources, int) else list(sources)
     if not kept or target in kept or len(set(kept)) != len(kept) or not set(kept) <= set(rest) | {target}:
-        raise InvalidInputError(f"sources must not contain target={target}, got sources={kept}")
+        raise InvalidInputError(
+            f"sources must name at least one attribute other than target={target}, each once, got "
+            f"sources={quoted(kept)}"
+        )
     dropped = tuple(j for j in rest if j not in kept)
     order = [target, *kept]
     remaining = [j for j in range(table.ndim) if j not in dropped]
@@ -98,7 +101,9 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     mass = table.sum(axis=1, keepdims=True)
     if (mass == 0).any():
         empty = int(np.flatnonzero(mass[:, 0] == 0)[0])
-        raise InvalidInputError(f"category {empty} of attribute {target} has probability zero: drop it from the joint")
+        raise InvalidInputError(
+            f"category {empty} of attribute {target} has the probability 0: leave this category out of the joint table"
+        )
     conditional: Floats = table / mass
     return conditional
 
@@ -127,8 +132,8 @@ def joint_from_records(records: ArrayLike, sizes: Sequence[int]) -> Floats:
     cells = int(np.prod([float(size) for size in shape]))
     if cells > MAX_STATES:
         raise TooLargeError(
-            f"the joint table must have at most {MAX_STATES} cells, got {cells} for sizes {shape}: "
-            "use pairwise leakage, blocks of attributes, or the prior-free bound"
+            f"the joint table must have at most {MAX_STATES} cells, got {cells} for the sizes {quoted(shape)}: use "
+            "pairwise leakage, blocks of attributes, or the prior-free bound"
         )
     flat = np.ravel_multi_index(tuple(codes.astype(np.int64).T), shape)
     counts = np.bincount(flat, minlength=cells).reshape(shape)

@@ -63,8 +63,8 @@ class PairCounts:
         total, d = starts[-1], len(sizes)
         if total > MAX_CATEGORIES:
             raise TooLargeError(
-                f"pairwise leakage must have at most {MAX_CATEGORIES} categories over all attributes, got {total}: "
-                "merge rare categories or leave attributes out"
+                f"pairwise leakage is computed for at most {MAX_CATEGORIES} categories over all attributes, got "
+                f"{total}: merge rare categories, or leave attributes out"
             )
         counts = np.zeros(total * total, dtype=np.int64)
         step = max(1, _BLOCK_CELLS // d)
@@ -219,7 +219,9 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
     seen = [np.flatnonzero(np.bincount(codes[:, j], minlength=size)) for j, size in enumerate(domains)]
     kept = tuple(j for j in range(len(domains)) if len(seen[j]) > 1)
     if not kept:
-        raise InvalidInputError(f"records must vary in some attribute, got the same record {len(codes)} times")
+        raise InvalidInputError(
+            f"at least one attribute must vary in the records, but all {len(codes)} records are the same"
+        )
     notes = [f"{shown[j]} is constant in the data: left out" for j in range(len(domains)) if j not in kept]
     notes += [missing_note(shown[j], seen[j], domains[j]) for j in kept if len(seen[j]) < domains[j]]
     recoded = np.column_stack([np.searchsorted(seen[j], codes[:, j]) for j in kept])
@@ -240,10 +242,14 @@ def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed
         raise unknown_name("target", target, [listed(schema.names)])
     data = observed(codes, schema.sizes, schema.names)
     if target is not None and target not in data.names:
-        raise InvalidInputError(f"target {quoted(target)} is the same in all records: there is nothing to tell apart")
+        raise InvalidInputError(
+            f"target {quoted(target)} is the same in all records, so reports cannot reveal anything about it: choose "
+            "another target"
+        )
     if len(data.names) < 2:
         raise InvalidInputError(
-            f"at least two attributes must vary in the records, got {listed(data.names)} only: nothing is correlated"
+            f"at least two attributes must vary in the records, but only {listed(data.names)} varies: with one "
+            "attribute nothing is correlated"
         )
     return data
 

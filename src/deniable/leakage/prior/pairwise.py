@@ -225,8 +225,9 @@ def own_deltas(delta: float, releases: Sequence[Any]) -> Floats:
     for release, own in zip(releases, shares, strict=True):
         if own and not (is_budget(release) or _is_any_mechanism(release)):
             raise InvalidParameterError(
-                f"delta must be 0 for a mechanism that is named, got delta={share}: its guarantee needs none. Give an "
-                "epsilon alone to ask about any mechanism with this epsilon and delta"
+                f"delta must be 0 for a named mechanism, got delta={share}: the guarantee of a named mechanism needs "
+                "no delta. Give an epsilon in place of the mechanism to ask about any mechanism with this epsilon "
+                "and delta"
             )
     return shares
 

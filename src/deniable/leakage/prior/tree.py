@@ -64,13 +64,15 @@ class TreePrior:
         sizes = checked_sizes(self.sizes)
         edges = checked_tree(self.edges, len(sizes))
         if len(self.tables) != len(edges):
-            raise InvalidInputError(f"tables must have one entry per edge ({len(edges)}), got {len(self.tables)}")
+            raise InvalidInputError(
+                f"tables must have one entry for each of the {len(edges)} edges, got {len(self.tables)} entries"
+            )
         tables = []
         for (i, j), given in zip(edges, self.tables, strict=True):
             table = checked_distribution(given, f"table of edge {(i, j)}")
             if table.shape != (sizes[i], sizes[j]):
                 raise InvalidInputError(
-                    f"table of edge {(i, j)} must have shape {(sizes[i], sizes[j])}, got shape={table.shape}"
+                    f"the table of the edge {i}, {j} must have shape {(sizes[i], sizes[j])}, got shape={table.shape}"
                 )
             tables.append(table)
         for name, value in (("sizes", sizes), ("edges", edges), ("tables", tuple(tables))):
@@ -180,12 +182,15 @@ class TreePrior:
             apart = max(float(np.abs(one - sums[0]).max()) for one in sums)
             if apart > _MARGINAL_TOLERANCE:
                 raise InvalidInputError(
-                    f"tables must agree about attribute {attribute} within {_MARGINAL_TOLERANCE:g}, "
-                    f"got a difference of {apart:.3g}"
+                    f"tables must agree about the shares of attribute {attribute} within {_MARGINAL_TOLERANCE:g}, but "
+                    f"two tables differ by {apart:.3g}"
                 )
             if min(float(one.min()) for one in sums) == 0:
                 empty = int(np.argmin(sums[0]))
-                raise InvalidInputError(f"category {empty} of attribute {attribute} has probability zero: drop it")
+                raise InvalidInputError(
+                    f"category {empty} of attribute {attribute} has the probability 0: leave this category out of the "
+                    "tables"
+                )
 
 
 def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
@@ -194,10 +199,15 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
     group = list(range(d))
     for i, j in pairs:
         if not (0 <= i < d and 0 <= j < d) or group[i] == group[j]:
-            raise InvalidInputError(f"edges must form a tree of the attributes 0..{d - 1}, got edge {(i, j)}")
+            raise InvalidInputError(
+                f"edges must form a tree of the attributes 0..{d - 1}, but the edge {i}, {j} closes a circle or names "
+                "another attribute"
+            )
         group = [group[i] if one == group[j] else one for one in group]
     if d < 2 or len(pairs) != d - 1:
-        raise InvalidInputError(f"edges must connect at least 2 attributes, {d} here, got {len(pairs)} edges")
+        raise InvalidInputError(
+            f"edges must connect all {d} attributes, at least 2, in a tree with {d - 1} edges, got {len(pairs)} edges"
+        )
     return pairs
 
 

@@ -130,7 +130,7 @@ def range_from_counts(
         )
     n = int(table.sum())
     if n == 0:
-        raise InvalidInputError("counts must hold records, got a sum of 0")
+        raise InvalidInputError("counts must have at least one record, got a sum of 0")
     if not pseudo_count > 0:
         raise out_of_range("pseudo_count", "> 0", pseudo_count)
     check_cells(table.size)
@@ -165,5 +165,6 @@ def check_cells(cells: int) -> None:
     """Raise TooLargeError if a table is too large to draw plausible joints for."""
     if cells > MAX_RANGE_CELLS:
         raise TooLargeError(
-            f"plausible joints must have at most {MAX_RANGE_CELLS} cells, got {cells}: use fewer attributes at a time"
+            f"plausible joint tables must have at most {MAX_RANGE_CELLS} cells, got {cells}: use fewer attributes at "
+            "a time"
         )

@@ -69,13 +69,16 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[
             matrix: ArrayLike = mechanism.channel() if is_oracle(mechanism) else mechanism
             if np.ndim(matrix) != 2:
                 raise InvalidInputError(
-                    f"mechanism {j} must be a mechanism or a channel of shape (inputs, outputs), got "
-                    f"{quoted(mechanism)}: an epsilon alone allows a bound only (concatenated_bound)"
+                    f"mechanisms[{j}] must be a mechanism or a channel of shape (inputs, outputs), got "
+                    f"{quoted(mechanism)}: for an epsilon alone use concatenated_bound"
                 )
             known[id(mechanism)] = merged_channel(matrix)
         channel = known[id(mechanism)]
         if len(channel) != size:
-            raise InvalidInputError(f"mechanism {j} must have {size} inputs like axis {j} of joint, got {len(channel)}")
+            raise InvalidInputError(
+                f"mechanisms[{j}] must have {size} possible answers, as axis {j} of joint has categories, got "
+                f"{len(channel)}"
+            )
         channels.append(channel)
     return channels
 
@@ -86,7 +89,8 @@ def check_no_empty_category(table: Floats) -> None:
         if (mass == 0).any():
             empty = int(np.flatnonzero(mass == 0)[0])
             raise InvalidInputError(
-                f"category {empty} of attribute {target} has probability zero: drop it from the joint"
+                f"category {empty} of attribute {target} has the probability 0: leave this category out of the joint "
+                "table"
             )
 
 
@@ -104,9 +108,9 @@ def check_states(states: Sequence[int]) -> None:
     total = math.prod(int(size) for size in states)
     if total > MAX_TOTAL_STATES:
         raise TooLargeError(
-            f"exact total leakage must have at most {MAX_TOTAL_STATES} states, got {total} for {len(states)} "
-            f"attributes ({total * 8 / 2**30:.3g} GiB per table): use block_bound for independent blocks, a tree "
-            "prior, partial_bound for some of the attributes, or the prior-free bound sum(epsilon)"
+            f"exact total leakage is computed for at most {MAX_TOTAL_STATES} states, got {total} for {len(states)} "
+            f"attributes ({total * 8 / 2**30:.3g} GiB for each table): use block_bound for independent blocks, a tree "
+            "prior, partial_bound for some of the attributes, or the sum of all epsilons"
         )
 
 

@@ -147,7 +147,9 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
         if channel is not None:
             k, listed = len(channel), _rays(channel)
     if k != size:
-        raise InvalidInputError(f"mechanism {j} must have {size} inputs like attribute {j} of the prior, got {k}")
+        raise InvalidInputError(
+            f"mechanisms[{j}] must have {size} possible answers, as attribute {j} of the prior has categories, got {k}"
+        )
     if listed is not None:
         return _Message(worst_log_ratios(listed), listed, exact=not is_budget(release))
     pairs = release_epsilon(release) * (1 - np.eye(size))

@@ -374,6 +374,7 @@ def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:
     """
     if len(releases) != len(data.sizes):
         raise InvalidInputError(
-            f"releases must have one entry per attribute that varies ({len(data.sizes)}), got {len(releases)}"
+            f"releases must have one entry for each of the {len(data.sizes)} attributes that vary, got "
+            f"{len(releases)} entries"
         )
     return matrix_of(data, releases)[0]

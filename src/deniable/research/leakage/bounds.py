@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.privacy import Status
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
 from deniable.leakage.prior.correlation import (
     Leakage,
     Release,
@@ -60,11 +60,13 @@ def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
         channel = enumerated(release)
         if channel is None:
             raise TooLargeError(
-                f"the channel of {release} must be small enough to list: use concatenated_bound, which needs no "
-                "more than epsilons"
+                f"the channel of {quoted(release)} must be small enough to be listed: use concatenated_bound, which "
+                "needs only epsilons"
             )
         if len(channel) != conditional.shape[axis]:
-            raise InvalidInputError(f"{release} must have {conditional.shape[axis]} inputs, got {len(channel)}")
+            raise InvalidInputError(
+                f"{quoted(release)} must have {conditional.shape[axis]} possible answers, got {len(channel)}"
+            )
         channels.append(channel)
     check_states([len(conditional), *(max(channel.shape) for channel in channels)])
     table = contract(conditional, range(1, conditional.ndim), [np.eye(len(conditional)), *channels])
@@ -94,8 +96,8 @@ def _check_independence(table: Floats, target: int, conditionals: Mapping[tuple[
     worst = float(np.abs(product - given).max())
     if worst > INDEPENDENCE_TOLERANCE:
         raise InvalidInputError(
-            f"blocks {_shown(list(conditionals))} must be independent given attribute {target}, but the joint differs "
-            f"from their product by {worst:.3g}: use joint_cpl, or state independence as an assumption with "
+            f"blocks {_shown(list(conditionals))} must be independent given attribute {target}, but the joint table "
+            f"differs from the product of its blocks by {worst:.3g}: use joint_cpl, or assume independence with "
             "block_bound_assuming_independence"
         )
 
@@ -106,7 +108,8 @@ def _checked_blocks(d: int, target: int, blocks: Sequence[Sequence[int]]) -> tup
     members = sorted(j for block in parts for j in block)
     if not all(parts) or members != [j for j in range(d) if j != target]:
         raise InvalidInputError(
-            f"blocks must be a partition of all attributes 0..{d - 1} but target={target}, got blocks={_shown(parts)}"
+            f"blocks must contain each of the attributes 0..{d - 1} once, except target={target}, got "
+            f"blocks={_shown(parts)}"
         )
     return parts
 
@@ -306,13 +309,15 @@ def block_bound_assuming_independence(
         table = np.asarray(given, dtype=np.float64)
         if table.ndim != 1 + len(block):
             raise InvalidInputError(
-                f"the conditional of block {list(block)} must have one axis for the target and one for each attribute, "
-                f"got shape={table.shape}"
+                f"the conditional of the block {quoted(list(block))} must have one axis for the target and one for "
+                f"each attribute of the block, got shape={table.shape}"
             )
         rows = checked_distribution(table.reshape(len(table), -1), f"conditional of block {list(block)}", axis=-1)
         tables[block] = rows.reshape(table.shape)
     if len({len(table) for table in tables.values()}) > 1:
-        raise InvalidInputError("all conditionals must have one row per category of the target, got different numbers")
+        raise InvalidInputError(
+            "all conditionals must have one row for each category of the target, but their numbers of rows differ"
+        )
     note = f"blocks {_shown(parts)} are independent given attribute {target}"
     return _bound(tables, releases, target, "assumption", note)
 

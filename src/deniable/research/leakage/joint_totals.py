@@ -151,7 +151,9 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
     """
     table = checked_joint(joint)
     if len(channels) != table.ndim:
-        raise InvalidInputError(f"channels must have one entry per attribute ({table.ndim}), got {len(channels)}")
+        raise InvalidInputError(
+            f"channels must have one entry for each of the {table.ndim} attributes, got {len(channels)} entries"
+        )
     notes, smaller = [], []
     for axis, size in enumerate(table.shape):
         mass = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))

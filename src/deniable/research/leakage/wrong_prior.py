@@ -238,7 +238,7 @@ def range_from_estimate(
     """
     joint = joint_from_estimate(estimate, shape)
     if not estimate.is_raw or estimate.n == 0:
-        raise NoIntervalError("the range needs a raw estimate with standard errors; use estimate.raw")
+        raise NoIntervalError("the range needs a raw estimate with standard errors: pass estimate.raw")
     errors = estimate.standard_errors_for("population")
 
     def drawn() -> Floats:
@@ -248,7 +248,8 @@ def range_from_estimate(
             if all(mass.min() > 0 for mass in marginals(candidate)):
                 return candidate
         raise InvalidInputError(
-            f"every category must remain in one of {ATTEMPTS} draws around the estimate: merge rare categories"
+            f"in each of {ATTEMPTS} draws around the estimate, some category had no probability left: "
+            "merge rare categories"
         )
 
     method = f"independent normal errors of an estimate from {estimate.n} reports"
@@ -273,7 +274,9 @@ def joint_from_estimate(estimate: Estimate, shape: Sequence[int]) -> Floats:
     """
     sizes = tuple(checked_integer(f"shape[{j}]", size, 1) for j, size in enumerate(shape))
     if prod(sizes) != estimate.k:
-        raise InvalidInputError(f"shape must have {estimate.k} cells like the estimate, got shape={sizes}")
+        raise InvalidInputError(
+            f"shape must have {estimate.k} cells, one for each category of the estimate, got shape={sizes}"
+        )
     check_cells(estimate.k)
     return nearest_distribution(estimate.frequencies).reshape(sizes)
 

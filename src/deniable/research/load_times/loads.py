@@ -257,7 +257,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} must be UTF-8 text, but it is not; save it as UTF-8") from error
+        raise FileFormatError(f"{path} must be UTF-8 text, but it is not; save the file as UTF-8") from error
     whole = text.lstrip().startswith("[")
     pieces = [(1, text)] if whole else [(at, one) for at, one in enumerate(text.splitlines(), 1) if one.strip()]
     found: list[Any] = []
@@ -265,10 +265,10 @@ def _entries(path: Path) -> list[dict[str, Any]]:
         try:
             read = json.loads(piece)
         except ValueError as error:
-            raise FileFormatError(f"{path}, row {at}: an entry must be JSON on one line") from error
+            raise FileFormatError(f"{path}, row {at}: every entry must be JSON on one line") from error
         entries = read if whole else [read]
         if not all(isinstance(one, Mapping) for one in entries):
-            raise FileFormatError(f"{path}, row {at}: an entry must be a JSON object")
+            raise FileFormatError(f"{path}, row {at}: every entry must be a JSON object")
         found += entries
     return found
 
@@ -277,7 +277,7 @@ def _column(table: pandas.DataFrame, name: str, option: str) -> pandas.Series:
     if name not in table.columns:
         known = ", ".join(map(str, table.columns)) or "none"
         raise InvalidParameterError(
-            f"{option} must name a column, got {option}={quoted(name)}; columns: {known}", parameters=(option,)
+            f"{option} must name a column ({known}), got {option}={quoted(name)}", parameters=(option,)
         )
     return table[name]
 
@@ -367,7 +367,7 @@ def load_times(
     timed = used & np.isfinite(times) & (times > 0)
     reasons = {"no confidence": ~filled, "rate 1, which says nothing": filled & ~used, "no time": used & ~timed}
     if timed.sum() < 2:
-        raise InvalidInputError(f"rows must hold at least two loads with a confidence and a time, got {timed.sum()}")
+        raise InvalidInputError(f"at least two loads must have a confidence and a time, got {timed.sum()}")
     low = (shown == "low").to_numpy()[used].astype(np.float64)
     told, own = low_indicators(low, rates[used]), rates[used]
     both = np.stack([1 - told, told], axis=1)[timed[used]]

@@ -287,10 +287,10 @@ def test_a_client_that_says_nothing() -> None:
         ({}, "claimed_epsilon must be finite and > 0, got claimed_epsilon=none"),
         ({"claimed_epsilon": 0.0}, "claimed_epsilon must be finite and > 0"),
         ({"claimed_epsilon": 1.0}, "inputs must be given"),
-        ({"claimed_epsilon": 1.0, "inputs": [1, 1]}, "2..100 different answers"),
-        ({"claimed_epsilon": 1.0, "inputs": range(101)}, "2..100 different answers"),
+        ({"claimed_epsilon": 1.0, "inputs": [1, 1]}, "2 to 100 different answers"),
+        ({"claimed_epsilon": 1.0, "inputs": range(101)}, "2 to 100 different answers"),
         ({"claimed_epsilon": 1.0, "inputs": range(3), "alpha": 1.0}, r"alpha must be in \(0, 1\)"),
-        ({"claimed_epsilon": 1.0, "reports_of": GRR(101, 1.0)}, "chosen from the k=101"),
+        ({"claimed_epsilon": 1.0, "reports_of": GRR(101, 1.0)}, "because there are k=101 possible answers"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
@@ -305,9 +305,9 @@ def test_samples_for_no_epsilon_are_refused() -> None:
 
 def test_unreadable_reports_say_what_to_pass() -> None:
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidReportError, match="pass reports_of, the mechanism whose reports they are, or events"):
+    with pytest.raises(InvalidReportError, match="pass reports_of, the mechanism that made the reports, or events"):
         audit(Honest(OUE(9, 1.0)), 1.0, inputs=range(9), rng=rng)
-    with pytest.raises(InvalidReportError, match=r"in 0..4095, got 9999: pass events that group"):
+    with pytest.raises(InvalidReportError, match=r"in 0..4095, got 9999: pass events, a function that groups"):
         audit(Truthful(), 1.0, inputs=[1, 9999], rng=rng)
-    with pytest.raises(InvalidInputError, match=r"inputs must be codes in 0..3"):
+    with pytest.raises(InvalidInputError, match=r"inputs must be codes of answers in 0..3"):
         audit(OUE(4, 1.0), inputs=[0, 4], rng=rng)

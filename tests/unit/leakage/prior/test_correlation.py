@@ -149,7 +149,7 @@ def test_bad_conditionals_are_named(conditional: Any, message: str) -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    with pytest.raises(InvalidInputError, match="one row per column of conditional"):
+    with pytest.raises(InvalidInputError, match="one for each column of conditional"):
         cpl(np.eye(3), np.eye(2))
     with pytest.raises(InvalidParameterError, match="epsilon must be finite and >= 0"):
         worst_case_cpl(np.eye(2), -1.0)
@@ -157,7 +157,7 @@ def test_bad_arguments_are_named() -> None:
         worst_case_cpl(np.eye(2), 1.0).delta_at(-1.0)
     with pytest.raises(InvalidInputError, match=r"one axis per attribute, got shape=\(\)"):
         conditional_from_joint(1.0)
-    with pytest.raises(InvalidInputError, match="category 1 of attribute 0 has probability zero"):
+    with pytest.raises(InvalidInputError, match="category 1 of attribute 0 has the probability 0"):
         conditional_from_joint([[0.5, 0.5], [0.0, 0.0]])
     with pytest.raises(InvalidInputError, match="sources"):
         conditional_from_joint(np.full((2, 2), 0.25), 0, 0)

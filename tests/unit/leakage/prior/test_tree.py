@@ -174,14 +174,18 @@ def test_a_fitted_tree_is_an_assumption_everywhere() -> None:
 @pytest.mark.parametrize(
     ("edges", "tables", "message"),
     [
-        (((0, 1),), (PAIR,), "must connect at least 2 attributes, 3 here, got 1 edges"),
-        (((0, 1), (1, 0)), (PAIR, PAIR), r"must form a tree of the attributes 0..2, got edge \(1, 0\)"),
-        (((0, 1), (1, 3)), (PAIR, PAIR), r"got edge \(1, 3\)"),
-        (((0, 1), (1, 2)), (PAIR,), r"one entry per edge \(2\), got 1"),
+        (((0, 1),), (PAIR,), "must connect all 3 attributes, at least 2, in a tree with 2 edges, got 1 edges"),
+        (((0, 1), (1, 0)), (PAIR, PAIR), r"must form a tree of the attributes 0..2, but the edge 1, 0 closes"),
+        (((0, 1), (1, 3)), (PAIR, PAIR), r"but the edge 1, 3 closes"),
+        (((0, 1), (1, 2)), (PAIR,), r"one entry for each of the 2 edges, got 1"),
         (((0, 1), (1, 2)), (PAIR, np.full((2, 3), 1 / 6)), r"must have shape \(2, 2\), got shape=\(2, 3\)"),
         (((0, 1), (1, 2)), (PAIR, PAIR * 0.9), r"table of edge \(1, 2\) must sum to one"),
-        (((0, 1), (1, 2)), (PAIR, np.array([[0.6, 0.1], [0.1, 0.2]])), "tables must agree about attribute 1"),
-        (((0, 1), (1, 2)), (PAIR, np.array([[0.5, 0], [0.5, 0]])), "category 1 of attribute 2 has probability zero"),
+        (
+            ((0, 1), (1, 2)),
+            (PAIR, np.array([[0.6, 0.1], [0.1, 0.2]])),
+            "tables must agree about the shares of attribute 1",
+        ),
+        (((0, 1), (1, 2)), (PAIR, np.array([[0.5, 0], [0.5, 0]])), "category 1 of attribute 2 has the probability 0"),
     ],
 )
 def test_bad_trees_are_named(edges: Any, tables: Any, message: str) -> None:
@@ -191,11 +195,14 @@ def test_bad_trees_are_named(edges: Any, tables: Any, message: str) -> None:
 
 def test_bad_releases_are_named() -> None:
     prior = TreePrior((2, 2), ((0, 1),), (PAIR,))
-    with pytest.raises(InvalidInputError, match=r"one entry per attribute \(2\), got 1"):
+    with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         tree_leakage(prior, [GRR(2, 1.0)])
-    with pytest.raises(InvalidInputError, match="mechanism 1 must have 2 inputs like attribute 1 of the prior, got 3"):
+    with pytest.raises(
+        InvalidInputError,
+        match="mechanisms\\[1\\] must have 2 possible answers, as attribute 1 of the prior has categories, got 3",
+    ):
         tree_leakage(prior, [GRR(2, 1.0), GRR(3, 1.0)])
-    with pytest.raises(InvalidInputError, match="mechanism 1 must have 2 inputs"):
+    with pytest.raises(InvalidInputError, match=r"mechanisms\[1\] must have 2 possible answers"):
         tree_leakage(prior, [GRR(2, 1.0), np.eye(3)])
     long = TreePrior((2,) * 30, tuple((i, i + 1) for i in range(29)), (PAIR,) * 29)
     with pytest.raises(InvalidParameterError, match="must sum to at most 600, got 960"):

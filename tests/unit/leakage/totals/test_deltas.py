@@ -205,9 +205,9 @@ def test_deltas_out_of_range_are_refused(delta: float) -> None:
 
 def test_named_mechanisms_have_no_delta() -> None:
     records, grr = [[0, 0], [1, 1], [0, 1]], GRR(k=2, epsilon=1.0)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a mechanism that is named"):
+    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
         pairwise_leakage(records, (2, 2), [grr, grr], delta=0.01)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a mechanism that is named"):
+    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
         pairwise_leakage(records, (2, 2), [np.array([[0.9, 0.1], [0.3, 0.7]]), 1.0], delta=0.01)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a mechanism that is named"):
+    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
         calibrate([[0.4, 0.1], [0.1, 0.4]], 1.0, delta=0.01)

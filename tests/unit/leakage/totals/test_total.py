@@ -185,7 +185,7 @@ def test_the_rendering_names_the_additive_figure_for_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("joint", "message"),
     [
-        ([[0.5, 0.5], [0.0, 0.0]], "category 1 of attribute 0 has probability zero"),
+        ([[0.5, 0.5], [0.0, 0.0]], "category 1 of attribute 0 has the probability 0"),
         ([[0.5, -0.1], [0.3, 0.3]], r"joint must be >= 0, got -0.1 at \(0, 1\)"),
         ([[0.5, 0.1], [0.3, 0.3]], "joint must sum to one within 1e-09, got 1.2"),
         ([[math.nan, 0.1], [0.3, 0.3]], "joint must be finite"),
@@ -200,14 +200,17 @@ def test_bad_joints_are_named(joint: Any, message: str) -> None:
 
 def test_bad_mechanisms_are_named() -> None:
     joint = np.full((2, 3), 1 / 6)
-    with pytest.raises(InvalidInputError, match=r"one entry per attribute \(2\), got 1"):
+    with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         total_leakage(joint, [GRR(k=2, epsilon=1.0)])
-    with pytest.raises(InvalidInputError, match="mechanism 1 must have 3 inputs like axis 1 of joint, got 2"):
+    with pytest.raises(
+        InvalidInputError,
+        match="mechanisms\\[1\\] must have 3 possible answers, as axis 1 of joint has categories, got 2",
+    ):
         total_leakage(joint, [GRR(k=2, epsilon=1.0)] * 2)
     with pytest.raises(InvalidInputError, match="channel must have rows that sum to one"):
         total_leakage(joint, [GRR(k=2, epsilon=1.0), np.eye(3) * 0.9])
     for wrong in (np.array([1.0]), 1.0, "GRR"):
-        with pytest.raises(InvalidInputError, match=r"mechanism 0 must be a mechanism or a channel of shape"):
+        with pytest.raises(InvalidInputError, match=r"mechanisms\[0\] must be a mechanism or a channel of shape"):
             total_leakage([0.5, 0.5], [wrong])
     with pytest.raises(InvalidInputError, match=r"channel must have shape \(inputs, outputs\), got shape=\(1,\)"):
         merged_channel([1.0])

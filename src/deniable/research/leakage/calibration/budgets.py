@@ -384,11 +384,13 @@ def calibrate_records(
     total = checked_cap("epsilon_total", epsilon_total)
     limits = _limits(data, total, caps or {})
     if (unequal or caps) and mechanism is None:
-        raise InvalidParameterError("mechanism must be named for unequal budgets, because they minimise its variance")
+        raise InvalidParameterError(
+            "mechanism must be named for unequal budgets, because these budgets minimise the variance of a mechanism"
+        )
     if delta and mechanism is not None:
         raise InvalidParameterError(
-            f"delta must be 0 for a mechanism that is named, got delta={delta}: leave out the mechanism to have "
-            "budgets for any mechanism with this delta"
+            f"delta must be 0 for a named mechanism, got delta={delta}: leave out the mechanism to get budgets for any "
+            "mechanism with this delta"
         )
     chosen = _UNNAMED if criterion is None else ((criterion, ""),)
     for used, why in chosen:
@@ -446,8 +448,8 @@ class _AnyMechanism:
     def __call__(self, k: int, epsilon: Epsilon) -> Floats:
         if k > MAX_DOMAIN:
             raise TooLargeError(
-                f"the worst of all mechanisms is known for at most {MAX_DOMAIN} categories, got an attribute with {k}: "
-                "name the mechanism, merge categories, or choose the criterion prior-free"
+                f"the worst case over all mechanisms is known for at most {MAX_DOMAIN} categories, got an attribute "
+                f"with {k} categories: name the mechanism, merge categories, or choose the criterion prior-free"
             )
         return any_mechanism_channel(k, float(epsilon))
 
@@ -462,7 +464,9 @@ def _prior(data: Observed, criterion: Criterion, along_tree: bool) -> _Prior:
 def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> list[float]:
     unknown = [name for name in caps if name not in data.names]
     if unknown:
-        raise InvalidParameterError(f"caps must name attributes among {listed(data.names)}, got {quoted(unknown[0])}")
+        raise InvalidParameterError(
+            f"caps must name attributes that vary in the records ({listed(data.names)}), got {quoted(unknown[0])}"
+        )
     return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]
 
 
@@ -477,6 +481,6 @@ def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactor
         subsets = law is not None and law.reachable is not None and oracle.report_fields[0].width is not None
         if law is not None and (law.hashes is not None or subsets):
             raise InvalidInputError(
-                f"every category of {quoted(name)} must occur in the records to calibrate this mechanism, {size} of "
-                f"{data.domains[attribute]} do: leave the others out of the schema"
+                f"every category of {quoted(name)} must occur in the records to calibrate this mechanism, but only "
+                f"{size} of {data.domains[attribute]} occur: leave the other categories out of the schema"
             )

@@ -43,7 +43,8 @@ def figure_of(
         raise unknown_name("criterion", criterion, CRITERIA)
     if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):
         raise InvalidParameterError(
-            'blocks must be given with criterion="blocks" and a joint table only; a tree has its branches for blocks'
+            'blocks must be given only with criterion="blocks" and a joint table; a tree prior has its branches as '
+            "blocks"
         )
     release = releases_of(sizes_of(prior), mechanism)
     if criterion == "prior-free":
@@ -52,7 +53,7 @@ def figure_of(
         return _additive(prior, release)
     if mechanism is None and criterion == "exact":
         raise InvalidParameterError(
-            'mechanism must be named for criterion "exact"; name one, or use criterion="blocks"'
+            'mechanism must be named with criterion="exact": name a mechanism, or use criterion="blocks"'
         )
     if isinstance(prior, TreePrior):
         return _tree(prior, release, exact=criterion == "exact")
@@ -97,8 +98,9 @@ def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
         leakage = tree_leakage(prior, release(epsilons))
         if exact and not all(leakage.attained):
             raise TooLargeError(
-                f'criterion "exact" must have branches of at most {MAX_RAYS} extreme likelihoods under a tree prior, '
-                f'got more around attribute {leakage.attained.index(False)}: use criterion="blocks"'
+                f'criterion="exact" is not possible for this tree prior: a branch must have at most {MAX_RAYS} '
+                f"extreme likelihoods, but one at attribute {leakage.attained.index(False)} has more; use "
+                'criterion="blocks"'
             )
         return np.array([total.epsilon for total in leakage.totals])
 
@@ -165,7 +167,9 @@ def _blocks_of(target: int, d: int, blocks: Blocks | None) -> list[tuple[int, ..
         return [tuple(j for j in range(d) if j != target)]
     if isinstance(blocks, Mapping):
         if target not in blocks:
-            raise InvalidParameterError(f"blocks must have an entry for every attribute, got none for {target}")
+            raise InvalidParameterError(
+                f"blocks must have an entry for every attribute, but attribute {target} has no entry"
+            )
         return [tuple(block) for block in blocks[target]]
     rest = [tuple(j for j in block if j != target) for block in blocks]
     return [block for block in rest if block]
