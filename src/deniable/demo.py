@@ -23,8 +23,8 @@ from deniable.errors import OutputError, quoted
 from deniable.files import aggregate_files, randomize_file, read_truth
 from deniable.planning import recommend
 from deniable.report import estimate_page, save_html, save_png
-from deniable.report.page import Table
-from deniable.report.text import print_line, print_lines, table_lines
+from deniable.report.parts.table import Table
+from deniable.report.text import print_line, print_lines
 from deniable.survey.collection import Collection
 from deniable.survey.example import BINNING, TITLE, demo_answers, demo_schema
 from deniable.survey.schema import Schema
@@ -97,7 +97,7 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     console.print()
     first = summaries[-1].attributes[0]
     print_line(console, first.title or first.attribute, style="bold")
-    print_lines(console, table_lines(_result(summaries), console.width))
+    print_lines(console, _result(summaries).lines(console.width))
     for summary in summaries:
         print_line(console, f"epsilon = {summary.guarantee.epsilon:g}: {summary.coverage_text}")
     console.print()

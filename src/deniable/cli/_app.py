@@ -283,7 +283,7 @@ def console() -> Console:
 def show_page(page: Page, *, verbose: bool = False, **options: Any) -> None:
     """Print a page on the console, with the options that show what it has no room for."""
     from deniable.report import print_page
-    from deniable.report.text import Hints
+    from deniable.report.page import Hints
 
     hints = Hints(
         "--all lists them",

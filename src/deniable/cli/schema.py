@@ -12,8 +12,9 @@ from deniable.cli._app import check_output, command, console, note, progress, wr
 from deniable.cli._options import Decimal, Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
-from deniable.report.page import Table, shorten
-from deniable.report.text import print_line, print_lines, table_lines
+from deniable.report.page import shorten
+from deniable.report.parts.table import Table
+from deniable.report.text import print_line, print_lines
 from deniable.survey.schema import Attribute
 
 
@@ -75,7 +76,7 @@ def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]
         [attribute.kind for attribute in attributes],
         [str(attribute.k) for attribute in attributes],
     ]
-    lines = table_lines(Table.of(["attribute", "kind", "k"], columns), width // 2)
+    lines = Table.of(["attribute", "kind", "k"], columns).lines(width // 2)
     room = width - len(lines[1]) - 2
     texts = ["categories", "─" * room, *(", ".join(attribute.labels) for attribute in attributes)]
     widest = len(lines[1])

@@ -10,7 +10,10 @@ from deniable.answers.asked import Curve, shares
 from deniable.answers.comparison import AttributeComparison, Comparison
 from deniable.answers.summary import Summary
 from deniable.errors import quoted
-from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Part, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 MOST_POINTS = 33
 """Categories of a distribution function that are drawn: evenly spread ones of many."""

@@ -6,7 +6,11 @@ import numpy as np
 
 from deniable.answers.crosstab_summary import CrosstabSummary
 from deniable.errors import quoted
-from deniable.report.page import Card, Floats, HeatMap, IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, Floats, Mark, Page, Part, Section
+from deniable.report.parts.heat_map import HeatMap
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 MAX_COLUMNS = 12
 """Columns that get a chart of their own."""

@@ -6,7 +6,9 @@ import math
 
 from deniable.core.privacy import bound_text
 from deniable.designs import AnchorEstimate, Design, DesignEstimate, Figure, Instrument, SampleEstimate
-from deniable.report.page import Card, Page, Section, Table, Text
+from deniable.report.page import Card, Page, Section
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 
 def design_page(design: Design, found: DesignEstimate) -> Page:

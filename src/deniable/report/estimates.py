@@ -14,7 +14,10 @@ from deniable.answers.summary import AttributeSummary, Summary
 from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError, quoted
 from deniable.report.answers import answer_notes, answer_sections
-from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Part, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 

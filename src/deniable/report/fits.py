@@ -9,7 +9,11 @@ import numpy as np
 
 from deniable.errors import quoted
 from deniable.models.summary import FitSummary, number
-from deniable.report.page import Card, CoefficientChart, IntervalChart, Mark, Page, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Section
+from deniable.report.parts.coefficient_chart import CoefficientChart
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 if TYPE_CHECKING:
     import pandas

@@ -8,7 +8,11 @@ from deniable.errors import quoted
 from deniable.leakage.adversary.collection_audit import AuditSummary
 from deniable.leakage.summary import LeakageSummary
 from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
-from deniable.report.page import Card, HeatMap, IntervalChart, Mark, Page, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Section
+from deniable.report.parts.heat_map import HeatMap
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 HOW_TO_READ = (
     "Rows are about whom, columns from whom: a row shows what is said about its attribute by releasing the attribute "

@@ -10,7 +10,9 @@ import numpy as np
 
 from deniable.core.estimate import Estimate
 from deniable.report.html import render_html
-from deniable.report.page import IntervalChart, Mark, Page, Section, Table
+from deniable.report.page import Mark, Page, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
 from deniable.report.png import draw
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def frequencies_page(estimates: Mapping[int | str, Estimate]) -> Page:
     >>> grr = GRR(k=2, epsilon=3.0)
     >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1]))).named("smokes", ["no", "yes"])
     >>> page = frequencies_page({"smokes": estimate})
-    >>> page.sections[0].heading, page.sections[0].charts[0].table.cells(0)[:2]
+    >>> page.sections[0].heading, page.sections[0].parts[0].table.cells(0)[:2]
     ('smokes', ['no', '0.7762'])
     """
     sections = tuple(Section(str(name), (_chart(estimate),)) for name, estimate in estimates.items())

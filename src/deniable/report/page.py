@@ -1,9 +1,9 @@
 """A `Page`: what there is to say about a result, before anybody decides whether it becomes text, HTML or a picture.
 
 Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw nothing; outputs (`text`, `html`,
-`png`) draw pages and know no results. A page is made of parts: each kind of part is one final class here, and each
-output has one renderer for it in its table `RENDERERS`. Labels come from strangers: renderers make them visible, and
-escape them.
+`png`) draw pages and know no results. A page is made of parts. Each kind of part is one final class in a file of
+`deniable.report.parts`, which has a renderer for each output; outputs know no kind of part. Labels come from strangers:
+renderers make them visible, and escape them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import dataclasses
 import io
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,71 +27,14 @@ from rich.text import Text as Styled
 from deniable.core.privacy import Guarantee, odds_text
 from deniable.errors import visible as visible
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
 
 MarkKind = Literal["interval", "estimate", "truth", "tick", "track", "bar"]
 """Shapes: a whisker, a dot, a diamond, a short line across, a pale bar, a bar; told apart without colours."""
-
-
-class Part(ABC):
-    """One thing that a section shows. Every output finds its renderer by the part's class."""
-
-    @property
-    @abstractmethod
-    def is_narrow(self) -> bool:
-        """Half of a picture's width is enough."""
-
-    @property
-    def charts(self) -> tuple[IntervalChart, ...]:
-        """The part's interval charts: those of a section share one axis."""
-        return ()
-
-    @property
-    def key(self) -> tuple[tuple[MarkKind, str], ...]:
-        """The shapes that need a word, with it."""
-        return ()
-
-    def note(self, most: int) -> str:  # noqa: ARG002
-        """Return what a renderer of at most so many rows must add to the page's notes, if anything."""
-        return ""
-
-
-@final
-@dataclass(frozen=True)
-class Text(Part):
-    """Sentences, a paragraph each, or the items of a list."""
-
-    lines: tuple[str, ...]
-    items: bool = False
-    is_narrow = True
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Table(Part):
-    """Columns of text: the first names the row, the others are numbers, which are never cut.
-
-    Parameters
-    ----------
-    header : tuple of str
-        Name of every column.
-    rows : int
-        Number of rows.
-    cells : callable
-        Row number to its texts, so that of millions of rows only those shown are ever written.
-    """
-
-    header: tuple[str, ...]
-    rows: int
-    cells: Callable[[int], Sequence[str]]
-    is_narrow = False
-
-    @classmethod
-    def of(cls, header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
-        """Return the table of columns that exist already."""
-        rows = list(zip(*columns, strict=True))
-        return cls(tuple(header), len(rows), rows.__getitem__)
 
 
 @final
@@ -114,133 +57,126 @@ class Mark:
     values: Floats
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class IntervalChart(Part):
-    """A table whose rows are drawn on a common axis as well.
+class Scale(NamedTuple):
+    """The axis that a part has in common with other parts of its section.
 
     Parameters
     ----------
-    table : Table
-        Its rows.
     marks : tuple of Mark
-        What is drawn, from back to front.
-    axis : callable
+        What is drawn.
+    tick : callable
         A value to the text of its tick.
-    caption : str
-        A few words above, for instance the number of reports.
-    flags : bool[rows] or None
-        Rows with an asterisk, which some column of the table has as well.
-    rank : float64[rows] or None
-        Renderers that list fewer rows keep those of the largest rank.
-    hidden : int
-        Rows that were left out in advance.
-    rest : str
-        What left-out rows are, in words.
-    cut : str
-        What a reader must know if a renderer leaves out more.
-    fold : str
-        Where single rows tell little, what they are together: a page that can be unfolded shows this and folds the rows
-        away, a terminal lists a few.
+    columns : tuple of tuple of str
+        Columns of text beside the drawing, each with its header first.
     """
 
-    table: Table
     marks: tuple[Mark, ...]
-    axis: Callable[[float], str]
-    caption: str = ""
-    flags: NDArray[np.bool_] | None = None
-    rank: Floats | None = None
-    hidden: int = 0
-    rest: str = ""
-    cut: str = ""
-    fold: str = ""
-    is_narrow = True
+    tick: Callable[[float], str]
+    columns: tuple[tuple[str, ...], ...]
 
-    def shown(self, most: int) -> list[int]:
-        """Return the rows that a renderer of at most so many rows lists: the largest, in their own order."""
-        if self.table.rows <= most:
-            return list(range(self.table.rows))
-        if self.rank is None:
-            return list(range(most))
-        return sorted(int(i) for i in np.argsort(-self.rank, kind="stable")[:most])
+
+class Hints(NamedTuple):
+    """Hints how to see what a terminal has no room for, in the words of the caller; none by default.
+
+    Attributes
+    ----------
+    folded, rows, map, promise : str
+        Where a folded chart, other rows, a matrix that is too wide, and the whole guarantee are shown in full.
+    """
+
+    folded: str = ""
+    rows: str = ""
+    map: str = ""
+    promise: str = ""
+
+
+NO_HINTS = Hints()
+
+
+class Room(NamedTuple):
+    """Room of a part on a terminal: the width that labels share, the most rows of a chart, and the hints."""
+
+    label_width: int
+    most: int
+    hints: Hints
+
+
+@final
+@dataclass(frozen=True)
+class Axis:
+    """The common axis of a section's charts in HTML: positions are percentages of the width.
+
+    The columns of numbers beside it are as wide in all of them, so that the same percentage lies below itself.
+    """
+
+    limits: Limits
+    ticks: tuple[tuple[str, str], ...]
+    zero: str
+    columns: tuple[float, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class Drawing:
+    """Drawing of one part of a picture.
+
+    Parameters
+    ----------
+    paint : callable
+        Draws it on axes.
+    inside, around : float
+        Height of the axes in inches, and about that of what stands above and below them.
+    width : float
+        Inches that a picture of it has at least.
+    """
+
+    paint: Callable[[Axes], None]
+    inside: float
+    around: float = 0.0
+    width: float = 0.0
 
     @property
-    def charts(self) -> tuple[IntervalChart, ...]:
-        return (self,)
+    def height(self) -> float:
+        """Inches of everything."""
+        return self.inside + self.around
+
+
+class Part(ABC):
+    """One thing that a section shows, with one renderer for each output."""
+
+    @property
+    @abstractmethod
+    def is_narrow(self) -> bool:
+        """Half of a picture's width is enough."""
+
+    @abstractmethod
+    def print_on(self, console: Console, room: Room) -> None:
+        """Print it on a terminal, in lines that are not longer than it is wide."""
+
+    @abstractmethod
+    def markup(self, axis: Axis) -> str:
+        """Return it as HTML, on the axis of its section: what `deniable.report.html.filled` makes of a template."""
+
+    @abstractmethod
+    def drawing(self, width: float) -> Drawing:
+        """Return it as a drawing for a picture, in a column of a width in inches."""
 
     @property
     def key(self) -> tuple[tuple[MarkKind, str], ...]:
-        return tuple((mark.kind, mark.name) for mark in self.marks if mark.name)
+        """The shapes that need a word, with it."""
+        return ()
 
-    def note(self, most: int) -> str:
-        return self.cut if self.table.rows > most else ""
+    def on_axis(self, most: int) -> Scale | None:  # noqa: ARG002
+        """Return the axis that it shares with its section, for at most `most` rows; None if it has no axis."""
+        return None
 
+    def label_width(self, most: int) -> int:  # noqa: ARG002
+        """Return the terminal cells that the labels of at most `most` rows take; labels of a page line up."""
+        return 0
 
-@final
-@dataclass(frozen=True, eq=False)
-class HeatMap(Part):
-    """A matrix of numbers from 0 to `scale`, NaN where a cell has none.
-
-    Parameters
-    ----------
-    rows, columns : tuple of str
-        Labels.
-    row_name, column_name : str
-        What rows and columns are.
-    values : float64[rows, columns]
-        What is drawn.
-    scale : float
-        Upper end of the scale.
-    number : callable
-        A value to its text.
-    spoken : callable
-        Row and column to what a cell says, in words.
-    nothing, top : str
-        What a cell without a number is; what the upper end means.
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    row_name: str
-    column_name: str
-    values: Floats
-    scale: float
-    number: Callable[[float], str]
-    spoken: Callable[[int, int], str]
-    nothing: str
-    top: str
-    is_narrow = False
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class CoefficientChart(Part):
-    """Coefficients with their intervals around a line at zero; an arrow stands for an end that is infinite.
-
-    Parameters
-    ----------
-    table : Table
-        Its rows, the name of a coefficient first.
-    values : float64[rows]
-        Coefficients; NaN where a coefficient is not determined.
-    lower, upper : float64[rows]
-        Ends of the intervals, perhaps infinite.
-    """
-
-    table: Table
-    values: Floats
-    lower: Floats
-    upper: Floats
-    is_narrow = False
-
-    @property
-    def limits(self) -> Limits:
-        """The range that holds zero and every finite number, with a margin for arrows."""
-        numbers = np.concatenate([self.values, self.lower, self.upper])
-        numbers = numbers[np.isfinite(numbers)]
-        low, high = float(numbers.min(initial=0.0)), float(numbers.max(initial=0.0))
-        margin = 0.08 * (high - low) or 1.0
-        return low - margin, high + margin
+    def note(self, most: int) -> str:  # noqa: ARG002
+        """Return what a renderer of at most `most` rows must add to the page's notes, if anything."""
+        return ""
 
 
 HOLDER_ONLY = "For the holder of the answers only, not for publication"
@@ -253,11 +189,6 @@ class Section:
 
     heading: str
     parts: tuple[Part, ...]
-
-    @property
-    def charts(self) -> list[IntervalChart]:
-        """The interval charts among the parts: they share one axis."""
-        return [chart for part in self.parts for chart in part.charts]
 
 
 @final
@@ -428,7 +359,7 @@ def balanced_label(label: str, width: int) -> list[str]:
     return wrap_label(label, [*sizes, width][at])
 
 
-def axis_limits(charts: Iterable[IntervalChart]) -> Limits:
+def axis_limits(marks: Sequence[Mark]) -> Limits:
     """Return the range that holds every mark and zero, where bars begin.
 
     Examples
@@ -436,7 +367,6 @@ def axis_limits(charts: Iterable[IntervalChart]) -> Limits:
     >>> axis_limits([])
     (0.0, 1.0)
     """
-    marks = [mark for chart in charts for mark in chart.marks]
     values = np.concatenate([mark.values.ravel() for mark in marks]) if marks else np.empty(0)
     values = values[np.isfinite(values)]
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))

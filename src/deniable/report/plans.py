@@ -7,7 +7,10 @@ import numpy as np
 from deniable.planning.coefficient_plan import CoefficientPlan
 from deniable.planning.repeated import WavesPlan
 from deniable.planning.rows import Plan
-from deniable.report.page import IntervalChart, Mark, Page, Section, Table, Text
+from deniable.report.page import Mark, Page, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 
 def plan_page(plan: Plan) -> Page:

@@ -1,15 +1,16 @@
 """Pages as pictures, by matplotlib and its constrained layout.
 
-A picture is a column of bands, each as high as what it holds. matplotlib is an extra, and imported when something is
-drawn: no other command waits for it.
+A picture is a column of bands, each as high as what it holds. matplotlib lays out what is inside a figure, but it does
+not choose how high a figure is, it does not break labels into lines, and it does not page what is too long. So that is
+done here, and whole labels of 400 characters fit. matplotlib is an extra, and imported when something is drawn: no
+other command waits for it or needs it.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,33 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Styled
 
 from deniable.core.outputs import atomic_path
 from deniable.errors import MissingExtraError
-from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
+from deniable.report.colours import INK
 from deniable.report.fonts import boxes_note, families_for, quiet
-from deniable.report.maps import map_layout
-from deniable.report.page import (
-    CoefficientChart,
-    Floats,
-    HeatMap,
-    IntervalChart,
-    MarkKind,
-    Page,
-    Part,
-    Section,
-    Table,
-    Text,
-    axis_limits,
-    axis_ticks,
-    balanced_label,
-    visible,
-    wrap_label,
-)
-from deniable.report.text import print_page, table_lines
+from deniable.report.page import Drawing, Floats, MarkKind, Page, Part, Section, balanced_label, visible
+from deniable.report.text import print_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,11 +43,9 @@ BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#5f5f5f"
 
 # Inches: pictures of one column and of two, space at their edges, a row of a chart, its axis, a key, and the height of
 # nine points; characters of one point in an inch.
-_ONE, _TWO, _PAD, _ROW, _AXIS, _KEY, _LINE, _CHARACTERS = 8.0, 11.0, 0.2, 0.27, 0.24, 0.3, 0.175, 125.0
-_GAP = 0.07
-_BAR = 0.9  # inches of the scale beside a map
+_ONE, _TWO, PAD, ROW, AXIS, _KEY, LINE_HEIGHT, _CHARACTERS = 8.0, 11.0, 0.2, 0.27, 0.24, 0.3, 0.175, 125.0
+GAP = 0.07
 _LABELS, _LABEL_LINE = 5.0, 0.15  # characters of a label in an inch of the column, and inches of one of its lines
-_EM = 0.6  # width of a letter in units of its height, on the safe side
 _DPI = 150
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -100,7 +81,8 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deniable.report.page import Section, Table
+    >>> from deniable.report.page import Section
+    >>> from deniable.report.parts.table import Table
     >>> page = Page("Shares", (), (Section("One", (Table.of(["a"], [["1%"]]),)),))
     >>> with TemporaryDirectory() as folder:
     ...     [path.name for path in save_png(page, Path(folder) / "shares.png")]
@@ -143,6 +125,7 @@ def draw(page: Page) -> Figure:
     Examples
     --------
     >>> from deniable.report.page import Section
+    >>> from deniable.report.parts.table import Table
     >>> budgets = Table.of(["attribute", "epsilon"], [["bald", "male"], ["1.25", "0.5"]])
     >>> figure = draw(Page("Budgets", (), (Section("By attribute", (budgets,)),)))
     >>> [text.get_text().split() for axes in figure.axes for text in axes.texts][:3]
@@ -163,6 +146,7 @@ def draw_pages(page: Page) -> list[Figure]:
     Examples
     --------
     >>> from deniable.report.page import Section
+    >>> from deniable.report.parts.table import Table
     >>> numbers = Table.of(["category", "share"], [["a", "b"] * 40, ["1%", "2%"] * 40])
     >>> figures = draw_pages(Page("Shares", (), tuple(Section(name, (numbers,)) for name in "xyz")))
     >>> [figure.axes[0].texts[0].get_text() for figure in figures]
@@ -211,37 +195,11 @@ def _drawing(page: Page) -> Iterator[str]:
 # ---------------------------------------------------------------- parts
 
 
-@final
-@dataclass(frozen=True)
-class Drawing:
-    """Drawing of one part of a picture.
-
-    Parameters
-    ----------
-    paint : callable
-        Draws it on axes.
-    inside, around : float
-        Height of the axes in inches, and about that of what stands above and below them.
-    width : float
-        Inches that a picture of it has at least.
-    """
-
-    paint: Callable[[Axes], None]
-    inside: float
-    around: float = 0.0
-    width: float = 0.0
-
-    @property
-    def height(self) -> float:
-        """Inches of everything."""
-        return self.inside + self.around
-
-
-def _words(
+def words(
     sentences: Sequence[str], width: float, size: float = 9.0, above: float = 0.0, wrap: bool = True, **style: Any
 ) -> Drawing:
     """Return sentences as wide as the column, from its left edge on, so many inches below its upper edge."""
-    console = Console(width=int((width - 2 * _PAD) * _CHARACTERS / size / (1.2 if "weight" in style else 1.0)))
+    console = Console(width=int((width - 2 * PAD) * _CHARACTERS / size / (1.2 if "weight" in style else 1.0)))
     lines = [visible(sentence) for sentence in sentences if sentence]
     if wrap:
         lines = [line.plain.rstrip() for text in lines for line in Styled(text).wrap(console, console.width)]
@@ -252,7 +210,7 @@ def _words(
             "\n".join(lines),
             (0.0, 1.0),
             xycoords=(axes.figure.transSubfigure, axes.transAxes),
-            xytext=(72 * _PAD, -72 * above),
+            xytext=(72 * PAD, -72 * above),
             textcoords="offset points",
             va="top",
             in_layout=False,
@@ -260,158 +218,29 @@ def _words(
             **{"color": GREY, "size": size, **style},
         )
 
-    return Drawing(paint, above + _LINE * size / 9 * len(lines) + _GAP if lines else 0.0)
+    return Drawing(paint, above + LINE_HEIGHT * size / 9 * len(lines) + GAP if lines else 0.0)
 
 
-def _text(part: Text, width: float) -> Drawing:
-    return _words(part.lines, width)
+def characters(width: float, size: float) -> int:
+    """Return how many characters fit into a width in inches, of a size in points."""
+    return int(width * _CHARACTERS / size)
 
 
-def _table(part: Table, width: float) -> Drawing:
-    from matplotlib import rcParams
-
-    lines = table_lines(part, int((width - 2 * _PAD) * _CHARACTERS / 9.5))
-    family = ["DejaVu Sans Mono", *rcParams["font.family"]]
-    return _words(lines, width, size=8.5, wrap=False, family=family, color=INK)
-
-
-def _whiskers(axes: Axes, y: Floats, ends: Floats, **style: Any) -> None:
+def whiskers(axes: Axes, y: Floats, ends: Floats, **style: Any) -> None:
+    """Draw a line in every row, from the first to the second of its ends."""
     axes.hlines(y, ends[:, 0], ends[:, 1], **style)
 
 
-def _points(axes: Axes, y: Floats, values: Floats, **style: Any) -> None:
+def points(axes: Axes, y: Floats, values: Floats, **style: Any) -> None:
+    """Draw a mark in every row."""
     axes.plot(values, y, linestyle="none", **style)
 
 
-def _bars(axes: Axes, y: Floats, values: Floats, **style: Any) -> None:
-    axes.barh(y, values, height=0.62, **style)
-
-
-_MARKS: dict[MarkKind, Callable[..., None]] = {
-    "interval": partial(_whiskers, color=BLUE, linewidth=1.6),
-    "estimate": partial(_points, color=BLUE, marker="o", markersize=5.0),
-    "truth": partial(
-        _points, color=VERMILLION, marker="D", markersize=6.5, markerfacecolor="none", markeredgewidth=1.4
-    ),
-    "tick": partial(_points, color=INK, marker="|", markersize=9.0, markeredgewidth=1.4),
-    "track": partial(_bars, color="#e9e9e9"),
-    "bar": partial(_bars, color=STOPS[4]),
-}
-
-
-def _rows(labels: Sequence[str], width: float) -> tuple[list[str], Floats, float]:
+def rows_of(labels: Sequence[str], width: float) -> tuple[list[str], Floats, float]:
     """Return labels in the lines they need, where their rows are from above, and how high all are, in plain rows."""
     lines = [balanced_label(label, int(_LABELS * width)) for label in labels]
-    heights = np.array([max(1.0, (_LABEL_LINE * len(one) + 2 * _GAP) / _ROW) for one in lines])
+    heights = np.array([max(1.0, (_LABEL_LINE * len(one) + 2 * GAP) / ROW) for one in lines])
     return ["\n".join(one) for one in lines], np.cumsum(heights) - heights / 2, float(heights.sum()) or 1.0
-
-
-def _chart(chart: IntervalChart, width: float) -> Drawing:
-    shown, limits, total = chart.shown(MAX_ROWS), axis_limits([chart]), chart.table.rows + chart.hidden
-    rows = [chart.table.cells(i) for i in shown]
-    flags = [" *" * (chart.flags is not None and bool(chart.flags[i])) for i in shown]
-    labels, y, tall = _rows([row[0] for row in rows], width)
-    labels = [label + flag for label, flag in zip(labels, flags, strict=True)]
-    largest = f"largest {len(shown)} of {total:,}" if len(shown) < total else ""
-    caption = "; ".join(filter(None, [chart.caption, largest]))
-    # Bars are read as numbers, beside them.
-    numbers = list(zip(*rows, strict=True))[1:] if any(mark.kind == "bar" for mark in chart.marks) else []
-    headers = [textwrap.fill(name, 15) for name in chart.table.header[1 : len(numbers) + 1]]
-
-    def paint(axes: Axes) -> None:
-        axes.axvline(0.0, color="#8a8a8a", linewidth=1.0, zorder=1)
-        axes.grid(axis="x")
-        for order, mark in enumerate(chart.marks, start=2):
-            values = np.clip(mark.values[shown], *limits)
-            _MARKS[mark.kind](axes, y, values, label=mark.name or None, zorder=order)
-        right, beside = 0.0, partial(axes.annotate, textcoords="offset points", ha="right", size=8.5)
-        for header, cells in zip(headers, numbers, strict=True):
-            right += 18 + 5.4 * max(cell_len(line) for text in (header, *cells) for line in text.split("\n"))
-            beside(header, (1, 1), xycoords="axes fraction", xytext=(right, 2), va="bottom", weight="bold")
-            for place, cell in zip(y, cells, strict=True):
-                beside(cell, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(right, 0), va="center")
-        axes.set_ylim(tall, 0.0)
-        axes.set_xlim(*limits)
-        axes.set_yticks(y, labels)
-        axes.set_xticks(ticks := axis_ticks(limits), [chart.axis(tick) for tick in ticks])
-        axes.set_xlabel(caption, loc="left")
-
-    over = _LINE * max((name.count("\n") + 1 for name in headers), default=0)
-    return Drawing(paint, _ROW * tall, _AXIS + over + _LINE * bool(caption))
-
-
-def _heat_map(chart: HeatMap, width: float) -> Drawing:
-    count = max(chart.values.shape)
-    side = 0.52 if count <= 8 else 0.42 if count <= MAX_NUMBERS else max(0.16, min(0.3, 8 / count))
-    layout = map_layout(chart, 96 * (width - 2 * _PAD - _BAR), 96 * side, _EM)
-    rows, columns = (["\n".join(lines) for lines in labels] for labels in (layout.rows, layout.columns))
-    size = 0.75 * layout.font
-    left, over, across, down = (one / 96 for one in (layout.left, layout.top, layout.across, layout.down))
-    tall, wide = down * len(rows), across * len(columns)
-    scale = f"0: nothing. {chart.number(chart.scale)}: {chart.top}. Grey: {chart.nothing}."
-    sentences = (f"↓ {chart.row_name}", f"→ {chart.column_name}", scale)
-    above = [line for text in sentences for line in wrap_label(text, int(wide * _CHARACTERS / 9))]
-
-    def paint(axes: Axes) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        colours = LinearSegmentedColormap.from_list("shares", STOPS).with_extremes(bad=OWN)
-        values = np.ma.masked_invalid(chart.values)
-        mesh = axes.pcolormesh(values, cmap=colours, vmin=0, vmax=chart.scale, edgecolors=LINE, linewidth=0.5)
-        axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), anchor="NW")
-        axes.spines[:].set(visible=True, color="#8a8a8a")
-        axes.tick_params(labelsize=size, top=True, bottom=False, labeltop=True, labelbottom=False)
-        axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=0 if layout.upright else 90)
-        axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
-        axes.set_title("\n".join(above), size=9, color=GREY)
-        for (y, x), value in np.ndenumerate(chart.values):
-            if count <= MAX_NUMBERS and np.isfinite(value):
-                number = chart.number(float(value))
-                number = number if "%" in number else number.removeprefix("0")
-                axes.text(
-                    x + 0.5, y + 0.5, number, size=8, color=text_on(value / chart.scale), ha="center", va="center"
-                )
-        scale = min(1.0, 2.6 / tall)
-        bar = axes.figure.colorbar(mesh, cax=axes.inset_axes((1 + 0.25 / wide, 1 - scale, 0.16 / wide, scale)))
-        ticks = np.linspace(0, chart.scale, 5).tolist()
-        bar.set_ticks(ticks, labels=[chart.number(tick) for tick in ticks])
-        bar.ax.tick_params(labelsize=8)
-        bar.outline.set_visible(False)
-
-    return Drawing(paint, tall, over + _LINE * len(above), 2 * _PAD + left + wide + _BAR)
-
-
-def _coefficients(chart: CoefficientChart, width: float) -> Drawing:
-    limits = chart.limits
-    labels, y, tall = _rows([chart.table.cells(i)[0] for i in range(chart.table.rows)], width)
-
-    def paint(axes: Axes) -> None:
-        axes.axvline(0.0, color="#8a8a8a", linewidth=1.0, zorder=1)
-        axes.grid(axis="x")
-        drawn = np.stack([np.clip(end, *limits) for end in (chart.lower, chart.upper)], axis=1)
-        _whiskers(axes, y, drawn, color=BLUE, linewidth=1.6)
-        _points(axes, y, chart.values, color=BLUE, marker="o", markersize=5.0)
-        for ends, infinite, marker in (
-            (drawn[:, 0], np.isneginf(chart.lower), "<"),
-            (drawn[:, 1], np.isposinf(chart.upper), ">"),
-        ):
-            _points(axes, y[infinite], ends[infinite], color=BLUE, marker=marker, markersize=6.0)
-        axes.set_ylim(tall, 0.0)
-        axes.set_xlim(*limits)
-        axes.set_yticks(y, labels)
-        axes.set_xticks(ticks := axis_ticks(limits), [f"{tick:g}" for tick in ticks])
-
-    return Drawing(paint, _ROW * tall, _AXIS)
-
-
-RENDERERS: dict[type[Part], Callable[[Any, float], Drawing]] = {
-    CoefficientChart: _coefficients,
-    Text: _text,
-    Table: _table,
-    IntervalChart: _chart,
-    HeatMap: _heat_map,
-}
-"""Painters of each kind of part, in a column of a width in inches."""
 
 
 # ---------------------------------------------------------------- pictures
@@ -452,7 +281,7 @@ class _Band:
                 [shapes[name] for name in self.key],
                 self.key,
                 loc="upper left",
-                bbox_to_anchor=(_PAD / width, 1 - _GAP / height),
+                bbox_to_anchor=(PAD / width, 1 - GAP / height),
                 ncols=len(self.key),
                 borderpad=0,
                 borderaxespad=0,
@@ -469,10 +298,10 @@ def _body(sections: Sequence[Section], columns: int, width: float) -> list[_Band
     """Return the bands of sections: all of them as one band of two columns, or one band for each part."""
 
     def heading(section: Section) -> Drawing:
-        return _words([section.heading], width, 10.5, above=2 * _GAP, weight="bold", color=INK)
+        return words([section.heading], width, 10.5, above=2 * GAP, weight="bold", color=INK)
 
     def drawn(part: Part) -> Drawing:
-        return RENDERERS[type(part)](part, width)
+        return part.drawing(width)
 
     def names(key: Sequence[tuple[MarkKind, str]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for _, name in key))
@@ -499,12 +328,12 @@ def _bands(page: Page, sections: Sequence[Section], note: str = "", width: float
     columns = _columns(page)
     width = width or (_TWO if columns == 2 else _ONE)
     head = [
-        _words([card.headline for card in page.marks], width, weight="bold", color=INK),
-        _words([page.title], width, 14, weight="bold", color=INK),
-        _words([page.brief], width),
+        words([card.headline for card in page.marks], width, weight="bold", color=INK),
+        words([page.title], width, 14, weight="bold", color=INK),
+        words([page.brief], width),
     ]
     last = [page.all_notes(MAX_ROWS), [note], *([card.headline, *card.lines] for card in page.cards)]
-    foot = [_words(sentences, width, 8, above=_GAP) for sentences in last]
+    foot = [words(sentences, width, 8, above=GAP) for sentences in last]
     bands = [_Band((head,)), *_body(sections, columns, width / columns), _Band((foot,))]
     widest = max(band.width for band in bands)
     return ([band for band in bands if band.height], width) if widest <= width else _bands(page, sections, note, widest)
@@ -519,8 +348,8 @@ def _figure(page: Page, sections: Sequence[Section], note: str) -> Figure:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     bands, width = _bands(page, sections, note)
-    heights = [_PAD, *(band.height for band in bands), _PAD]
-    engine = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=0.03, wspace=0.0, hspace=0.0)
+    heights = [PAD, *(band.height for band in bands), PAD]
+    engine = ConstrainedLayoutEngine(w_pad=PAD, h_pad=0.03, wspace=0.0, hspace=0.0)
     figure = Figure((width, sum(heights)), facecolor="white", layout=engine)
     places = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)
     for band, place in zip(bands, places[1:-1, 0], strict=True):

@@ -8,7 +8,10 @@ import numpy as np
 
 from deniable.core.privacy import bound_text
 from deniable.planning.programme import Programme
-from deniable.report.page import Card, IntervalChart, Mark, Page, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 
 def programme_page(programme: Programme) -> Page:

@@ -7,7 +7,9 @@ import dataclasses
 from deniable.errors import quoted
 from deniable.planning.rehearsal import Rate, Rehearsal, RehearsedQuestion
 from deniable.report.estimates import estimate_page
-from deniable.report.page import Card, Page, Part, Section, Table, Text
+from deniable.report.page import Card, Page, Part, Section
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 _OFTEN = 0.1
 """Share of runs from which on a wrong top category is named before the numbers."""

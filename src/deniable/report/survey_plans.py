@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from deniable.core.privacy import bound_text
 from deniable.planning.survey_plan import MechanismRow, QuestionPlan, Setting, SurveyPlan
-from deniable.report.page import Card, Page, Section, Table, Text
+from deniable.report.page import Card, Page, Section
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 
 def survey_plan_page(decision: SurveyPlan, units: Mapping[str, str] = MappingProxyType({})) -> Page:

@@ -1,13 +1,41 @@
-"""What a picture holds: its charts, and everything that is written in it."""
+"""What a page and its picture hold: its charts, and everything that is written in it."""
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from rich.console import Console
+
+from deniable.report import print_page, render_html
+from deniable.report.page import Page, Part, Section
+from deniable.report.parts.interval_chart import IntervalChart
+
+
+def page_of(part: Part) -> Page:
+    """A page that has a part and nothing else."""
+    return Page("page", (), (Section("section", (part,)),))
+
+
+def html_of(part: Part) -> str:
+    """The page of a part as HTML."""
+    return render_html(page_of(part))
+
+
+def printed(part: Part, width: int = 80) -> str:
+    """The page of a part on a terminal."""
+    text = io.StringIO()
+    print_page(Console(file=text, width=width, highlight=False), page_of(part))
+    return text.getvalue()
+
+
+def charts(section: Section) -> list[IntervalChart]:
+    """The interval charts of a section."""
+    return [part for part in section.parts if isinstance(part, IntervalChart)]
 
 
 def panels(figure: Figure) -> list[Axes]:

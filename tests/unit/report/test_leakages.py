@@ -28,15 +28,17 @@ from deniable.leakage.summary import LeakageSummary, summarize, summarize_collec
 from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.report import Page, draw, leakage_page, print_page, render_html, save_html, save_png
 from deniable.report.colours import OWN, STOPS, shade, text_on
-from deniable.report.page import HeatMap, IntervalChart, Mark, Section, Table
-from deniable.report.text import chart_lines, map_lines
+from deniable.report.page import Mark, Section
+from deniable.report.parts.heat_map import HeatMap
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
 from deniable.research.leakage import budgets_page
 from deniable.research.leakage.calibration.budgets import Budgets, calibrate_records
 from deniable.research.leakage.calibration.criteria import Criterion
 from deniable.research.leakage.joint_totals import exact_totals
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
-from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts
+from tests.unit.report.drawn import assert_nothing_overlaps, charts, panels, texts
 
 HOSTILE = ("<script>alert(1)</script>", "$\\nonsense{1$", "[red]b[/red]", "line\nbreak \x1b[31m \u202e", "漢字" * 40)
 E1 = math.e - 1
@@ -80,15 +82,15 @@ def printed(result: LeakageSummary | Budgets, width: int = 80) -> str:
 
 def matrix_lines(summary: LeakageSummary, width: int) -> list[str]:
     (part,) = (part for part in leakage_page(summary).sections[0].parts if isinstance(part, HeatMap))
-    return map_lines(part, width)
+    return part.lines(width)
 
 
 def source_lines(summary: LeakageSummary, width: int) -> list[str]:
-    return chart_lines(leakage_page(summary).sections[0].charts[0], width)
+    return charts(leakage_page(summary).sections[0])[0].lines(width)
 
 
 def total_lines(summary: LeakageSummary, width: int) -> list[str]:
-    return chart_lines(leakage_page(summary).sections[-1].charts[0], width)
+    return charts(leakage_page(summary).sections[-1])[0].lines(width)
 
 
 # -------------------------------------------------------------------------------------------------- any mechanism

@@ -8,7 +8,9 @@ import math
 import re
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from xml.etree import ElementTree
 
 import numpy as np
@@ -27,19 +29,22 @@ from deniable.report import (
     draw_pages,
     estimate_page,
     html,
+    parts,
     picture_note,
     png,
     print_page,
     render_html,
     save_html,
     save_png,
-    text,
 )
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for
-from deniable.report.page import IntervalChart, Part, Table, axis_limits, axis_ticks, shorten, visible
-from deniable.report.text import MAX_ROWS, chart_lines, print_line
+from deniable.report.page import Part, axis_limits, axis_ticks, shorten, visible
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.text import MAX_ROWS, print_line
 from deniable.research.dealt import QuotaRR
+from tests.unit.report import drawn
 from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts, written
 
 HOSTILE = (
@@ -72,7 +77,7 @@ def printed(summary: Summary, width: int = 80) -> str:
 
 def charts(summary: Summary) -> list[IntervalChart]:
     """The chart of every attribute."""
-    return [chart for section in estimate_page(summary).sections for chart in section.charts]
+    return [chart for section in estimate_page(summary).sections for chart in drawn.charts(section)]
 
 
 def hostile() -> Summary:
@@ -233,7 +238,7 @@ def test_guarantee_puts_the_whole_contributor_first_then_attributes() -> None:
 def test_table_has_the_columns_in_order() -> None:
     raw = estimate([0.6, 0.4], labels=("yes", "no"))
     summary = summary_of(raw.processed([0.6, 0.4], "norm-sub"), truth={"a": [90, 10]})
-    lines = chart_lines(charts(summary)[0], 80)
+    lines = charts(summary)[0].lines(80)
     assert re.split(r"  +", lines[0]) == ["category", "estimate", "std. error", "95% interval", "truth", "norm-sub"]
     assert re.split(r"  +", lines[2]) == ["yes", "60.0%", "6.3%", "47.6% to 72.4%", "90.0%*", "60.0%"]
 
@@ -329,10 +334,10 @@ def test_long_sentences_wrap_at_words() -> None:
 
 
 def test_axis_holds_everything_and_zero() -> None:
-    low, high = axis_limits(charts(summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]})))
+    low, high = axis_limits(charts(summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]}))[0].marks)
     assert low <= 0
     assert high >= 0.99
-    negative = axis_limits(charts(summary_of(estimate([-3.0, -2.0]))))
+    negative = axis_limits(charts(summary_of(estimate([-3.0, -2.0])))[0].marks)
     assert negative[0] < -3
     assert negative[1] >= 0
 
@@ -468,11 +473,15 @@ def test_attribute_without_reports_has_no_whisker() -> None:
 
 
 def test_every_output_has_a_renderer_of_every_kind_of_part() -> None:
+    modules = [import_module(f"{parts.__name__}.{module.name}") for module in iter_modules(parts.__path__)]
     kinds = set(Part.__subclasses__())
     assert {IntervalChart, Table} < kinds
-    assert all(getattr(kind, "__final__", False) for kind in kinds)
-    for output in (text.RENDERERS, html.RENDERERS, png.RENDERERS):
-        assert set(output) == kinds
+    assert {kind.__module__ for kind in kinds} == {module.__name__ for module in modules}
+    for kind in kinds:
+        assert getattr(kind, "__final__", False), kind
+        assert {"print_on", "markup", "drawing"} <= vars(kind).keys(), kind
+    templates = Path(html.__file__).parent / "templates" / "parts"
+    assert {f"{parts.__name__}.{path.stem}" for path in templates.iterdir()} == {kind.__module__ for kind in kinds}
 
 
 def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -553,7 +562,7 @@ def test_page_compares_several_summaries_on_one_axis() -> None:
 
 def test_positions_on_the_page_are_the_numbers() -> None:
     summary = summary_of(estimate([0.6, 0.4]))
-    low, high = axis_limits(charts(summary))
+    low, high = axis_limits(charts(summary)[0].marks)
     expected = 100 * (0.6 - low) / (high - low)
     found = re.search(r'cx="([0-9.]+)%"', render_html(estimate_page(summary)))
     assert found is not None

@@ -12,8 +12,8 @@ from deniable import GRR, Estimate
 from deniable.answers import Summary, summarize
 from deniable.errors import InvalidParameterError
 from deniable.report import estimate_page, render_html, save_png
-from deniable.report.page import Text
-from deniable.report.text import chart_lines
+from deniable.report.parts.text import Text
+from tests.unit.report.drawn import charts
 
 GRR6 = GRR(k=6, epsilon=1.0)
 FREQUENCIES = [0.1, 0.4, -0.05, 0.3, 0.2, 0.05]
@@ -26,8 +26,8 @@ def estimate_of(frequencies: list[float], labels: str, attribute: str = "letter"
 
 def listed(summary: Summary) -> list[str]:
     """The lines about the first attribute."""
-    (part,) = estimate_page(summary).sections[0].charts
-    return chart_lines(part, 80)
+    (part,) = charts(estimate_page(summary).sections[0])
+    return part.lines(80)
 
 
 ESTIMATE = estimate_of(FREQUENCIES, "abcdef")

@@ -13,8 +13,8 @@ import typer
 from deniable.cli._app import check_outputs, command, console, progress, writing
 from deniable.core.outputs import write_text
 from deniable.errors import InvalidParameterError, quoted
-from deniable.report.page import Table
-from deniable.report.text import print_line, print_lines, table_lines
+from deniable.report.parts.table import Table
+from deniable.report.text import print_line, print_lines
 from deniable.research.comparison.comparing import candidate, compare as run_comparison
 
 
@@ -83,7 +83,7 @@ def bench(
         [row.laws.partition(":")[0] or "not tested" for row in found.rows],
     ]
     header = ["mechanism", "MSE", "±", "MAE", "largest", "bias", "laws"]
-    print_lines(console(), table_lines(Table.of(header, columns), console().width))
+    print_lines(console(), Table.of(header, columns).lines(console().width))
     print_line(console(), found.caption)
     for row in found.rows:
         if row.laws not in ("", "hold"):

@@ -26,7 +26,10 @@ from deniable.models.formulas import formulaic
 from deniable.models.groups import GroupValues, group_means, group_quantiles
 from deniable.models.reading import frame_of
 from deniable.models.row_laws import Floats
-from deniable.report.page import Card, IntervalChart, Mark, Page, Section, Table, Text
+from deniable.report.page import Card, Mark, Page, Section
+from deniable.report.parts.interval_chart import IntervalChart
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 
 if TYPE_CHECKING:
     import pandas

@@ -52,7 +52,6 @@ class Multiple(QuestionKind):
     drafted = 30
 
     def settled(self, question: Question, where: str) -> dict[str, Any]:
-        del where
         return {"categories": question.categories}
 
     def check(self, question: Question, where: str) -> None:
@@ -87,7 +86,6 @@ class Multiple(QuestionKind):
         codes[:, j : j + question.k] = ticked
 
     def text_tells(self, question: Question) -> bool:
-        del question
         return False
 
     def unknown(self, question: Question, where: str) -> str:
@@ -106,7 +104,6 @@ class Multiple(QuestionKind):
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
         """Return the boxes of lists, or of texts that are divided at a separator."""
-        del most
         if column.lists:
             return _drafted(column, column.counts, column.missing, SEPARATORS[0])
         for separator in SEPARATORS:

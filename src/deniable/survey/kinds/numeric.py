@@ -67,7 +67,6 @@ class Numeric(QuestionKind):
         return question.points.scores
 
     def in_order(self, question: Question) -> bool:
-        del question
         return True
 
     def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> Rounding:
@@ -101,15 +100,12 @@ class Numeric(QuestionKind):
         return Rounding(thresholds[indices], decimals[indices])
 
     def holds_numbers(self, question: Question) -> bool:
-        del question
         return True
 
     def text_tells(self, question: Question) -> bool:
-        del question
         return False
 
     def unknown(self, question: Question, where: str) -> str:
-        del question
         return no_number(where)
 
     def described(self, question: Question) -> str:

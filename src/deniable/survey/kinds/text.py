@@ -61,11 +61,9 @@ class Text(QuestionKind):
         codes[:, j] = distinct[indices]
 
     def text_tells(self, question: Question) -> bool:
-        del question
         return False
 
     def described(self, question: Question) -> str:
-        del question
         return " (open text)"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from deniable.report.leakages import PRIVATE, few_records
-from deniable.report.page import Card, Page, Section, Table, Text
+from deniable.report.page import Card, Page, Section
+from deniable.report.parts.table import Table
+from deniable.report.parts.text import Text
 from deniable.research.leakage.calibration.budgets import Budgets, CheckedBudgets
 
 

@@ -13,7 +13,9 @@ from rich.console import Console
 from deniable import GRR, Estimate
 from deniable.answers import summarize
 from deniable.report import draw, draw_pages, estimate_page, print_page, render_html
-from deniable.report.page import HeatMap, Page, Section, Text, balanced_label, wrap_label
+from deniable.report.page import Page, Section, balanced_label, wrap_label
+from deniable.report.parts.heat_map import HeatMap
+from deniable.report.parts.text import Text
 from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts
 
 OPTIONS = (
