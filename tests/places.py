@@ -1,4 +1,5 @@
-"""Where a module's own test is: src/deniable/a/b.py has tests/unit/a/test_b.py, and research and service their folders.
+"""Where a module's own test is: src/deniable/a/b.py has tests/unit/a/test_b.py. Commands, research,
+service and `deniable.testing` have folders of their own.
 
 Modules without a file of their own are listed in `places.toml`, with the file that tests them. `python -m tests.places
 MODULE...` prints the files of these modules, and without a module the share that has its own.
@@ -16,12 +17,14 @@ PACKAGE = ROOT / "src" / "deniable"
 
 def own_test(module: Path) -> Path:
     """Return where the test of a module belongs, which is given relative to the package."""
-    name = f"test_{module.stem.lstrip('_')}.py"
+    name = f"test_{module.stem.strip('_')}.py"
     room, *rest = module.parent.parts or ("",)
     if room in ("cli", "research"):
         return ROOT.joinpath("tests", room, *rest, name)
     if room == "service":
         return ROOT / "tests" / room / name
+    if room == "testing":
+        return ROOT / "tests" / "contract" / name
     return ROOT.joinpath("tests", "unit", room, *rest, name)
 
 

@@ -9,7 +9,7 @@ from deniable.files.receipts import merkle_root, sorted_leaves
 from tests.browser.test_collector import accessible, pictured
 from tests.browser.test_survey_page import answer
 from tests.service.asking import ASKED, Caller, body, collecting, open_survey, sqlite
-from tests.service.test_receipts import rows_of
+from tests.service.test_leaves import rows_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -40,7 +40,7 @@ from tests.service.asking import (
     page,
     sqlite,
 )
-from tests.service.test_stores import take
+from tests.service.test_store import take
 
 IN_TIME = 7.0
 """Seconds in which an upload is answered, whatever the database does; an idle machine takes 5."""

@@ -20,7 +20,7 @@ from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
 from tests.service.asking import ASKED, Caller, Clock, body, collecting, open_survey, sqlite, summed
-from tests.service.test_stores import take
+from tests.service.test_store import take
 
 # Reports of five bytes, so that one can be found among others.
 WORDS = Schema(tuple(Attribute(f"a{j}", tuple(f"{j}-{v}" for v in range(200))) for j in range(5)))

@@ -26,7 +26,7 @@ from deniable.service.verifying import Answered, Fetch, Verification, verify_col
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.service.asking import ASKED, Caller, body, collecting, open_survey, sqlite
-from tests.service.test_receipts import rows_of, with_leaves
+from tests.service.test_leaves import rows_of, with_leaves
 
 API = f"/api/v1/collections/{ASKED.id}"
 LOUD = Collection(ASKED.schema, GRR(k=3, epsilon=8.0), title=ASKED.title)

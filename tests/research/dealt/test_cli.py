@@ -17,7 +17,7 @@ from deniable.errors import AlreadyRandomizedError
 from deniable.files.jobs.ledger import LOCK, Entry
 from deniable.research.dealt.files.shares import ShareReader, ShareStream, share_ledger
 from tests.cli.conftest import N, Run, schema_text
-from tests.cli.test_process import interrupted, names
+from tests.cli.test_main import interrupted, names
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from deniable.files.jobs.randomizing import randomize_file
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
-from tests.contract.test_bulk_laws import old_line
+from tests.contract.test_bulk import old_line
 
 K, N, EPSILON = 1000, 3 << 15, 5.0
 LABELS = [f"v{value}" for value in range(K)]

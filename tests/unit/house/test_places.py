@@ -8,8 +8,8 @@ import pytest
 
 from tests.places import ROOT, listed, modules, own_test
 
-MOST = 258
-"""Most modules without a test file of their own: those that there were when the list was made."""
+MOST = 225
+"""Most modules without a test file of their own: those that are left of 258 when the list was made."""
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,9 @@ MOST = 258
         ("leakage/prior/tree.py", "tests/unit/leakage/prior/test_tree.py"),
         ("cli/inspect.py", "tests/cli/test_inspect.py"),
         ("research/dealt/coupling/jrr.py", "tests/research/dealt/coupling/test_jrr.py"),
+        ("cli/__main__.py", "tests/cli/test_main.py"),
         ("service/stores/accounts.py", "tests/service/test_accounts.py"),
+        ("testing/bulk.py", "tests/contract/test_bulk.py"),
     ],
 )
 def test_the_place_of_a_modules_own_test(module: str, place: str) -> None:

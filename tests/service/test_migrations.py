@@ -21,7 +21,7 @@ from deniable.service.stores.store import Store
 from deniable.service.surveys import Surveys
 from tests.service import postgres
 from tests.service.asking import ASKED, Clock, collecting, open_survey, sqlite
-from tests.service.test_stores import old_tables, take
+from tests.service.test_store import old_tables, take
 
 
 def with_reports(database: str, n: int) -> Store:
