@@ -77,8 +77,8 @@ def _families(r: Results) -> list[str]:
     return [
         *found,
         f"For the mean error of the first row, the other families have an excess of {others[0]} for prime, {others[1]} for "
-        f"linear and {others[2]} for Partition. `OCMS` takes the family that is cheapest to decode, among those within "
-        f"{setting('10%')} of the best. At {setting('f* = 1')} that is Spread for {chosen} of these epsilons and Partition "
+        f"linear and {others[2]} for Partition. The library's `OCMS` looks at the families whose error is within "
+        f"{setting('10%')} of the best error, and takes the family that is cheapest to decode. At {setting('f* = 1')} this family is Spread for {chosen} of these epsilons and Partition "
         f"for the rest.",
         *practice,
     ]
@@ -125,28 +125,28 @@ def _losses(r: Results) -> list[str]:
         "measured l2 loss differs from the calculated one by more than chance allows, and no worst-case MSE exceeds "
         "the "
         "bound of Theorem K.1.",
-        f"The l2 loss over theory is {over_theory(r, 'zipf', _prime)} for the paper's sketch (both modes), and the "
+        f"The measured l2 loss divided by the theoretical loss is {over_theory(r, 'zipf', _prime)} for the paper's sketch (both modes), and the "
         f"largest "
         f"|z| of all {traced(cells['zipf'], 'd')} cells is {largest_z(r, 'zipf')}.",
         row("OCMS-MSE (prime), measured", *worst("OCMS-MSE (prime)", "worst mse")),
         row("its theory", *worst("OCMS-MSE (prime)", "worst theory")),
         row("HE, measured", *worst("HE", "worst mse")),
         row("RHR, measured", *worst("RHR", "worst mse")),
-        f"A measured maximum over 100 values and 100 runs is {traced(min(ratio), '.2f')} to "
+        f"a measured maximum over 100 values and 100 runs is {traced(min(ratio), '.2f')} to "
         f"{traced(max(ratio), '.2f')} "
-        "times the largest variance for the paper's sketch; Theorem K.1 allows 1.70.",
-        f"The l2 loss over theory is {over_theory(r, 'gaussian', _prime)} for the paper's sketch. The largest |z| of "
+        "times the largest theoretical variance. Theorem K.1 allows 1.70 times this variance.",
+        f"The measured l2 loss divided by the theoretical loss is {over_theory(r, 'gaussian', _prime)} for the paper's sketch. The largest |z| of "
         f"{traced(cells['gaussian'], 'd')} cells is {largest_z(r, 'gaussian')}, below the 3.8 that chance allows at "
         f"1%.",
         f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks on "
         f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages. Each click is one contributor. The losses are "
-        f"judged on the {r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest pages. The l2 loss over theory is "
+        f"judged on the {r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest pages. The measured l2 loss divided by the theoretical loss is "
         f"{over_theory(r, 'kosarak')} for all nine mechanisms, and the largest |z| is {largest_z(r, 'kosarak')}.",
-        f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5. HE has {each(he)}.",
-        f"Calculated, RHR's is {calculated(1)} times HE's at epsilon 1 and {each(map(calculated, EPSILONS[1:-1]))} and "
-        f"{calculated(5)} of it from 2 to 5. The measurements are {traced(abs(apart(1)), '.1f')} and "
-        f"{traced(apart(2), '.2f')} standard errors apart at epsilon 1 and 2, which is undecided, and "
-        f"{traced(apart(3), '.1f')} or more from 3 on.",
+        f"with n = 801,947 is {each(rhr)}. HE has {each(he)}.",
+        f"The ratio is {calculated(1)} at epsilon 1, and {each(map(calculated, EPSILONS[1:-1]))} and "
+        f"{calculated(5)} at epsilon 2 to 5. The measured errors of RHR and HE are {traced(abs(apart(1)), '.1f')} and "
+        f"{traced(apart(2), '.2f')} standard errors apart at epsilon 1 and 2, which is undecided. From epsilon 3 on they "
+        f"are {traced(apart(3), '.1f')} or more standard errors apart.",
         f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
         f"at every "
         "epsilon.",
@@ -156,7 +156,7 @@ def _losses(r: Results) -> list[str]:
         f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
         f"{at_4('OCMS', 'worst theory')}, measured {at_4('OCMS-MSE', 'worst mse')} ± {at_4('OCMS-MSE', 'worst error', '.1g')} "
         f"and {at_4('OCMS', 'worst mse')} ± {at_4('OCMS', 'worst error', '.1g')}",
-        f"Calculated, it has {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
+        f"RHR's calculated worst-case MSE is {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
         f"by {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
         "by a factor of up to "
         + r.number(
@@ -187,10 +187,9 @@ def _by_hand(r: Results) -> list[str]:
 
     return [
         *rows,
-        f"The errors are from ten runs. Student's t with nine degrees of freedom allows |z| up to 4.9 at 1%, and a "
-        f"sum of "
-        f"z^2 of 15.4 on average. The sum is {traced(chi, '.1f')}.",
-        "The largest mean squared error on Zipf data at epsilon 4, in 100 runs of each, is "
+        "The standard errors come from ten runs. Student's t distribution with nine degrees of freedom allows |z| up "
+        f"to 4.9 at 1%, and a sum of z^2 of 15.4 on average. The measured sum of z^2 is {traced(chi, '.1f')}.",
+        "in 100 runs of each. The brute-force error is "
         f"{zipf('RHR')} for RHR, {zipf('HE')} for HE, and {zipf('OCMS (prime)')} for OCMS.",
     ]
 
@@ -225,37 +224,38 @@ def _mechanics(r: Results) -> list[str]:
 
     floor = r.number("bias-floor", "bias", ".4f", method="Apple CMS", n=10**9)
     return [
-        f"We used 400 lists of hash functions each, for three distributions and three sizes. The squared bias is "
+        f"we used 400 lists of hash functions. The measured squared bias is "
         f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')} times that of eq. (18), all within "
         f"{traced(max(off), '.1f')} standard errors. "
-        f"For one list of 16 functions of 64 cells the error over 1,000 values stays at {floor} from n = 10^6 to 10^9, "
-        "exactly the calculated bias. The unbiased sketch is at "
+        f"We also looked at one list of 16 functions of 64 cells. The root mean squared error over 1,000 values stays at "
+        f"{floor} from n = 10^6 to 10^9, and this is exactly the calculated bias. The error of the unbiased sketch is "
         f"{r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
         f"the estimate of the target is {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')} although "
         f"nobody holds "
-        "it. With the same answers and freshly drawn functions it is 0 within "
+        "the target. With the same answers and freshly drawn functions, the estimate is 0 within "
         f"{traced(max(random), '.1f')} standard errors",
-        f"{worst('n theory', 'RHR', 'companions')} for epsilon 1 to 5, measured "
+        f"By this formula, it is {worst('n theory', 'RHR', 'companions')}. Measured, it is "
         f"{worst('n MSE', 'RHR', 'companions')}. HE "
-        f"has {worst('n theory', 'HE', 'companions')}. With contributors spread out, RHR has "
+        f"has {worst('n theory', 'HE', 'companions')}. If the low bits of the contributors' values are spread evenly, RHR has "
         f"{worst('n theory', 'RHR', 'spread-out')}.",
-        f"{tail(1000, 4, 'bits', '.1f')} bits assign all functions, for any n up to their number; the theorem, which "
-        f"rounds up, says {tail(1000, 4, 'bits of the theorem', '.0f')}.",
-        f"at epsilon 1 and n = 100 they have {spread(100, 1)} of it. At epsilon 4 they have {spread(100, 4)} (n = 100) "
-        f"and {spread(10_000, 4)} (n = 10,000). The last two have not converged: in the listed field the fourth moment "
-        f"is {exact('kurtosis', '.0f')} at n = 121, where independent assignments have "
-        f"{exact('kurtosis', '.1f', 'independent')}. So these standard errors cannot be relied on.",
+        f"{tail(1000, 4, 'bits', '.1f')} bits assign the functions for any n up to the number of functions. The theorem "
+        f"rounds up, and says {tail(1000, 4, 'bits of the theorem', '.0f')} bits.",
+        f"At epsilon 1 and n = 100 the simulated variance is {spread(100, 1)} of that of eq. (20). At epsilon 4 it is "
+        f"{spread(100, 4)} (n = 100) and {spread(10_000, 4)} (n = 10,000) of that of eq. (20). The simulations at "
+        f"epsilon 4 have not converged. In the listed field the standardised fourth moment is "
+        f"{exact('kurtosis', '.0f')} at n = 121, and for independent assignments it is "
+        f"{exact('kurtosis', '.1f', 'independent')}. So the standard errors at epsilon 4 cannot be relied on.",
         f"At n = 100 and epsilon 4 the estimate is off by more than four standard errors in {beyond(100, '.1%', '.2%')} "
-        f"of the draws. At n = 1,000 it is so in {beyond(1000, '.2%', '.2%')}, the farthest by "
-        f"{tail(1000, 4, 'largest', '.0f')}. With independent assignments it is so in "
+        f"of the draws. At n = 1,000 such errors occur in {beyond(1000, '.2%', '.2%')} of the draws, and the largest error is "
+        f"{tail(1000, 4, 'largest', '.0f')} standard errors. With independent assignments they occur in "
         f"{tail(100, 4, 'beyond 4', '.2%', 'independent')} and "
-        f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')}. In the listed field the probability is "
-        f"{exact('beyond 4', '.2%')} at n = 121, exactly, and {exact('beyond 4', '.3%', 'independent')} for independent "
-        "assignments. So Theorem 3.5, and every other interval here, needs functions that are drawn independently.",
-        f"With a million contributors, d = 2^20 and epsilon 1, section 5.3 counts {bits('each alone', 1 << 20, 1)} "
-        f"bits for "
-        f"each contributor alone and {bits('client group', 1 << 20, 1)} in a client group. Alone on Spread it is "
-        f"{bits('Spread, each alone', 1 << 20, 1)}.",
+        f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')} of the draws. In the listed field at n = 121, the exact "
+        f"probability of such errors is {exact('beyond 4', '.2%')}, and it is {exact('beyond 4', '.3%', 'independent')} "
+        "for independent assignments. So Theorem 3.5, and every other interval on this page, needs hash functions that "
+        "are drawn independently.",
+        f"For a million contributors, d = 2^20 and epsilon 1, section 5.3 counts {bits('each alone', 1 << 20, 1)} "
+        f"bits for a contributor alone and {bits('client group', 1 << 20, 1)} bits for a contributor in a client group. "
+        f"A contributor alone who uses Spread needs {bits('Spread, each alone', 1 << 20, 1)} bits.",
     ]
 
 
@@ -311,9 +311,10 @@ def _tables(r: Results) -> list[str]:
     mse = r.value("table-1", "MSE/paper", row="SS", **at_5)
     return [
         *found,
-        f"In MSE whole numbers of cells cost OCMS {costs} per cent at epsilon 1 to 5.",
-        f"at k = 1,000, epsilon 5, OCMS is {traced(over[0] - 1, '.1%')} above its l2 entry, subset selection "
-        f"{traced(1 - over[1], '.1%')} below it and {traced(mse - 1, '.0%')} above its MSE entry.",
+        f"The increase is {costs} per cent at epsilon 1 to 5.",
+        f"at k = 1,000, epsilon 5, the l2 loss of OCMS is {traced(over[0] - 1, '.1%')} above its entry. The l2 loss of "
+        f"subset selection is {traced(1 - over[1], '.1%')} below its entry, and the MSE of subset selection is "
+        f"{traced(mse - 1, '.0%')} above its entry.",
     ]
 
 
@@ -332,11 +333,9 @@ def _intervals(r: Results) -> list[str]:
         row("Bernstein, l2 mode", *cells("l2", "Bernstein", ".1f")),
         row("normal", *cells("l2", "normal", ".1f")),
         row("what the binomial law needs, l2 mode", *cells("l2", "exact", ".2f")),
-        f"the normal interval misses too often where reports are rarely supported: "
-        f"{small('normal misses', 5, '.1e')} at "
-        f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's "
-        f"({small('Bernstein', 5, '.1f')} "
-        f"and {small('Bernstein', 6, '.1f')}) holds",
+        f"Its probability of missing the frequency is {small('normal misses', 5, '.1e')} at "
+        f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's interval holds; its "
+        f"half-widths are {small('Bernstein', 5, '.1f')} and {small('Bernstein', 6, '.1f')} standard errors",
     ]
 
 
@@ -374,24 +373,24 @@ def _errata(r: Results) -> list[str]:
     return [
         *(row(one["where"], one["printed"], holds(one), one["reply"]) for one in table),
         f"{traced(len(table), 'd')} statements need a correction or a constant",
-        f"Over a grid of m = 2 to 12, all primes below 12m, nine epsilons from .05 to 5 and three frequencies, the "
-        f"theorem fails in {fails('Theorem 3.9', 'all P > m')} settings, by up to a factor of "
-        f"{scan('Theorem 3.9', 'all P > m', 'largest excess over promise', '.2f')} in the excess. With P >= 5m it fails in "
-        f"{fails('Theorem 3.9', 'P >= 5m')}, by up to "
-        f"{scan('Theorem 3.9', 'P >= 5m', 'largest excess over promise', '.3f')}. The corollary fails in "
-        f"{fails('Corollary 3.5', 'P >= 5m')} with P >= 5m, by up to "
-        f"{scan('Corollary 3.5', 'P >= 5m', 'largest excess over promise', '.2f')}. As corrected they fail in "
-        f"{scan('Theorem 3.9', 'all P > m', 'fails as corrected')} and "
+        f"The theorem fails in {fails('Theorem 3.9', 'all P > m')} settings, where the true excess is up to "
+        f"{scan('Theorem 3.9', 'all P > m', 'largest excess over promise', '.2f')} times the promised excess. With P >= 5m "
+        f"it fails in {fails('Theorem 3.9', 'P >= 5m')} settings, where the true excess is up to "
+        f"{scan('Theorem 3.9', 'P >= 5m', 'largest excess over promise', '.3f')} times the promised one. With P >= 5m "
+        f"the corollary fails in {fails('Corollary 3.5', 'P >= 5m')} settings, where the true excess is up to "
+        f"{scan('Corollary 3.5', 'P >= 5m', 'largest excess over promise', '.2f')} times the promised one. The corrected "
+        f"theorem and the corrected corollary fail in {scan('Theorem 3.9', 'all P > m', 'fails as corrected')} and "
         f"{scan('Corollary 3.5', 'all P > m', 'fails as corrected')} settings. An earlier edition of this page had "
-        f"sqrt(2/tau), which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')}. The largest excess with P >= 7m, which the "
-        f"library takes, is {scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
+        f"sqrt(2/tau) in the corollary, which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')} "
+        f"settings. The library takes P >= 7m. With such P the largest excess is "
+        f"{scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
         f"1% of the data has {reading('clicks')} clicks. With line ends it has {reading('clicks and line ends')} symbols, with "
-        f"click ends {reading('clicks and click ends')}, and with both {reading('clicks and both')}. Click ends are then "
+        f"click ends {reading('clicks and click ends')}, and with both {reading('clicks and both')}. In the count with both, click ends are "
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
-        f"The largest difference between the two Q is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
-        f"{fact('farthest entry of Q P from the identity, printed', '.3f')} from the identity at most: both are "
-        f"rounded. The "
-        f"example's epsilon is {fact('epsilon', '.2f')}, and its first column sums to "
+        f"The largest difference between our entries of Q and the printed entries is {fact('largest difference', '.3f')}. "
+        f"The product of the printed Q and the printed P differs from the identity by at most "
+        f"{fact('farthest entry of Q P from the identity, printed', '.3f')}. The",
+        f"The example's epsilon is {fact('epsilon', '.2f')}, and the first column of P sums to "
         f"{fact('sum of column 1', '.3f')}.",
     ]
 
@@ -426,8 +425,8 @@ def _pilot(r: Results) -> list[str]:
             )
         )
     rows.append(
-        f"Calculated with the m of every run the ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
-        f"{calculated[5]} at epsilon 5. It exceeds one where the chooser takes a cheaper family within its 10%."
+        f"For the three commonest values in turn, this ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
+        f"{calculated[5]} at epsilon 5. The ratio exceeds one if the library chooses a cheaper family"
     )
     return rows
 
@@ -462,9 +461,10 @@ def _rappor(r: Results) -> list[str]:
         "errors, so it does not show whether the error is above the limit. In 40 "
         f"comparisons with eq. (10), at f = 0 and .3, the largest |z| is {traced(largest, '.1f')}. By chance alone it "
         "could be up to 3.7. So the paper's limits hold.",
-        f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. Each cell is a "
-        f"bit of the report. For aRP, eq. (45) as printed gives {needed('aRP', 'printed (45)', '.3g')} cells. "
-        "As the number of cells grows, the l2 loss of aRP tends to the l2 loss of OCMS+RR. The l2 loss of sRP tends to "
+        f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. The report "
+        f"has one bit for each cell. For aRP and epsilon 1 to 5, eq. (45) as printed gives "
+        f"{needed('aRP', 'printed (45)', '.3g')} cells. As the number of cells grows, the l2 loss of aRP tends to the l2 "
+        "loss of OCMS+RR. For epsilon 1 to 5, the l2 loss of sRP tends to "
         f"{each(traced(one, '.2f') for one in ratios)} times this loss.",
     ]
 
@@ -478,12 +478,12 @@ def _code(r: Results) -> list[str]:
         return each(r.number("fairness-code", column, spec, epsilon=e) for e in EPSILONS)
 
     return [
-        f"Both equal those of line 44, as we corrected it, to {traced(inverse, '.0e')}",
+        f"They agree with the two numbers in our corrected line 44 to {traced(inverse, '.0e')}",
         f"With 2,048 functions the l2 loss is within {traced(off, '.1f')} standard errors of theory in all ten settings (100 runs "
         f"each). In theory, the loss with 1,024 functions is larger by {traced(max(hashes), '.2%')} at most.",
-        f"b = ceil(epsilon log2 e) is {coded('b coded', '.0f')} for epsilon 1 to 5, as here.",
-        f"the l2 loss divided by d would be {coded('l2/d printed', '.3g')}. It is {coded('l2/d coded', '.3g')} here.",
-        f"The largest MSE would be {coded('worst MSE printed', '.3g')}. It is {coded('worst MSE coded', '.3g')} here.",
+        f"b = ceil(epsilon log2 e). For epsilon 1 to 5, b is {coded('b coded', '.0f')}.",
+        f"the l2 loss divided by d would be {coded('l2/d printed', '.3g')}. It is {coded('l2/d coded', '.3g')} in both codes.",
+        f"The largest MSE would be {coded('worst MSE printed', '.3g')}. It is {coded('worst MSE coded', '.3g')} in both codes.",
     ]
 
 
@@ -493,18 +493,18 @@ STATED = {
     "The first hundredth of the lines has 10,044 pages, the first tenth 23,496": "the data set; `experiments/ocms/populations.py`",
     "a dictionary of 26,000": _PAPER,
     "100 runs per setting": _SETTING,
-    'value whose "frequency is above 0.4"': _PAPER,
+    'no value has a "frequency above 0.4"': _PAPER,
     "from 0.5 to 6 in steps of 0.01": _SETTING,
-    "at collision probability 1/m": _DERIVED,
+    "two values collide with probability 1/m": _DERIVED,
     "epsilon 0.5 to 6. The": _SETTING,
     "Above 2^32 values": "the limit of CountMeanSketch's prime family",
     "over GF(2^l)": _DERIVED,
-    "(10 runs; processor time of the fastest, one core of a shared 2.6 GHz machine)": _SETTING,
+    "(10 runs; processor time of the fastest run, one core of a shared 2.6 GHz machine)": _SETTING,
     "sum 100,000 reports": _SETTING,
     "f proportional to 1/r^2, judged on the 100 commonest values": _SETTING,
     "100 runs, seed 1": _SETTING,
     "worst-case MSE, Zipf | epsilon 1 | 2 | 3 | 4 | 5": _SETTING,
-    "A measured maximum over 100 values and 100 runs": _SETTING,
+    "a measured maximum over 100 values and 100 runs": _SETTING,
     "Theorem K.1 allows 1.70": "statistics.upper_factor(100, 100)",
     "standard deviation 50, f = 0, judged": _SETTING,
     "below the 3.8 that chance allows at 1%": "statistics.critical_z(60)",
@@ -516,23 +516,23 @@ STATED = {
     "the library, 100 runs": _SETTING,
     "up to 4.9 at 1%, and a sum of z^2 of 15.4 on average": "Student's t at .01/24; 12 times 9/7",
     "in 100 runs of each": _SETTING,
-    "400 lists of hash functions each": _SETTING,
-    "For one list of 16 functions of 64 cells the error over 1,000 values": _SETTING,
+    "400 lists of hash functions": _SETTING,
+    "one list of 16 functions of 64 cells. The root mean squared error over 1,000 values": _SETTING,
     "n = 10^6 to 10^9": _SETTING,
     "for n = 10^7": _SETTING,
-    "freshly drawn functions it is 0 within": "nobody holds the target",
+    "freshly drawn functions, the estimate is 0 within": "nobody holds the target",
     "We took the 101^2 functions": _SETTING,
     "d = 2^20": _SETTING,
     "1,000, n = 10,000, 400 runs": _SETTING,
     "(E+1)(E+2^b-1)/(E-1)^2, E = e^epsilon": _DERIVED,
     "in units of 1/n": _SETTING,
-    "failure 1e-6, in standard errors at f = 0, n = 10^6": _SETTING,
+    "may fail with probability 1e-6. Half-widths are in standard errors at f = 0, n = 10^6": _SETTING,
     "| | epsilon 1 | 2 | 4 | 6 |": _SETTING,
     "ends every click with -1 and every line with -2": "the format of sequence files",
     "so that the smallest is 0": "the paper's published code",
     "No bound (f = 1) costs something": _SETTING,
     "worst case at f = 1": _SETTING,
-    "known to be below 10%": "advice",
+    "that the commonest value is below 10%": "advice",
     "line 44: by .29 at f = 0, epsilon 1": "errata.csv, quoted above",
     "the commonest page has .076 of 801,947 clicks": "the prefix of Kosarak",
     "100 runs each. The paper's text": _SETTING,
@@ -540,19 +540,19 @@ STATED = {
     "could reply that f = 1 bounds": _PAPER,
     "that f = 1 can always be taken": _PAPER,
     "of the bits that 5.3 counts": _PAPER,
-    "Measured in 100 runs with n = 801,947": "kosarak.csv, quoted above",
+    "RHR's worst-case MSE measured in 100 runs with n = 801,947": "kosarak.csv, quoted above",
     "epsilon 1 and 2, which is undecided": _SETTING,
-    "of it from 2 to 5": _SETTING,
-    "or more from 3 on": _SETTING,
-    "is 2.4 there instead of 3.3, the sum of z^2 17.1 instead of 24.2": "results/ocms/seeds.csv",
-    "within its 10%": "sketch.ocms.TOLERANCE",
+    "at epsilon 2 to 5. The measured": _SETTING,
+    "From epsilon 3 on they are": _SETTING,
+    "z of brute force is 2.4 and not 3.3. The sum of z^2 is 17.1 and not 24.2": "results/ocms/seeds.csv",
+    "up to 10% above the best": "sketch.ocms.TOLERANCE",
     "where 40 comparisons allow 3.7": "statistics.critical_z(40)",
     "the calculated 1.06": "pilot.csv, quoted above",
     "sRP at epsilon 1 with 1,024 cells is 2.8 standard errors below its limit and 3.0 below eq. (10)": "the other seed",
-    "with half of everything held by one value and epsilon 3 the second phase has 1.09 ± .03 times the error of f = 1": "the other seed",
-    "has .15 ± .002 of the variance at n = 10,000 and epsilon 4, instead of .44 ± .20": "the other seed",
+    "In this setting the second phase has 1.09 ± .03 times the error of f = 1": "the other seed",
+    "At n = 10,000 and epsilon 4 the simulated variance is .15 ± .002 of that of eq. (20), instead of .44 ± .20": "the other seed",
     "`kosarak` with 10 runs instead of 100": "runs at the other seed",
-    "worst-case errors are 1.4 to 2.8 times those above, the l2 losses .958 to 1.046": "results/ocms/seeds.csv",
+    "means of 100 runs. On Kosarak's clicks the worst-case errors are 1.4 to 2.8 times those above. The l2 losses are .958 to 1.046": "results/ocms/seeds.csv",
     "with a largest z of 3.8, where ten runs allow 4.9": "seeds.csv; Student's t with nine degrees of freedom",
     "pages 97-112, doi 10.1109/CSF64896.2025.00024; also arXiv 2406.03785": "the title page of the proceedings",
     "2025 IEEE 38th Computer Security Foundations Symposium": "the title page of the proceedings",
@@ -560,14 +560,18 @@ STATED = {
     "false as printed (3.9)": "Theorem 3.9",
     "listing all 14,641 assignments over a field of 121 elements (m = 5)": "11^4; random-bits-listed.csv",
     "20,000 simulated draws show it": _SETTING,
-    "at n = 121, where": _SETTING,
+    "at n = 121, and for": _SETTING,
     "k = 1,000, a pilot of 1,000 of 10,000 contributors, 95% confidence, 2,000 runs": _SETTING,
     "the sketch for any frequency, f = 1, on the same data": _SETTING,
     "over f = 1 | less?": _SETTING,
     "at f = 1, m | n MSE": _SETTING,
     "5.5% ± .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
-    "that 2,000 runs can show": _SETTING,
-    "over that of f = 1": _SETTING,
+    "At epsilon 1, 2,000 runs show no gain": _SETTING,
+    "largest standard error with f = 1": _SETTING,
+    'The column "over f = 1"': _SETTING,
+    "calculated the ratio to f = 1 from": _SETTING,
+    "These 100 values all have": _SETTING,
+    "The measured sum of z^2": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
     "squared error at f = 0, n = 1,000, 20,000 runs": _SETTING,
     "m = 2 | 8 | 64 | 1,024": _SETTING,
@@ -576,21 +580,21 @@ STATED = {
     "In 40 comparisons with eq. (10), at f = 0 and .3": _SETTING,
     "By chance alone it could be up to 3.7": "statistics.critical_z(40)",
     "within 1% of the limit at f = 0": _SETTING,
-    'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last': _PAPER,
+    'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last count': _PAPER,
     "The commonest page has 7.6% of the clicks": "the prefix of Kosarak",
     "no value with frequency above 0.4": _PAPER,
-    "2,048 hash functions of 1,024 cells, and the experiments here have 1,024": "the author's code",
+    "2,048 hash functions of 1,024 cells, and our experiments have 1,024": "the author's code",
+    "With 2,048 functions, no figure": _SETTING,
     "With 2,048 functions the l2 loss": _SETTING,
     "(100 runs each). In theory, the loss with 1,024 functions": _SETTING,
     "his code has a dictionary of 1,000,000 values, and the paper has one of 100,000": "the author's code",
     "P >= 5m it fails in": _SETTING,
-    "P >= 5m, by up to": _SETTING,
-    "with P >= 5m": _SETTING,
-    "P >= 7m, which": _SETTING,
-    "m = 2 to 12, all primes below 12m, nine epsilons from .05 to 5": _SETTING,
+    "With P >= 5m the corollary": _SETTING,
+    "The library takes P >= 7m": _SETTING,
+    "m = 2 to 12, all primes P below 12m, nine epsilons from .05 to 5": _SETTING,
     "An earlier edition of this page had sqrt(2/tau)": _DERIVED,
     "1% of the data has": _PAPER,
-    "it is (E+2^b-1)/(E+1) times HE's exactly": _DERIVED,
+    "RHR's MSE is exactly (E+2^b-1)/(E+1) times HE's": _DERIVED,
 }
 """Text of the page with numbers that no experiment measured."""
 
