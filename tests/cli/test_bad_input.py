@@ -68,10 +68,10 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set=“m”"),
         (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got “oracle” twice"),
         (("--mechanism", "RSRFD"), "RS+RFD needs priors: add --set priors=..."),
-        (("--oracle", "OUE"), "mechanism must be named to set oracle"),
+        (("--oracle", "OUE"), "mechanism must be named before oracle can be set"),
         (
             ("--full-record", "--mechanism", "SMP"),
-            "--full-record chooses the mechanism, got",
+            "--full-record and mechanism cannot be used together",
         ),
         (("--hide-sampled-attribute", "--contributors", "3"), "contributors must be >= 20, got contributors=3"),
         (

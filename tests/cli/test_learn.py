@@ -147,7 +147,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("learn one.json one.aggregate --contributors 10 --set as_printed=7 -o x.json", "got as_printed=7"),
         (
             "learn one.json one.aggregate --contributors 10 --mechanism Cond-RR -o x.json",
-            "pair tables need an aggregate of the mechanism SPL pairs, got one of SPL(",
+            "pair tables need an aggregate of the mechanism SPL pairs, got an aggregate of SPL(",
         ),
         ("learn one.json one.aggregate --contributors 10 -o two.json", "two.json exists with different content"),
         ("learn one.json one.aggregate --contributors 10 -o one.aggregate", "must not be one of the inputs"),
@@ -324,8 +324,9 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
     assert alike("aggregate", "blind.json", "blind.parquet", "-o", "blind.aggregate").exit_code == 0
     refused = alike("learn", "blind.json", "blind.aggregate", "--contributors", "500", "-o", "d.json")
     assert refused.exit_code == 2
-    assert "learn from the phases before as well, or from a phase with the mechanism SPL" in " ".join(
-        refused.stderr.split()
+    assert (
+        "learn from this phase together with the phases before it, or from a phase with the mechanism SPL"
+        in " ".join(refused.stderr.split())
     )
 
 
@@ -333,14 +334,17 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
     ("line", "message"),
     [
         ("learn a.json a.aggregate b.json --contributors 9 -o x.json", "for each phase, got 3 files"),
-        ("learn b.json b.aggregate a.json a.aggregate --contributors 9 -o x.json", "must have learned from a phase"),
+        (
+            "learn b.json b.aggregate a.json a.aggregate --contributors 9 -o x.json",
+            "must have learned from an earlier phase",
+        ),
         (
             "learn a.json a.aggregate b.json b.aggregate --mechanism RSRFD --contributors 9 -o x.json",
-            "mechanism must be Corr-RR to learn from 2 phases, got mechanism=“RS+RFD”",
+            "only Corr-RR can learn from 2 phases, got mechanism=“RS+RFD”",
         ),
         (
             "learn a.json a.aggregate b.json b.aggregate --set as_printed=true --contributors 9 -o x.json",
-            "Corr-RR from several phases can be learned with the settings method, alignment, got “as_printed”",
+            "only the settings method, alignment can be chosen when Corr-RR from several phases is learned, got",
         ),
         ("learn a.json a.aggregate b.json b.aggregate --contributors 1 -o x.json", "contributors must be >= 2"),
     ],
@@ -401,7 +405,7 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
     refused = run("learn", "l.json", "l.aggregate", "--contributors", "9", "-o", "m.json")
     assert refused.exit_code == 2
     said = " ".join(refused.stderr.split())
-    assert "at most 262144 probabilities, got 280000: RS+RFD takes such domains" in said
+    assert "at most 262144 copy probabilities, got 280000: use RS+RFD" in said
     learned = run("learn", "l.json", "l.aggregate", "--contributors", "9", "--mechanism", "RS+RFD", "-o", "m.json")
     assert learned.exit_code == 0, learned.output
 
@@ -409,8 +413,8 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("SPL pairs", "SPL pairs has the same errors for frequencies as SPL[GRR]; see SPL[GRR]"),
-        ("SPLPairs", "see SPL[GRR]"),
+        ("SPL pairs", "its errors for frequencies are those of SPL[GRR]"),
+        ("SPLPairs", "those of SPL[GRR]"),
         ("Cond-RR", "the error of Cond-RR has no formula until phase one has been collected"),
         ("Corr-RR groups", "size see Corr-RR, which is one group, and SPL[GRR], which is d groups"),
         ("GroupedCorrRR", "the error of Corr-RR groups has no formula"),

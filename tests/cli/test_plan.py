@@ -110,7 +110,7 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
         (("--schema", "schema.json", "--pilot", "9"), "pilot works only with --sizes: leave out --pilot"),
         (
             ("--sizes", "4,3", "--epsilon", "1", "--contributors", "99", "--max-frequency", "0.1"),
-            "--max-frequency must be left out for several attributes, got 2",
+            "--max-frequency works only with one attribute, but sizes lists 2",
         ),
         (
             ("--sizes", "4", "--epsilon", "1", "--contributors", "99", "--pilot", "99"),

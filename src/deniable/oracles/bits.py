@@ -85,7 +85,7 @@ def check_bit_outputs(k: int, what: str) -> None:
     """Raise TooLargeError if the channel of 2^k outputs is too large to enumerate."""
     if k >= MAX_CHANNEL_CELLS.bit_length() or k << k > MAX_CHANNEL_CELLS:
         raise TooLargeError(
-            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {k} x 2^{k} outputs"
+            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {k} inputs x 2^{k} outputs"
         )
 
 

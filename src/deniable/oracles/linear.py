@@ -62,7 +62,7 @@ class LinearOracle(FrequencyOracle[Reports]):
         codes = np.arange(self.k) if values is None else checked_codes(values, self.k).astype(np.int64)
         if len(codes) > MAX_COVARIANCES:
             raise InvalidParameterError(
-                f"values must list at most {MAX_COVARIANCES:,} codes, got {len(codes):,}: choose fewer"
+                f"values must list at most {MAX_COVARIANCES:,} codes, got {len(codes):,}: choose fewer codes"
             )
         return self._covariance(held, codes) / n
 
@@ -80,7 +80,9 @@ class LinearOracle(FrequencyOracle[Reports]):
         """
         w, held = np.asarray(weights, dtype=np.float64), self._checked_frequencies(f)
         if w.shape != held.shape:
-            raise InvalidParameterError(f"weights must have shape ({self.k},), got shape={w.shape}")
+            raise InvalidParameterError(
+                f"weights must have shape ({self.k},), one number for each category, got shape={w.shape}"
+            )
         return self._linear_variance(w, held) / n
 
     @abstractmethod
@@ -98,5 +100,7 @@ class LinearOracle(FrequencyOracle[Reports]):
     def _checked_frequencies(self, f: ArrayLike) -> Floats:
         held = np.asarray(f, dtype=np.float64)
         if held.shape != (self.k,):
-            raise InvalidParameterError(f"f must have shape ({self.k},), got shape={held.shape}")
+            raise InvalidParameterError(
+                f"f must have shape ({self.k},), one frequency for each category, got shape={held.shape}"
+            )
         return held

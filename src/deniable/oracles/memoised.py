@@ -888,8 +888,8 @@ def pattern(history: Sequence[int]) -> tuple[int, ...]:
 def _histories(rows: int, waves: int, most: int, mechanism: Memoised[Any]) -> list[tuple[int, ...]]:
     if rows**waves > most:
         raise TooLargeError(
-            f"reports must be few enough to list all histories of {quoted(mechanism)}, got reports={waves}; "
-            "history_epsilon bounds them"
+            f"the histories of {quoted(mechanism)} are too many to be listed for reports={waves}: use fewer reports, "
+            "or history_epsilon, which bounds the histories"
         )
     found: list[tuple[int, ...]] = [()]
     for _ in range(waves):

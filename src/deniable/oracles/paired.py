@@ -75,8 +75,8 @@ class PairCounts:
         counts = np.asarray(self.counts)
         if counts.dtype.kind not in "iu" or counts.shape != (4 * k,):
             raise InvalidParameterError(
-                f"counts must be integers of shape ({4 * k},) for {self.mechanism.name}, got dtype={counts.dtype}, "
-                f"shape={counts.shape}"
+                f"counts must be integers of shape ({4 * k},) for pairs of reports of {self.mechanism.name}, got "
+                f"dtype={counts.dtype}, shape={counts.shape}"
             )
         n = checked_integer("n", self.n, 0, LIMIT - 1)
         counts = counts.astype(np.int64)
@@ -104,7 +104,9 @@ class PairCounts:
         if not isinstance(other, PairCounts):
             return NotImplemented
         if self.mechanism != other.mechanism:
-            raise MismatchError(f"cannot merge pairs of {quoted(self.mechanism)} and {quoted(other.mechanism)}")
+            raise MismatchError(
+                f"cannot merge pairs of different mechanisms: {quoted(self.mechanism)} and {quoted(other.mechanism)}"
+            )
         n = self.n + other.n
         if n >= LIMIT:
             raise TooLargeError(f"pairs must count fewer than 2^62 people in total, got {self.n} + {other.n}")
@@ -135,7 +137,7 @@ class PairCounts:
             If there is nobody.
         """
         if not self.n:
-            raise InvalidParameterError("n must be >= 1 for a trend, got n=0: no pair of reports was counted")
+            raise InvalidParameterError("a trend needs at least one pair of reports, got n=0")
         p, q = map(float, self.mechanism.support_probabilities)
         _, second, first, _ = self.counts.reshape(4, -1)
         mean, moved = (second - first) / self.n, (second + first) / self.n
@@ -225,7 +227,9 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
         mechanism.check_reports(reports)
     lengths = [_length(reports) for reports in (first, second)]
     if lengths[0] != lengths[1]:
-        raise MismatchError(f"both waves must have a report of every person, got {lengths[0]:,} and {lengths[1]:,}")
+        raise MismatchError(
+            f"both waves must have one report of every person, got {lengths[0]:,} and {lengths[1]:,} reports"
+        )
     counts, values = np.zeros((4, k), dtype=np.int64), np.arange(k)
     rows = max(1, _CELLS // k)
     for start in range(0, lengths[0], rows):
@@ -240,8 +244,7 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
 def _checked_size(mechanism: Any) -> int:
     if not isinstance(mechanism, AffineIndicators):
         raise InvalidParameterError(
-            "mechanism must be a pure frequency oracle, such as GRR or MemoisedGRR, to count pairs of its reports, "
-            "got "
+            "pairs of reports are counted for pure frequency oracles, such as GRR or MemoisedGRR, got "
             f"mechanism={type(mechanism).__name__}"
         )
     k = int(mechanism.k)  # type: ignore[attr-defined]

@@ -99,7 +99,8 @@ def plan(
     budget = checked_epsilon(epsilon)
     if contributors is None and target_error is None:
         raise InvalidParameterError(
-            "contributors or target_error must be given, got neither", parameters=("target_error",)
+            "either contributors or target_error must be given: add the number of people, or the error that you want",
+            parameters=("target_error",),
         )
     if contributors is not None:
         contributors = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
@@ -139,7 +140,7 @@ def plan(
 
 def _checked_pilot(pilot: int, contributors: int | None) -> int:
     if contributors is None:
-        raise InvalidParameterError(f"contributors must be given with a pilot, got pilot={quoted(pilot)}")
+        raise InvalidParameterError(f"contributors must be given together with pilot, got pilot={quoted(pilot)}")
     return checked_integer("pilot", pilot, 1, contributors - 1)
 
 
@@ -150,7 +151,7 @@ def _bound(
     if len(sizes) != 1:
         name = "max_frequency" if at_most is not None else "pilot"
         raise InvalidParameterError(
-            f"{name} must be left out for several attributes, got {len(sizes)}", parameters=(name,)
+            f"{name} works only with one attribute, but sizes lists {len(sizes)}: leave out {name}", parameters=(name,)
         )
     if at_most is None:
         at_most = least_bound(OCMS(sizes[0], epsilon), pilot, confidence)

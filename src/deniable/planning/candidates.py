@@ -125,7 +125,7 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
         return offered
     if isinstance(mechanisms, str) or len(mechanisms) == 0:
         raise InvalidParameterError(
-            f"mechanisms must be a non-empty list of names, got mechanisms={quoted(mechanisms)}"
+            f"mechanisms must be a list of at least one name, got mechanisms={quoted(mechanisms)}"
         )
     chosen = dict.fromkeys(one for wanted in mechanisms for one in _matching(str(wanted), offered, d))
     return tuple(sorted(chosen, key=lambda one: offered.index(one) if one in offered else len(offered)))
@@ -151,9 +151,7 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
         raise unknown
     cls = found.make
     if not cls.card.planned:
-        raise InvalidParameterError(
-            f"mechanisms must have an error that can be planned, got {quoted(wanted)}: {cls.card.instead}"
-        )
+        raise InvalidParameterError(f"no error can be planned for the mechanism {quoted(wanted)}: {cls.card.instead}")
     if (cls.card.group in _RECORDS) != (d > 1):
         raise unknown
     return [one for one in candidates_of(cls.name) if "[" not in wanted or spelling(one.name) == spelling(wanted)]

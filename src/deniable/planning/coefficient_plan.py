@@ -108,7 +108,10 @@ def coefficient_error(
     k, p = mechanism.domain[attribute], found.rows.shape[1]
     beta = np.asarray(params, dtype=np.float64)
     if beta.size != (k - 1) * p:
-        raise InvalidParameterError(f"params must be {k - 1} x {p} coefficients ({found.said}), got {beta.size}")
+        raise InvalidParameterError(
+            f"params must have {(k - 1) * p} coefficients, {p} ({found.said}) for each of {k - 1} categories, got "
+            f"{beta.size}"
+        )
     beta = beta.reshape(k - 1, p)
     eta = np.concatenate([np.zeros((len(found.rows), 1)), found.rows @ beta.T], axis=1)
     shares = np.exp(eta - eta.max(axis=1, keepdims=True))
@@ -251,7 +254,7 @@ def plan_coefficient(
     1874
     """
     if not mechanisms:
-        raise InvalidParameterError("mechanisms must have at least one entry, got none")
+        raise InvalidParameterError("mechanisms must name at least one mechanism, got none")
     design = usual_design(1, 0)
     k = mechanisms[0].domain[0]
     supposed = np.zeros((k - 1, 2)) if params is None else params

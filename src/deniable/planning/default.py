@@ -164,7 +164,7 @@ def default_mechanism(
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish}=True only applies to collections with several attributes: leave it out",
+                f"{wish}=True works only for collections with several attributes: leave it out",
                 parameters=(f"{wish}=True",),
             )
     if schema.is_text:
@@ -269,15 +269,18 @@ def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Map
     >>> check_wishes("SPL", {}, {"full_record": True})
     Traceback (most recent call last):
     ...
-    deniable.errors.InvalidParameterError: full_record chooses the mechanism, got mechanism=“SPL” too: leave one out
+    deniable.errors.InvalidParameterError: full_record and mechanism cannot be used together, because ...
     """
     if mechanism is None:
         if settings:
-            raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")
+            raise InvalidParameterError(
+                f"mechanism must be named before {listed(list(settings))} can be set: name the mechanism"
+            )
         return
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish} chooses the mechanism, got mechanism={quoted(mechanism)} too: leave one out",
+                f"{wish} and mechanism cannot be used together, because {wish} chooses the mechanism: leave one of "
+                "the two out",
                 parameters=(wish,),
             )

@@ -143,7 +143,9 @@ class Guess:
                     row += 1
                     own = shares.setdefault(str(name), {})
                     if str(category) in own:
-                        raise InvalidInputError(f"the guess must name each category once; row {row} repeats one")
+                        raise InvalidInputError(
+                            f"the guess must name each category once, but row {row} repeats a category"
+                        )
                     own[str(category)] = _share(text, row)
         return cls.from_shares(schema, shares)
 
@@ -190,5 +192,7 @@ def _share(text: object, row: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InvalidInputError(f"the guess must have a number in the share column; row {row} has none")
+        raise InvalidInputError(
+            f"the guess must have a number in the share column of every row, but row {row} does not"
+        )
     return value

@@ -101,8 +101,8 @@ class PlannedSurvey:
             return
         if self.answers is not None or self.times_known:
             raise InvalidParameterError(
-                f"answers and times_known must be left out for survey {quoted(self.name)}: "
-                f"{self.collection.mechanism.name} keeps no permanent responses"
+                f"answers and times_known must be left out for the survey {quoted(self.name)}, because its mechanism, "
+                f"{self.collection.mechanism.name}, keeps no permanent responses"
             )
 
 
@@ -318,7 +318,9 @@ def programme(
 
 def _given(schema: Schema | None) -> Schema:
     if schema is None:
-        raise InvalidParameterError("schema must be given with records, because it names their columns")
+        raise InvalidParameterError(
+            "schema must be given together with records, because the schema names their columns"
+        )
     return schema
 
 
@@ -333,8 +335,8 @@ def _check_names(surveys: Sequence[PlannedSurvey]) -> None:
             first = shared.setdefault(series(one.collection), one)
             if first is not one and (first.people == one.people or EVERYONE in (first.people, one.people)):
                 raise MismatchError(
-                    f"surveys {quoted(first.name)} and {quoted(one.name)} must be written as one survey with more "
-                    "waves, because they share their permanent responses"
+                    f"the surveys {quoted(first.name)} and {quoted(one.name)} share their permanent responses: write "
+                    "them as one survey with more waves"
                 )
 
 
@@ -402,7 +404,8 @@ def _leakage(
         places = _places(survey.collection.schema, schema, survey.name)
         if total.total is None:
             raise InvalidParameterError(
-                f"survey {quoted(survey.name)} must have a mechanism whose leakage has a bound, got one without"
+                "every survey must have a mechanism whose leakage has a bound, but the mechanism of "
+                f"{quoted(survey.name)} has no bound"
             )
         if not mechanism.records:
             parts[places[0]].append((survey, total.epsilon))
@@ -441,12 +444,14 @@ def _places(asked: Schema, schema: Schema, name: str) -> list[int]:
     for attribute, labels in zip(asked.names, _labels(asked), strict=True):
         if attribute not in schema.names:
             raise MismatchError(
-                f"survey {quoted(name)} asks {quoted(attribute)}, but the records have no such column; add it"
+                f"the survey {quoted(name)} asks {quoted(attribute)}, but the records have no column with this name; "
+                "add the column"
             )
         place = schema.names.index(attribute)
         if _labels(schema)[place] != labels:
             raise MismatchError(
-                f"{quoted(attribute)} must have the same categories in survey {quoted(name)} and in the records"
+                f"{quoted(attribute)} must have the same categories in the survey {quoted(name)} and in the records, "
+                "but they differ"
             )
         places.append(place)
     return places

@@ -118,15 +118,15 @@ def records_default(
     domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     if len(domains) < 2:
         raise InvalidParameterError(
-            f"sizes must list at least two attributes, got sizes={quoted(domains)}; for one attribute use recommend"
+            f"sizes must list at least two attributes, got sizes={quoted(domains)}; use recommend for one attribute"
         )
     expected = None if contributors is None else checked_integer("contributors", contributors, 20)
     if pairs:
         if full_record or hide_sampled_attribute:
             wish = "full_record" if full_record else "hide_sampled_attribute"
             raise InvalidParameterError(
-                f"pairs and {wish}=True cannot be used together, because a report about a pair shows which pair it is "
-                "about",
+                f"pairs and {wish}=True cannot be used together, because a report about a pair of attributes shows "
+                "which pair was drawn",
                 parameters=(f"{wish}=True",),
             )
         return paired_default(domains, budget)
@@ -238,7 +238,7 @@ def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequen
     if best is None or best.mechanism is None:
         reasons = "; ".join(row.reason for row in rows if row.reason)
         raise InvalidParameterError(
-            f"sizes must allow a practical mechanism, got sizes={quoted(tuple(sizes))}, epsilon={epsilon}: {reasons}"
+            f"no mechanism is practical for sizes={quoted(tuple(sizes))} and epsilon={epsilon}: {reasons}"
         )
     return best
 

@@ -108,8 +108,8 @@ def corr_rr_plan(
     alike = len(set(domains)) == 1
     if not alike and sum(domains) > MAX_VALUES:
         raise TooLargeError(
-            f"attributes with different numbers of categories must have <= {MAX_VALUES} categories in all, got "
-            f"{sum(domains)} with sizes {quoted(domains)}"
+            f"attributes with different numbers of categories must have at most {MAX_VALUES} categories together, got "
+            f"{sum(domains)} with sizes={quoted(domains)}"
         )
     considered = [_given(marginals, domains)] if marginals is not None else _drawn(domains)
     variances, biases = [], []
@@ -131,7 +131,9 @@ def _given(marginals: Sequence[ArrayLike], sizes: tuple[int, ...]) -> list[Float
     shares = checked_marginals(marginals)
     found = tuple(len(share) for share in shares)
     if found != sizes:
-        raise InvalidParameterError(f"marginals must have the sizes {quoted(sizes)}, got {quoted(found)}")
+        raise InvalidParameterError(
+            f"marginals must have one frequency for each category, {quoted(sizes)} by attribute, got {quoted(found)}"
+        )
     return shares
 
 

@@ -125,7 +125,9 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
         if not one.is_raw:
             steps = ", ".join(one.processing)
             instead = "; use estimate.raw" if one.raw is not None and one.raw.is_raw else ""
-            raise NoIntervalError(f"base_cut needs raw frequencies, got an estimate after {steps}{instead}")
+            raise NoIntervalError(
+                f"base_cut needs raw frequencies, got an estimate that was already processed by {steps}{instead}"
+            )
         threshold = -special.ndtri((1 - confidence) / one.k) * np.sqrt(one.noise_absent / max(one.n, 1))
         kept = np.where(one.frequencies < threshold, 0.0, one.frequencies)
         return one.processed(kept, f"base-cut ({100 * confidence:g}%)")
@@ -176,4 +178,6 @@ def _per_attribute(
         return RecordEstimate({name: step(one) for name, one in estimate.items()})
     if isinstance(estimate, Estimate):
         return step(estimate)
-    raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")
+    raise InvalidInputError(
+        f"estimate must be an Estimate or a RecordEstimate, got an object of the type {type(estimate).__name__}"
+    )

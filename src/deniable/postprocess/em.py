@@ -101,9 +101,8 @@ def iterative_bayes(
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
-            "iterative_bayes needs the histogram of outputs, which aggregates of GRR, SquareWave and "
-            f"records over GRR are, got {quoted(mechanism)}: its aggregate keeps support counts; use "
-            "iterative_bayes_reports, or norm_sub"
+            "iterative_bayes needs an aggregate that counts every possible report, as GRR, SquareWave and records "
+            f"over GRR have, got {quoted(mechanism)}, which counts support; use iterative_bayes_reports, or norm_sub"
         )
     record: RecordEstimate = mechanism.estimate(aggregate)
     if is_direct(mechanism):

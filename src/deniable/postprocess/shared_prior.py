@@ -7,6 +7,7 @@ from typing import overload
 
 import numpy as np
 
+from deniable.core.checks import listed
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.projection import nearest_distribution
 from deniable.core.shared_domain import decode_group
@@ -98,10 +99,12 @@ def hierarchical(
     """
     if isinstance(estimate, Estimate):
         if groups is not None:
-            raise InvalidParameterError("groups must be left out, because the estimate is of one attribute")
+            raise InvalidParameterError("groups must be left out, because the estimate has only one attribute")
         return _decoded({0: estimate}, [(0,)], dominant)[0]
     if not isinstance(estimate, RecordEstimate):
-        raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")
+        raise InvalidInputError(
+            f"estimate must be an Estimate or a RecordEstimate, got an object of the type {type(estimate).__name__}"
+        )
     pools = shared_domains(estimate) if groups is None else _checked_groups(estimate, groups)
     decoded = _decoded(estimate, pools, dominant)
     return RecordEstimate({name: decoded[name] for name in estimate})
@@ -168,7 +171,9 @@ def _is_known(estimate: Estimate) -> bool:
     if not estimate.is_raw:
         steps = ", ".join(estimate.processing)
         instead = "; use estimate.raw" if estimate.raw is not None and estimate.raw.is_raw else ""
-        raise NoIntervalError(f"hierarchical needs unbiased frequencies, got an estimate after {steps}{instead}")
+        raise NoIntervalError(
+            f"hierarchical needs unbiased frequencies, got an estimate that was already processed by {steps}{instead}"
+        )
     return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
 
 
@@ -190,15 +195,19 @@ def _checked_groups(estimates: RecordEstimate, groups: Iterable[Sequence[Name]])
             raise InvalidParameterError(f"groups must be sequences of attribute names, got {quoted(group)}")
         for name in group:
             if name not in estimates:
-                raise InvalidParameterError(f"groups must name attributes of the estimate, got {quoted(name)}")
+                raise InvalidParameterError(
+                    f"groups must name attributes of the estimate, but the estimate has no attribute {quoted(name)}"
+                )
             if name in seen:
-                raise InvalidParameterError(f"groups must not overlap, got {quoted(name)} twice")
+                raise InvalidParameterError(
+                    f"every attribute must be in one group at most, got {quoted(name)} in two groups"
+                )
             seen.add(name)
         sizes = {estimates[name].k for name in group}
         if len(sizes) > 1:
             raise InvalidParameterError(
-                f"groups must join attributes with the same number of categories, got {quoted(list(group))} with "
-                f"{quoted(sorted(sizes))}"
+                f"all attributes of a group must have the same number of categories, got {quoted(list(group))} with "
+                f"{listed(list(map(str, sorted(sizes))))} categories"
             )
         pools.append(tuple(group))
     return pools + [(name,) for name in estimates if name not in seen]

@@ -103,8 +103,9 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
             {name: _smoothed(oracle, raw, part) if oracle.ordered else raw for oracle, (name, raw), part in whole}
         )
     raise MismatchError(
-        "smooth needs histograms of reports of ordered answers, which aggregates of SquareWave, of GRR and of records "
-        f"over SquareWave have, got {mechanism.name}: it counts something else; use hierarchical, or simplex"
+        "smooth needs an aggregate that counts every possible report about ordered answers, as SquareWave, GRR and "
+        f"records over SquareWave have, got {mechanism.name}, which counts something else; use hierarchical, or "
+        "simplex"
     )
 
 

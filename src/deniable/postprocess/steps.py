@@ -78,7 +78,7 @@ def postprocess(
     if name not in DECODERS:
         raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {quoted(name)}")
     if aggregate is None:
-        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports in it")
+        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports in an aggregate")
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)
     # A collection of one attribute names a one-attribute mechanism's estimate, too.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())

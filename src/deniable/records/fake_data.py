@@ -284,7 +284,7 @@ class RSFD(FakeData):
         fakes = choices[0] if self.fakes is None else self.fakes
         if fakes not in choices:
             raise InvalidParameterError(
-                f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={quoted(fakes)}"
+                f"fakes must be {' or '.join(choices)} with the oracle {self.oracle}, got fakes={quoted(fakes)}"
             )
         settle(self, fakes=fakes)
         self.layout  # noqa: B018  refuses what an oracle refuses

@@ -137,7 +137,8 @@ class JointTable(ABC):
         given = np.asarray(weights, dtype=np.float64)
         if given.ndim != 3 or given.shape[1:] != self.shape:
             raise InvalidParameterError(
-                f"weights must have shape (m, {self.shape[0]}, {self.shape[1]}), got shape={given.shape}"
+                f"weights must be tables of shape ({self.shape[0]}, {self.shape[1]}), one for each question, got "
+                f"shape={given.shape}"
             )
         return given.reshape(len(given), -1)
 
@@ -220,7 +221,7 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
         if i >= j:
             raise InvalidParameterError(
-                f"pair must name two different attributes, the earlier one first, got pair={quoted(pair)}"
+                f"pair must name two different attributes, with the earlier attribute first, got pair={quoted(pair)}"
             )
         return i, j
 

@@ -136,7 +136,8 @@ class Column(ABC):
         """Return the sampled attributes of a pair (attributes, column), checked."""
         if not isinstance(reports, tuple) or len(reports) != 2:
             raise InvalidReportError(
-                f"reports must be a pair (attribute, {self.field.name}), got {type(reports).__name__}"
+                f"reports must be a pair (attribute, {self.field.name}), got an object of the type "
+                f"{type(reports).__name__}"
             )
         return checked_report_codes(reports[0], len(self.oracles), "attribute")
 
@@ -157,7 +158,8 @@ class Column(ABC):
         body = self._checked(reports[1])
         if len(attributes) != len(body):
             raise InvalidReportError(
-                f"reports must have one {self.field.name} per attribute, got {len(attributes)} and {len(body)}"
+                f"every report must have one attribute and one {self.field.name}, got {len(attributes)} attributes "
+                f"and {len(body)} entries of {self.field.name}"
             )
         check_counters(sum(oracle.state_size for oracle in self.oracles))
         return self._states(attributes, body), len(body)
@@ -324,7 +326,7 @@ class ByteColumn(Column):
         used = sum(map(field_bytes, oracle.report_fields))
         if set_bits(group)[used:].any():
             raise InvalidReportError(
-                f"{self.name} bytes {used}..{group.shape[1] - 1} must be zero, got another byte in row 1"
+                f"the bytes {used}..{group.shape[1] - 1} of {self.name} must be zero, got another value in row 1"
             )
         # What all parts add up to is checked once, as the state that it is.
         return oracle._tally(unpacked(oracle, group))[0]

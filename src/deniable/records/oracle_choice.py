@@ -73,13 +73,17 @@ def checked_oracles(
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={quoted(given)}")
     if len(given) not in (0, len(sizes)):
-        raise InvalidParameterError(f"oracles must have one entry for each attribute ({len(sizes)}), got {len(given)}")
+        raise InvalidParameterError(
+            f"oracles must have one entry for each of the {len(sizes)} attributes, got {len(given)} entries"
+        )
     for j, (oracle, size) in enumerate(zip(given, sizes, strict=False)):
         if type(oracle) not in offered:
             *others, last = (one.__name__ for one in offered)
             raise InvalidParameterError(f"oracles[{j}] must be {', '.join(others)} or {last}, got {quoted(oracle)}")
         if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
-            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {quoted(oracle)}")
+            raise InvalidParameterError(
+                f"oracles[{j}] must have k={size} and epsilon={epsilon}, as attribute {j} has, got {quoted(oracle)}"
+            )
     return tuple(given)
 
 

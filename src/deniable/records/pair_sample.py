@@ -189,7 +189,7 @@ class PairSample(
             raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(self.sizes)}")
         if len(self.sizes) > MAX_ATTRIBUTES:
             raise TooLargeError(
-                f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: with more, "
+                f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: with more attributes, "
                 "no pair gets enough reports"
             )
         second, first = sorted(range(len(self.sizes)), key=self.sizes.__getitem__)[-2:]
@@ -214,7 +214,8 @@ class PairSample(
             return tuple(best[k] for k in cells)
         if len(given) != len(cells):
             raise InvalidParameterError(
-                f"omegas must have one number for each pair of attributes ({len(cells)}), got {len(given)}"
+                f"omegas must have one number for each of the {len(cells)} pairs of attributes, got {len(given)} "
+                "numbers"
             )
         return tuple(
             checked_integer(f"omegas[{g}]", omega, 1, k - 1)
@@ -464,7 +465,9 @@ class PairSample(
         """
         j, held = self._checked_attribute(attribute), np.asarray(f, dtype=np.float64)
         if held.shape != (self.sizes[j],):
-            raise InvalidParameterError(f"f must have shape ({self.sizes[j]},), got shape={held.shape}")
+            raise InvalidParameterError(
+                f"f must have shape ({self.sizes[j]},), one frequency for each category, got shape={held.shape}"
+            )
         matrix = -(np.diag(held) - np.outer(held, held)) / n
         for part, weight, number in self._weighted(j, n):
             axis = part.attributes.index(j)

@@ -92,7 +92,7 @@ def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[
             margin = table.sum(axis=axis)
             if not np.array_equal(found.setdefault(attribute, margin), margin):
                 raise DamagedStateError(
-                    f"the tables of attribute {attribute} must agree about its totals, but they differ"
+                    f"all tables of attribute {attribute} must have the same totals for its categories, but they differ"
                 )
     return [found[j] for j in range(len(sizes))]
 

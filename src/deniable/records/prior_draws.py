@@ -55,7 +55,9 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     for number in numbers:
         total += number
         if total.denominator.bit_length() > MAX_DENOMINATOR_BITS:
-            raise TooLargeError(f"{name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}")
+            raise TooLargeError(
+                f"the probabilities of {name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}: round them"
+            )
     if abs(total - 1) > SUM_TOLERANCE:
         raise InvalidParameterError(f"{name} must sum to 1 within 1e-09, got sum={float(total)}")
     return tuple(float(number) if exact(float(number)) == number else number for number in numbers)

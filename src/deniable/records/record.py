@@ -34,7 +34,7 @@ from deniable.core.report_likelihood import MAX_LISTED, ReportIndicators, Report
 from deniable.core.state import Counts, check_parts
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import checked_epsilon, log_up
-from deniable.errors import InvalidInputError
+from deniable.errors import InvalidInputError, quoted
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import CountingOracle
@@ -421,11 +421,13 @@ class SimulatedByMarginal(CountedRecords):
             If the counts do not fit the domains, or their sums differ.
         """
         if len(counts) != len(self.sizes):
-            raise InvalidInputError(f"counts must have one array per attribute ({len(self.sizes)}), got {len(counts)}")
+            raise InvalidInputError(
+                f"counts must have one array for each of the {len(self.sizes)} attributes, got {len(counts)} arrays"
+            )
         marginals = [checked_counts(given, size) for given, size in zip(counts, self.sizes, strict=True)]
         totals = [int(marginal.sum()) for marginal in marginals]
         if len(set(totals)) > 1:
-            raise InvalidInputError(f"counts must have the same sum for every attribute, got sums {totals}")
+            raise InvalidInputError(f"counts must have the same sum for every attribute, got the sums {quoted(totals)}")
         parts = [oracle.simulate_aggregate(own, rng) for oracle, own in zip(self.oracles, marginals, strict=True)]
         return Aggregate(self, np.concatenate([part.counts for part in parts]), totals[0])
 

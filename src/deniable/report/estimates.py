@@ -85,10 +85,12 @@ def estimate_page(
     ('epsilon = 3 for the whole contributor (implemented: 3.000000000000)', ['smokes'])
     """
     if not summaries:
-        raise InvalidParameterError("summaries must hold at least one summary, got none")
+        raise InvalidParameterError("there must be at least one summary to show, got none")
     names = [row.attribute for row in summaries[0].attributes]
     if any([row.attribute for row in summary.attributes] != names for summary in summaries):
-        raise InvalidParameterError("summaries must describe the same attributes in the same order: these do not")
+        raise InvalidParameterError(
+            "all summaries must describe the same attributes in the same order, but these differ"
+        )
     several = len(summaries) > 1
     notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]
     notes += [_SELECTED.get(summary.selection, "") for summary in summaries]

@@ -205,7 +205,7 @@ def test_reports_of_64_bits() -> None:
         (([0, 32], [0, 0], [0, 0]), r"a0 must be in 0\.\.31, got a0=32 in row 2"),
         (([0, 0], [-1, 0], [0, 0]), r"a1 must be in 0\.\.31, got a1=-1 in row 1"),
         (([0, 0], [0, 0], [0, 3]), r"value must be in 0\.\.2, got value=3 in row 2"),
-        (([0, 0], [0, 0], [0]), "a0, a1 and value must have one length, got 2, 2, 1"),
+        (([0, 0], [0, 0], [0]), "a0, a1 and value must have the same length, got the lengths 2, 2, 1"),
         (([0.5], [0], [0]), "dtype=float64"),
         (([[0]], [0], [0]), "shape"),
     ],

@@ -440,7 +440,7 @@ def test_mutant_transforms_are_caught_when_decoding(monkeypatch: pytest.MonkeyPa
         (([-1, 1], [0, 0]), r"got w=-1 in row 1"),
         (([1, 1], [0, 3]), r"value must be in 0\.\.2, got value=3 in row 2"),
         ((np.array([2**64 - 1], dtype=np.uint64), [0]), "got w=18446744073709551615 in row 1"),
-        (([1, 1], [0]), "w and value must have one length, got 2, 1"),
+        (([1, 1], [0]), "w and value must have the same length, got the lengths 2, 1"),
         (([0.5], [0]), "dtype=float64"),
         (([[1]], [0]), "shape"),
     ],

@@ -278,7 +278,7 @@ def test_at_the_largest_domain() -> None:
         (lambda state: state.__setitem__(7, state[7] - 64_000), r"counts\[7\] must be in -33000\.\.33000, got -"),
         (lambda state: state.__setitem__(0, -32), r"counts\[0\] must be in 0\.\.96000, got -32|must sum to"),
         (lambda state: state.__setitem__(slice(None), np.resize([33_000, -33_000], len(state))), "absolute values"),
-        (lambda state: np.add.at(state, [5, 6], [20_000, -20_000]), r"support counts must be in"),
+        (lambda state: np.add.at(state, [5, 6], [20_000, -20_000]), r"support count of every value must be in"),
     ],
 )
 def test_damaged_states_are_refused(change: Any, message: str) -> None:
@@ -331,7 +331,7 @@ def test_mutant_spectrum_without_the_offset_is_caught_when_estimating(monkeypatc
         (([0, 0], [-1, 0], [0, 0]), r"offset must be in 0\.\.31, got offset=-1 in row 1"),
         (([0, 0], [0, 0], [0, 3]), r"value must be in 0\.\.2, got value=3 in row 2"),
         ((np.array([2**64 - 1], dtype=np.uint64), [0], [0]), "got w=18446744073709551615 in row 1"),
-        (([0, 0], [0, 0], [0]), "w, offset and value must have one length, got 2, 2, 1"),
+        (([0, 0], [0, 0], [0]), "w, offset and value must have the same length, got the lengths 2, 2, 1"),
         (([0.5], [0], [0]), "dtype=float64"),
         (([[0]], [0], [0]), "shape"),
     ],

@@ -144,11 +144,11 @@ def test_few_changes_have_no_interval() -> None:
 def test_refuses() -> None:
     mechanism, rng = MemoisedGRR(3, 2.0, 1.0), SimulationRandomness(1)
     reports = mechanism.randomize([0, 1, 2], rng)
-    with pytest.raises(MismatchError, match="a report of every person, got 3 and 2"):
+    with pytest.raises(MismatchError, match="one report of every person, got 3 and 2"):
         pair_counts(mechanism, reports, reports[:2])
     with pytest.raises(InvalidParameterError, match="pure frequency oracle"):
         pair_counts(SquareWave(4, 1.0), reports, reports)
-    with pytest.raises(InvalidParameterError, match="n must be >= 1 for a trend"):
+    with pytest.raises(InvalidParameterError, match="a trend needs at least one pair of reports"):
         PairCounts.empty(mechanism).trend()
     with pytest.raises(MismatchError, match="cannot merge pairs"):
         PairCounts.empty(mechanism) + PairCounts.empty(GRR(3, 1.0))

@@ -32,7 +32,7 @@ def test_without_a_list_of_reports_they_are_simulated() -> None:
 
 
 def test_refuses_other_numbers_of_coefficients() -> None:
-    with pytest.raises(InvalidParameterError, match="must be 1 x 3 coefficients"):
+    with pytest.raises(InvalidParameterError, match="must have 3 coefficients"):
         coefficient_error(dn.GRR(k=2, epsilon=1.0), 100, [0.5, 0.5])
     assert np.isclose(usual_design(2, 0).weights.sum(), 1.0)
 

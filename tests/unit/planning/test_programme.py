@@ -157,5 +157,5 @@ def test_refuses() -> None:
     other = Schema((Attribute("mood", ("up", "down")), *SMOKER.attributes))
     with pytest.raises(MismatchError, match="same categories"):
         programme([survey(GRR(2, 1.0))], records=RECORDS, schema=other)
-    with pytest.raises(MismatchError, match="but the records have no such column"):
+    with pytest.raises(MismatchError, match="but the records have no column with this name"):
         programme([survey(GRR(2, 1.0))], records=RECORDS[:, 1:], schema=SMOKER)

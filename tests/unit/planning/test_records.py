@@ -97,7 +97,10 @@ def test_corr_rr_is_for_few_contributors() -> None:
     assert many.mechanism.name == "RS+FD"
     assert "Corr-RR has an expected squared error of" in many.reason
     large = records_default([30, 40], 0.5, hide_sampled_attribute=True, contributors=300)
-    assert "Corr-RR was not considered: attributes with different numbers of categories must have <= 32" in large.reason
+    assert (
+        "Corr-RR was not considered: attributes with different numbers of categories must have at most 32"
+        in large.reason
+    )
 
 
 def test_a_budget_too_small_to_split() -> None:
@@ -111,13 +114,13 @@ def test_a_budget_too_small_to_split() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([4], 1.0), "sizes must list at least two attributes, got sizes=4; for one attribute use recommend"),
+        (([4], 1.0), "sizes must list at least two attributes, got sizes=4; use recommend for one attribute"),
         (([4, 1], 1.0), "sizes[1] must be >= 2"),
         (([4, 4], 0.0), "epsilon must be > 0"),
         (([4, 4], 1.0, False, True, 5), "contributors must be >= 20, got contributors=5"),
         (
             ([1 << 30, 4], 1.0),
-            "sizes must allow a practical mechanism, got sizes=1073741824, 4, epsilon=1.0: SPL[",
+            "no mechanism is practical for sizes=1073741824, 4 and epsilon=1.0: SPL[",
         ),
     ],
 )
@@ -170,13 +173,13 @@ def test_the_bias_of_corr_rr_does_not_fall() -> None:
         (
             ([4, 4], 1.0, 100, [[0.5, 0.5]] * 2),
             InvalidParameterError,
-            "marginals must have the sizes 4, 4, got 2,",
+            "marginals must have one frequency for each category, 4, 4 by attribute, got 2,",
         ),
         (([2, 2], 1.0, 100, [[0.5, math.nan]] * 2), InvalidInputError, "marginals"),
         (
             ([2, 90], 1.0, 100),
             TooLargeError,
-            "attributes with different numbers of categories must have <= 32 categories in all, got 92",
+            "attributes with different numbers of categories must have at most 32 categories together, got 92",
         ),
     ],
 )

@@ -200,8 +200,8 @@ def test_files_of_answers_and_of_shares(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("attribute,category,share\nsmoker,yes,half\n", "a number in the share column; row 1 has none"),
-        ("attribute,category,share\nsmoker,yes,.5\nsmoker,yes,.5\n", "row 2 repeats one"),
+        ("attribute,category,share\nsmoker,yes,half\n", "a number in the share column of every row, but row 1"),
+        ("attribute,category,share\nsmoker,yes,.5\nsmoker,yes,.5\n", "row 2 repeats a category"),
         ("attribute,category,share\nsmoker,yes,.5\n", "must sum to 1, got 0.5"),
         ("attribute,category,share\nsmoker,yes,-1\nsmoker,no,2\n", "shares between 0 and 1"),
         (

@@ -235,7 +235,7 @@ def test_pairs_are_planned_as_their_covariance_says() -> None:
             if question.ask == "shares":
                 worst = max(mechanism.variance(f, 8000, j) for f in np.linspace(0, 1, 1001))
                 assert question.half_width == pytest.approx(100 * Z * math.sqrt(worst), rel=1e-5)
-    with pytest.raises(InvalidParameterError, match="pairs=True only applies to collections with several attributes"):
+    with pytest.raises(InvalidParameterError, match="pairs=True works only for collections with several attributes"):
         plan_survey(questionnaire(2), 100, pairs=True)
 
 

@@ -167,7 +167,7 @@ def test_base_cut_rarely_keeps_a_category_that_nobody_holds() -> None:
 
 
 def test_base_cut_refuses_a_processed_estimate() -> None:
-    with pytest.raises(NoIntervalError, match="got an estimate after norm-sub"):
+    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by norm-sub"):
         base_cut(norm_sub(an_estimate([0.5, 0.6])))
 
 
@@ -229,7 +229,9 @@ def test_records_are_processed_attribute_by_attribute_and_nothing_is_invented(st
 
 @pytest.mark.parametrize("step", POSTPROCESSORS.values(), ids=POSTPROCESSORS)
 def test_other_things_are_refused(step: Any) -> None:
-    with pytest.raises(InvalidInputError, match="must be an Estimate or a RecordEstimate, got ndarray"):
+    with pytest.raises(
+        InvalidInputError, match="must be an Estimate or a RecordEstimate, got an object of the type ndarray"
+    ):
         step(np.array([0.5, 0.5]))
 
 
@@ -365,7 +367,7 @@ def test_em_of_an_attribute_without_reports_stays_unknown() -> None:
     ids=repr,
 )
 def test_em_refuses_support_counts(mechanism: Any) -> None:
-    with pytest.raises(MismatchError, match="keeps support counts; use iterative_bayes_reports, or norm_sub"):
+    with pytest.raises(MismatchError, match="counts support; use iterative_bayes_reports, or norm_sub"):
         iterative_bayes(mechanism, Aggregate.empty(mechanism))
 
 

@@ -355,9 +355,9 @@ def test_given_groups_pool_across_labels_and_leave_the_others_alone() -> None:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([["a", "z"]], "groups must name attributes of the estimate, got “z”"),
-        ([["a", "b"], ["b"]], "groups must not overlap, got “b” twice"),
-        ([["a", "c"]], "groups must join attributes with the same number of categories, got “a”, “c” with 2, 3"),
+        ([["a", "z"]], "groups must name attributes of the estimate, but the estimate has no attribute “z”"),
+        ([["a", "b"], ["b"]], "every attribute must be in one group at most, got “b” in two groups"),
+        ([["a", "c"]], "all attributes of a group must have the same number of categories, got “a”, “c” with 2, 3"),
         (["ab"], "groups must be sequences of attribute names, got “ab”"),
         ([3], "groups must be sequences of attribute names, got 3"),
     ],
@@ -372,7 +372,7 @@ def test_wrong_groups(groups: Any, message: str) -> None:
 def test_groups_of_a_single_estimate() -> None:
     single: Any = of_counts(2, 1.0, [[6, 4]])[0]
     with pytest.raises(
-        InvalidParameterError, match="groups must be left out, because the estimate is of one attribute"
+        InvalidParameterError, match="groups must be left out, because the estimate has only one attribute"
     ):
         hierarchical(single, groups=[[0]])
 
@@ -393,15 +393,17 @@ def test_it_names_its_step_keeps_the_raw_estimate_and_has_no_intervals() -> None
 
 def test_processed_and_biased_estimates_are_refused() -> None:
     raw = of_counts(3, 1.0, [[50, 30, 20], [60, 30, 10]])
-    with pytest.raises(NoIntervalError, match="got an estimate after norm-sub; use"):
+    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by norm-sub; use"):
         hierarchical(norm_sub(raw))
     with pytest.raises(NoIntervalError):
         hierarchical(hierarchical(raw[0]))
     # An estimate that is biased from the start has no raw one behind it.
-    with pytest.raises(NoIntervalError, match=r"got an estimate after copies \(biased\)$"):
+    with pytest.raises(NoIntervalError, match=r"got an estimate that was already processed by copies \(biased\)$"):
         hierarchical(replace(raw[0], processing=("copies (biased)",)))
     other: Any = np.array([0.5, 0.5])
-    with pytest.raises(InvalidInputError, match="must be an Estimate or a RecordEstimate, got ndarray"):
+    with pytest.raises(
+        InvalidInputError, match="must be an Estimate or a RecordEstimate, got an object of the type ndarray"
+    ):
         hierarchical(other)
 
 

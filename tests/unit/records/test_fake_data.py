@@ -348,9 +348,11 @@ def test_fakes_follow_the_oracle() -> None:
     assert RSFD((2, 2), 1.0).fakes == "uniform"
     assert RSFD((2, 2), 1.0, "OUE").fakes == "zero"
     assert RSFD((2, 2), 1.0, "OUE") == RSFD((2, 2), 1.0, "OUE", "zero")
-    with pytest.raises(InvalidParameterError, match="fakes over GRR must be uniform, got fakes=“zero”"):
+    with pytest.raises(InvalidParameterError, match="fakes must be uniform with the oracle GRR, got fakes=“zero”"):
         RSFD((2, 2), 1.0, "GRR", "zero")
-    with pytest.raises(InvalidParameterError, match="fakes over OUE must be zero or random, got fakes=“uniform”"):
+    with pytest.raises(
+        InvalidParameterError, match="fakes must be zero or random with the oracle OUE, got fakes=“uniform”"
+    ):
         RSFD((2, 2), 1.0, "OUE", "uniform")
     with pytest.raises(InvalidParameterError, match="oracle must be one of GRR, OUE"):
         RSFD((2, 2), 1.0, "SUE")
@@ -402,7 +404,9 @@ def test_refuses_bad_input() -> None:
             InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 2, attribute 1"
         ):
             mechanism.randomize([[1, 2], [1, -1]], rng)
-        with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), got shape=\(1, 1\)"):
+        with pytest.raises(
+            InvalidInputError, match=r"shape \(n, 2\), one column for each attribute, got shape=\(1, 1\)"
+        ):
             mechanism.randomize([[1]], rng)
         with pytest.raises(InvalidInputError, match="row 1, attribute 1"):
             mechanism.simulate_aggregate([[0, 3]], [5], rng)

@@ -101,11 +101,17 @@ def test_the_choice_is_stored_in_the_specification() -> None:
 @pytest.mark.parametrize(
     ("oracles", "message"),
     [
-        ((GRR(2, 1.0),), "oracles must have one entry for each attribute (2), got 1"),
+        ((GRR(2, 1.0),), "oracles must have one entry for each of the 2 attributes, got 1"),
         ("GRR", "oracles must be a sequence of frequency oracles, got oracles=“GRR”"),
         ((GRR(2, 1.0), SMP((2,), 1.0)), "oracles[1] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave"),
-        ((GRR(2, 1.0), GRR(4, 1.0)), "oracles[1] must have k=3 and epsilon=1.0, got GRR(k=4, epsilon=1.0)"),
-        ((GRR(2, 1.1), GRR(3, 1.0)), "oracles[0] must have k=2 and epsilon=1.0, got GRR(k=2, epsilon=1.1)"),
+        (
+            (GRR(2, 1.0), GRR(4, 1.0)),
+            "oracles[1] must have k=3 and epsilon=1.0, as attribute 1 has, got GRR(k=4, epsilon=1.0)",
+        ),
+        (
+            (GRR(2, 1.1), GRR(3, 1.0)),
+            "oracles[0] must have k=2 and epsilon=1.0, as attribute 0 has, got GRR(k=2, epsilon=1.1)",
+        ),
     ],
 )
 def test_oracles_that_do_not_fit_are_refused(oracles: Any, message: str) -> None:
@@ -229,7 +235,11 @@ def test_codes_are_counted_as_they_lie(tables: int, monkeypatch: pytest.MonkeyPa
     ("attribute", "payload", "message"),
     [
         (0, [44, 1, 0, 0, 0, 0, 0, 0, 0], "report must be in 0..299, got report=300 in row 1003, attribute 0"),
-        (0, [1, 0, 7, 0, 0, 0, 0, 0, 0], "payload bytes 2..8 must be zero, got another byte in row 1003, attribute 0"),
+        (
+            0,
+            [1, 0, 7, 0, 0, 0, 0, 0, 0],
+            "the bytes 2..8 of payload must be zero, got another value in row 1003, attribute 0",
+        ),
         (1, [255, 255, 0, 0, 0, 0, 0, 0, 0], "in row 1003, attribute 1"),
         (2, [5, 0, 5, 0, 6, 0, 0, 0, 0], "a reported set must be strictly increasing, got 5 after 5 in row 1003"),
         (3, [255, 0, 0, 0, 0, 0, 0, 0, 0], "got report=255 in row 1003, attribute 3"),
@@ -260,14 +270,17 @@ def test_the_first_wrong_row_is_named_whatever_its_attribute() -> None:
 @pytest.mark.parametrize(
     ("reports", "message"),
     [
-        (np.zeros((3, 9), np.uint8), "reports must be a pair (attribute, payload), got ndarray"),
+        (np.zeros((3, 9), np.uint8), "reports must be a pair (attribute, payload), got an object of the type ndarray"),
         (([5], np.zeros((1, 9), np.uint8)), "attribute must be in 0..4, got attribute=5 in row 1"),
         (
             ([1], np.zeros((1, 8), np.uint8)),
             "every payload must be bytes, uint8 of shape (n, 9), got dtype=uint8, shape=",
         ),
         (([1], np.zeros((1, 9), np.int64)), "every payload must be bytes, uint8 of shape (n, 9), got dtype=int64"),
-        (([1, 1], np.zeros((1, 9), np.uint8)), "reports must have one payload per attribute, got 2 and 1"),
+        (
+            ([1, 1], np.zeros((1, 9), np.uint8)),
+            "every report must have one attribute and one payload, got 2 attributes and 1",
+        ),
     ],
 )
 def test_malformed_batches_are_refused(reports: Any, message: str) -> None:

@@ -184,15 +184,15 @@ def test_refuses_bad_input() -> None:
     rng = SimulationRandomness(1)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 2, attribute 1"):
         spl.randomize([[1, 2], [1, 3]], rng)
-    with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), got shape=\(1, 3\)"):
+    with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), one column for each attribute, got shape=\(1, 3\)"):
         spl.randomize([[1, 2, 0]], rng)
     with pytest.raises(InvalidReportError, match=r"got report=2 in row 1, attribute 0"):
         spl.aggregate([[2, 2], [1, 2]])
     with pytest.raises(InvalidParameterError, match="attribute must be <= 1, got attribute=2"):
         spl.variance(0.1, 10, 2)
-    with pytest.raises(InvalidInputError, match=r"one array per attribute \(2\), got 1"):
+    with pytest.raises(InvalidInputError, match=r"one array for each of the 2 attributes, got 1"):
         spl.simulate_aggregate([[1, 2]], rng)
-    with pytest.raises(InvalidInputError, match=r"same sum for every attribute, got sums \[3, 4\]"):
+    with pytest.raises(InvalidInputError, match=r"same sum for every attribute, got the sums 3, 4"):
         spl.simulate_aggregate([[1, 2], [1, 2, 1]], rng)
 
 

@@ -127,7 +127,7 @@ def test_tables_are_the_default_where_they_are_asked() -> None:
     assert "square waves for means" in survey.reason
     with pytest.raises(InvalidParameterError, match="pairs and hide_sampled_attribute=True cannot be used together"):
         records_default([3, 4], 1.0, hide_sampled_attribute=True, pairs=True)
-    with pytest.raises(InvalidParameterError, match="pairs=True only applies to collections with several"):
+    with pytest.raises(InvalidParameterError, match="pairs=True works only for collections with several"):
         collection(Schema((Attribute("a", ("x", "y")),)), 1, pairs=True)
 
 

@@ -107,9 +107,9 @@ def test_the_default_collection_says_which_and_why() -> None:
     assert survey == deniable.Collection(schema, survey.mechanism, title="two")
     text = deniable.collection(Schema((Attribute("url", text=True),)), 1.0)
     assert text.mechanism.takes_text
-    with pytest.raises(InvalidParameterError, match="mechanism must be named to set oracle"):
+    with pytest.raises(InvalidParameterError, match="mechanism must be named before oracle can be set"):
         deniable.collection(schema, 1.0, oracle="OUE")
     with pytest.raises(InvalidParameterError, match="full_record chooses the mechanism"):
         deniable.collection(schema, 1.0, mechanism="SPL", full_record=True)
-    with pytest.raises(InvalidParameterError, match="full_record=True only applies to collections with several"):
+    with pytest.raises(InvalidParameterError, match="full_record=True works only for collections with several"):
         deniable.collection(Schema(schema.attributes[:1]), 1.0, full_record=True)

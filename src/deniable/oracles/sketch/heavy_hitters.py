@@ -127,8 +127,9 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name), low, high))
         if self.state_size > MAX_COUNTERS:
             raise TooLargeError(
-                f"counters of all {self.groups} groups must be <= {MAX_COUNTERS:,}, got {self.state_size:,} for "
-                f"max_bytes={self.max_bytes} and fold_bits={self.fold_bits}; give fewer bytes or bits"
+                f"all {self.groups} groups together must have at most {MAX_COUNTERS:,} counters, got "
+                f"{self.state_size:,} with max_bytes={self.max_bytes} and fold_bits={self.fold_bits}; choose a "
+                "smaller max_bytes or fold_bits"
             )
 
     @property
@@ -210,8 +211,12 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             except (AttributeError, UnicodeEncodeError):
                 break
             if b"\0" in content:
-                raise InvalidInputError(f"string must not contain the character NUL, but it does in row {row + 1}")
-        raise InvalidInputError(f"string must be Unicode text, got {type(text).__name__} in row {row + 1}") from None
+                raise InvalidInputError(
+                    f"a string must not contain the character NUL, but the string in row {row + 1} does"
+                )
+        raise InvalidInputError(
+            f"every string must be Unicode text, got {type(text).__name__} in row {row + 1}"
+        ) from None
 
     def fold(self, encoded: Bytes, group: int) -> NDArray[np.int64]:
         """Return the folded prefixes of `group`, int64[n] in 0..2^fold_bits-1: a linear map over GF(2)."""
@@ -243,7 +248,9 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         group = checked_report_codes(reports.group, self.groups, "group")
         values = np.asarray(reports.value)
         if values.shape != group.shape:
-            raise InvalidReportError(f"groups and values must have one length, got {group.shape} and {values.shape}")
+            raise InvalidReportError(
+                f"group and value must have the same length, got the shapes {group.shape} and {values.shape}"
+            )
         return group, self.sketch.hashes.checked(values)
 
     def _tally(self, reports: PrefixReports) -> tuple[NDArray[np.int64], int]:
@@ -365,10 +372,14 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     def outputs(self) -> PrefixReports:
         """Raise TooLargeError: there are no codes to list a channel for."""
-        raise TooLargeError("a channel cannot be listed when inputs are texts: list that of the group's sketch")
+        raise TooLargeError(
+            "a channel cannot be listed when the inputs are texts: list the channel of the sketch of one group"
+        )
 
     def _channel(self) -> NDArray[Any]:
-        raise TooLargeError("a channel cannot be listed when inputs are texts: list that of the group's sketch")
+        raise TooLargeError(
+            "a channel cannot be listed when the inputs are texts: list the channel of the sketch of one group"
+        )
 
     @property
     def state_size(self) -> int:

@@ -96,7 +96,7 @@ def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> Frequ
     checked_probability("confidence", confidence, open_interval=True)
     if not is_pure(mechanism):
         raise MismatchError(
-            "the pilot's mechanism must have support probabilities, such as OCMS, GRR or OUE for one attribute, got "
+            "a pilot needs a pure frequency oracle for one attribute, such as OCMS, GRR or OUE, got "
             f"{quoted(mechanism)}"
         )
     if aggregate.n == 0:

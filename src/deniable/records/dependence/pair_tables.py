@@ -111,7 +111,8 @@ class PairTables(Mapping[Pair, PairTable]):
         mechanism = aggregate.mechanism
         if not isinstance(mechanism, SPLPairs):
             raise MismatchError(
-                f"pair tables need an aggregate of the mechanism {SPLPairs.name}, got one of {quoted(mechanism)}"
+                f"pair tables need an aggregate of the mechanism {SPLPairs.name}, got an aggregate of "
+                f"{quoted(mechanism)}"
             )
         mechanism.check(aggregate)
         self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.layout.oracles

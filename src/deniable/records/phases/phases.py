@@ -85,7 +85,8 @@ def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
     unknown = next((setting for setting in settings if setting not in free), None)
     if unknown is not None:
         raise InvalidParameterError(
-            f"{name} can be learned with the settings {', '.join(free) or '(none)'}, got {quoted(unknown)}"
+            f"only the settings {', '.join(free) or '(none)'} can be chosen when {name} is learned, got "
+            f"{quoted(unknown)}"
         )
 
 
@@ -203,8 +204,8 @@ def next_round(
     checked_integer("contributors", contributors, 2)
     if mechanism != "Corr-RR":
         raise InvalidParameterError(
-            f"mechanism must be Corr-RR to learn from {len(phases)} phases, got mechanism={quoted(mechanism)}: "
-            "let it learn from one of them"
+            f"only Corr-RR can learn from {len(phases)} phases, got mechanism={quoted(mechanism)}: give a single "
+            "phase, or mechanism Corr-RR"
         )
     _learned_with("Corr-RR from several phases", ["method", "alignment"], settings)
     aggregates = [aggregate for _, aggregate in together.parts]
@@ -249,23 +250,25 @@ class Phases:
     def __post_init__(self) -> None:
         settle(self, parts=tuple(self.parts))
         if len(self.parts) < 2:
-            raise InvalidParameterError(f"parts must list at least two phases, got {len(self.parts)}")
+            raise InvalidParameterError(
+                f"at least two phases are needed, each a collection and its aggregate, got {len(self.parts)}"
+            )
         earlier: list[str] = []
         for place, (collection, aggregate) in enumerate(self.parts, start=1):
             collection.check(aggregate)
             if collection.schema != self.parts[0][0].schema:
-                raise MismatchError(f"phase {place} must have the schema of phase 1, got a different one")
+                raise MismatchError(f"phase {place} must have the same schema as phase 1, but its schema is different")
             if collection.id in earlier:
                 raise InvalidParameterError(
-                    f"parts must be different phases, got collection {short_id(collection.id)} twice: "
-                    "merge its aggregates first"
+                    f"all phases must be different collections, got collection {short_id(collection.id)} twice: merge "
+                    "its aggregates first"
                 )
             source = collection.learned_from
             if earlier and (source is None or source.collection not in earlier):
                 told = "from none" if source is None else f"from collection {short_id(source.collection)}"
                 raise MismatchError(
-                    f"phase {place}, collection {short_id(collection.id)}, must have learned from a phase before it "
-                    f"({', '.join(map(short_id, earlier))}), got one that learned {told}"
+                    f"phase {place}, collection {short_id(collection.id)}, must have learned from an earlier phase "
+                    f"({', '.join(map(short_id, earlier))}), but it learned {told}"
                 )
             earlier.append(collection.id)
 

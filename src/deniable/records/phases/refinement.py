@@ -75,8 +75,8 @@ def refine(
         usable = [estimates[j] for estimates in rounds if estimates[j].is_raw and estimates[j].n > 0]
         if not usable:
             raise MismatchError(
-                f"rounds must have an unbiased estimate of every attribute, got none of attribute {j}; add a round "
-                "with the mechanism SPL"
+                f"the rounds must give an unbiased estimate of every attribute, but they give none of attribute {j}; "
+                "add a round with the mechanism SPL"
             )
         precision = np.array([precision_at_uniform(one) for one in usable])
         marginals.append(precision @ np.stack([one.frequencies for one in usable]) / precision.sum())
@@ -87,19 +87,22 @@ def refine(
 def checked_rounds(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -> Any:
     """Return the mechanism of the first round, or raise what tells why the rounds do not fit together."""
     if not aggregates:
-        raise InvalidParameterError("aggregates must come from at least one round, got none")
+        raise InvalidParameterError("aggregates must contain at least one round, got none")
     first: Any = aggregates[0].mechanism
     for aggregate in aggregates:
         mechanism: Any = aggregate.mechanism
         if not mechanism.records or mechanism.dealt or mechanism.domain != first.domain:
-            raise MismatchError(f"rounds must use record mechanisms over the same domains, got {quoted(mechanism)}")
+            raise MismatchError(
+                "all rounds must use mechanisms for records with the same numbers of categories, got "
+                f"{quoted(mechanism)}"
+            )
         if same_epsilon and mechanism.epsilon != first.epsilon:
             raise MismatchError(
-                f"rounds must all have the same epsilon to learn the next one, got {quoted(mechanism)} and "
+                f"all rounds must have the same epsilon before the next round is learned, got {quoted(mechanism)} and "
                 f"{quoted(first)}"
             )
         if aggregate.n == 0:
             raise EmptyAggregateError(
-                f"a round needs at least one report, got an empty aggregate of {quoted(mechanism)}"
+                f"every round needs at least one report, got an empty aggregate of {quoted(mechanism)}"
             )
     return first

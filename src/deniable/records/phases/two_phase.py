@@ -39,11 +39,13 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
     for j, estimate in estimates.items():
         if not estimate.is_raw:
             raise MismatchError(
-                f"phase one must have unbiased estimates, got {', '.join(estimate.processing)}: learn from the phases "
-                "before as well, or from a phase with the mechanism SPL"
+                f"phase one must have unbiased estimates, got estimates by {', '.join(estimate.processing)}: learn "
+                "from this phase together with the phases before it, or from a phase with the mechanism SPL"
             )
         if estimate.n == 0:
-            raise EmptyAggregateError(f"phase one must have reports of every attribute, got none of attribute {j}")
+            raise EmptyAggregateError(
+                f"phase one must have reports about every attribute, but there are no reports about attribute {j}"
+            )
     return mechanism, [estimate.frequencies for estimate in estimates.values()]
 
 
@@ -51,7 +53,7 @@ def unbiased(aggregate: Aggregate) -> RecordEstimate:
     """Return the estimate of a record mechanism: `unmixed` where it has that and `estimate` is biased."""
     mechanism: Any = aggregate.mechanism
     if not mechanism.records:
-        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {quoted(mechanism)}")
+        raise MismatchError(f"phase one must use a mechanism for records, such as SPL, got {quoted(mechanism)}")
     found: RecordEstimate = mechanism.estimate(aggregate)
     if all(estimate.is_raw for estimate in found.values()) or "unmixed" not in mechanism.estimators:
         return found
@@ -121,11 +123,13 @@ def combine(
         raise InvalidParameterError("estimates must list at least one estimate, got none")
     keys = list(estimates[0])
     if any(list(other) != keys or any(other[j].k != estimates[0][j].k for j in keys) for other in estimates):
-        raise MismatchError("estimates must describe the same attributes; these do not")
+        raise MismatchError(
+            "all estimates must describe the same attributes with the same categories, but these differ"
+        )
     given = None if isinstance(weights, str) else _checked_weights(weights, len(estimates))
     if given is None and weights not in WEIGHTS:
         raise InvalidParameterError(
-            f"weights must be one of {', '.join(WEIGHTS)}, or numbers, got weights={quoted(weights)}"
+            f"weights must be one of {', '.join(WEIGHTS)}, or a list of numbers, got weights={quoted(weights)}"
         )
     return RecordEstimate({j: _combined([part[j] for part in estimates], weights, given, learned) for j in keys})
 
@@ -134,7 +138,7 @@ def _checked_weights(weights: Any, parts: int) -> Floats:
     numbers = np.asarray(weights, dtype=np.float64)
     if numbers.shape != (parts,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
         raise InvalidParameterError(
-            f"weights must be {parts} numbers >= 0 that do not sum to 0, got weights={quoted(weights)}"
+            f"weights must be {parts} numbers >= 0 with a sum above 0, got weights={quoted(weights)}"
         )
     return numbers
 
@@ -143,7 +147,8 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
     for part in parts:
         if part.raw is not None:
             raise InvalidParameterError(
-                f"estimates must be raw (not post-processed), got one after {', '.join(part.processing)}"
+                "all estimates must be raw (not post-processed), got an estimate that was processed by "
+                f"{', '.join(part.processing)}"
             )
     reports = np.array([part.n for part in parts], dtype=np.float64)
     if given is not None:

@@ -51,7 +51,7 @@ def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
     result = tuple(checked_integer(f"{name}[{code}]", group, 0, groups - 1) for code, group in enumerate(codes))
     unused = sorted(set(range(groups)) - set(result))
     if unused:
-        raise InvalidParameterError(f"{name} must use every group 0..{groups - 1}, got no code in group {unused[0]}")
+        raise InvalidParameterError(f"{name} must use every group 0..{groups - 1}, but group {unused[0]} has no code")
     return result
 
 
@@ -66,11 +66,14 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
         larger, smaller = (checked_integer(f"{name}[{i}]", j, 0, len(sizes) - 1) for i, j in enumerate(ends))
         if larger == smaller or sizes[larger] < sizes[smaller]:
             raise InvalidParameterError(
-                f"{name} must map an attribute onto one with at most as many categories, got {larger} onto "
-                f"{smaller} with sizes {quoted(tuple(sizes))}"
+                f"{name} must map an attribute to an attribute with at most as many categories, got attribute "
+                f"{larger} mapped to {smaller} with sizes={quoted(tuple(sizes))}"
             )
         if any({larger, smaller} == {a, b} for a, b, _ in result):
-            raise InvalidParameterError(f"alignment must have one map per pair, got two for {larger} and {smaller}")
+            raise InvalidParameterError(
+                f"alignment must have one map for each pair of attributes, got two maps for attributes {larger} and "
+                f"{smaller}"
+            )
         result.append((larger, smaller, checked_map(f"{name}[2]", codes, sizes[larger], sizes[smaller])))
     return tuple(result)
 
@@ -80,8 +83,8 @@ def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
     cells = sum(sizes) ** 2 - sum(size**2 for size in sizes)
     if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
         raise TooLargeError(
-            f"copies between domains that differ must have at most {MAX_CELLS} probabilities, got {cells}: "
-            "RS+RFD takes such domains, and learns from the same phase one"
+            f"attributes with different numbers of categories must have at most {MAX_CELLS} copy probabilities, got "
+            f"{cells}: use RS+RFD, which takes such attributes and learns from the same phase one"
         )
 
 

@@ -193,7 +193,7 @@ def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
                 raise InvalidParameterError(f"{name}[{j}][{s}] must be in [0, 1], got {float(number)}")
         if numbers[j] != 1:
             raise InvalidParameterError(
-                f"{name}[{j}][{j}] must be 1 (the pivot is its own copy), got {float(numbers[j])}"
+                f"{name}[{j}][{j}] must be 1, because every pivot is its own copy, got {float(numbers[j])}"
             )
         rows.append(tuple(float(number) if exact(float(number)) == number else number for number in numbers))
     return tuple(rows)
@@ -209,7 +209,7 @@ def checked_marginals(marginals: Sequence[ArrayLike]) -> list[Floats]:
     for j, marginal in enumerate(marginals):
         share = np.asarray(marginal, dtype=np.float64)
         if share.ndim != 1 or len(share) < 2 or not np.isfinite(share).all():
-            raise InvalidInputError(f"marginals[{j}] must be at least two finite frequencies, got {share}")
+            raise InvalidInputError(f"marginals[{j}] must be at least two finite frequencies, got {quoted(share)}")
         result.append(share)
     return result
 
@@ -223,8 +223,8 @@ def _check_rule(rule: str, method: str, as_printed: bool) -> None:
         raise InvalidParameterError(f'rule must be "popets" for method="joint", got rule={quoted(rule)}')
     if as_printed and (method == "joint" or rule == "preprint"):
         raise InvalidParameterError(
-            f"as_printed must be false for method={quoted(method)} with rule={quoted(rule)}, which no paper prints "
-            "with indices"
+            f"as_printed must be false for method={quoted(method)} with rule={quoted(rule)}, because no paper prints "
+            "this rule with indices"
         )
 
 
@@ -233,7 +233,8 @@ def _preprint(shares: list[Floats], n2: int, alignment: Sequence[Any]) -> Floats
     sizes = sorted({len(share) for share in shares})
     if len(sizes) > 1 or alignment:
         raise InvalidParameterError(
-            f'rule must be "popets" for domains that differ or are aligned, got rule="preprint" for sizes {sizes}'
+            'rule must be "popets" for attributes with different numbers of categories, or with an alignment, got '
+            f'rule="preprint" for sizes={quoted(sizes)}'
         )
     count, d = checked_integer("n2", n2, 2), len(shares)
     result = np.ones((d, d))

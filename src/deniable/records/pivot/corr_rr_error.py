@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidInputError, InvalidParameterError, unknown_name
+from deniable.errors import InvalidInputError, InvalidParameterError, quoted, unknown_name
 from deniable.records.layout import stretches
 from deniable.records.pivot.copy_probabilities import checked_marginals
 from deniable.records.pivot.corr_rr import CorrRR
@@ -138,10 +138,12 @@ def expected_error(
 def _mechanism(given: Any, sizes: tuple[int, ...], epsilon: EpsilonLike | None, alignment: Sequence[Any]) -> CorrRR:
     if not isinstance(given, CorrRR):
         if epsilon is None:
-            raise InvalidParameterError("epsilon must be given with copy probabilities, got none")
+            raise InvalidParameterError("epsilon must be given together with copy probabilities, got none")
         return CorrRR(sizes, checked_epsilon(epsilon), given, tuple(alignment))
     if given.sizes != sizes:
-        raise InvalidInputError(f"marginals must have the mechanism's sizes {given.sizes}, got {sizes}")
+        raise InvalidInputError(
+            f"marginals must have the mechanism's numbers of categories, {quoted(given.sizes)}, got {quoted(sizes)}"
+        )
     return given
 
 

@@ -96,7 +96,10 @@ def _distribution(frequencies: Floats) -> Floats:
 def check_value_count(sizes: Sequence[int]) -> None:
     """Raise TooLargeError if the attributes have more than MAX_VALUES values together."""
     if sum(sizes) > MAX_VALUES:
-        raise TooLargeError(f"the induced channel must have at most {MAX_VALUES} values, got {sum(sizes)}")
+        raise TooLargeError(
+            f"the attributes must have at most {MAX_VALUES} categories together, got {sum(sizes)}: merge categories, "
+            "or use fewer attributes"
+        )
 
 
 def induced_matrix(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> Floats:

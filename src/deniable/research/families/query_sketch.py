@@ -88,7 +88,9 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
             if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or not 0 <= x < self.sketch.k:
                 raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={quoted(x)}")
             if seen.setdefault(int(x), i) != i:
-                raise InvalidParameterError(f"queries must be distinct, got {x} at {seen[int(x)]} and {i}")
+                raise InvalidParameterError(
+                    f"queries must be distinct, got the code {x} at the places {seen[int(x)]} and {i}"
+                )
         if not queries:
             raise InvalidParameterError("queries must list at least one code, got none")
         settle(self, queries=tuple(seen))

@@ -98,7 +98,7 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     numbers = [np.asarray(one, dtype=np.float64) for one in given]
     if len(numbers) != 2 or any(one.shape != (k,) for one, k in zip(numbers, table.shape, strict=False)):
         raise InvalidParameterError(
-            f"scores must be two lists with one number for each category: {table.shape[0]} numbers, then "
+            f"scores must be two lists with one number for each category: first {table.shape[0]} numbers, then "
             f"{table.shape[1]}"
         )
     # Unbiased estimates of scores and squared scores from one report of each code.
@@ -143,7 +143,8 @@ def residual_of(table: PairTable) -> tuple[Floats, Floats, Floats]:
     """Return the margins of a raw table, and its difference from independence."""
     if not table.cells.is_raw:
         raise InvalidParameterError(
-            f"table must be raw (not post-processed), got one after {', '.join(table.cells.processing)}"
+            f"table must be raw (not post-processed), got a table that was processed by "
+            f"{', '.join(table.cells.processing)}"
         )
     rows, columns = table.margins
     return rows, columns, table.frequencies - np.outer(rows, columns)

@@ -117,4 +117,7 @@ MAX_TABLE_CELLS = 1 << 18
 def check_table_cells(cells: int) -> None:
     """Raise TooLargeError if tables have more than MAX_TABLE_CELLS probabilities in all."""
     if cells > MAX_TABLE_CELLS:
-        raise TooLargeError(f"the published tables must have at most {MAX_TABLE_CELLS} probabilities, got {cells}")
+        raise TooLargeError(
+            f"the published tables must have at most {MAX_TABLE_CELLS} probabilities, got {cells}: merge categories, "
+            "or use fewer attributes"
+        )

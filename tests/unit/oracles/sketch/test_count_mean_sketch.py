@@ -124,7 +124,7 @@ def test_olh_variance_is_the_textbook_one() -> None:
         (lambda: CountMeanSketch(8, 1.0, 2.0), "m must be an integer, got m=2.0"),  # type: ignore[arg-type]
         (lambda: CountMeanSketch(8, 1.0, True), "m must be an integer, got m=true"),
         (lambda: CountMeanSketch(8, 1.0, family="sprad"), "family must be one of prime, spread.*, got family=“sprad”"),
-        (lambda: OLH(8, 22.2), r"epsilon must be at most 22\.18 for OLH.*, got epsilon=22\.2; CountMeanSketch"),
+        (lambda: OLH(8, 22.2), r"epsilon must be at most 22\.18 for OLH.*, got epsilon=22\.2; use CountMeanSketch"),
         (lambda: OLH(8, -1.0), "epsilon must be > 0, got epsilon=-1.0"),
         (lambda: BLH(0, 1.0), "k must be >= 2, got k=0"),
     ],
@@ -290,7 +290,7 @@ def test_hostile_reports_are_named() -> None:
             sketch.aggregate(good._replace(**{name: column}))
         with pytest.raises(InvalidReportError, match=f"{name}={wrong} in row 7"):
             sketch.count_support(good._replace(**{name: column}), [0])
-    with pytest.raises(InvalidReportError, match="one length, got 10, 10, 9"):
+    with pytest.raises(InvalidReportError, match="the same length, got the lengths 10, 10, 9"):
         sketch.aggregate(good._replace(value=good.value[:-1]))
     with pytest.raises(InvalidReportError, match="got ndarray"):
         sketch.aggregate(good.value)

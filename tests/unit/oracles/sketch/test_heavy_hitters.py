@@ -170,7 +170,7 @@ def test_bad_input_is_named() -> None:
         hunt.aggregate(PrefixReports(np.full(20, 9, dtype=np.uint8), reports.value))
     with pytest.raises(InvalidReportError, match="row 1"):
         hunt.aggregate(PrefixReports(reports.group, np.full(20, 2**32 - 1, dtype=reports.value.dtype)))
-    with pytest.raises(InvalidReportError, match="one length"):
+    with pytest.raises(InvalidReportError, match="the same length"):
         hunt.aggregate(PrefixReports(reports.group, reports.value[:3]))
     aggregate = hunt.aggregate(reports)
     with pytest.raises(InvalidParameterError, match="threshold must be > 0"):
@@ -196,7 +196,10 @@ def test_strings_are_encoded_together_as_they_are_one_by_one() -> None:
     many: Any = np.array(texts * 20, dtype=object)
     assert hitters.encode(many).tolist() == one_by_one * 20
     assert hitters.encode([]).shape == (0, 8)
-    wrong: list[tuple[Any, str]] = [(["a", "\0", 3], "NUL, but it does in row 2"), (["a", 3, "\0"], "got int in row 2")]
+    wrong: list[tuple[Any, str]] = [
+        (["a", "\0", 3], "NUL, but the string in row 2 does"),
+        (["a", 3, "\0"], "got int in row 2"),
+    ]
     for given, message in wrong:
         with pytest.raises(InvalidInputError, match=message):
             hitters.encode(given)

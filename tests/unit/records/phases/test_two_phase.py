@@ -155,7 +155,9 @@ def test_refuses() -> None:
     part = _half([60, 40], 0.75, 0.25)
     with pytest.raises(InvalidParameterError, match="estimates must list at least one estimate, got none"):
         combine()
-    with pytest.raises(InvalidParameterError, match="weights must be one of counts, inverse-variance, or numbers"):
+    with pytest.raises(
+        InvalidParameterError, match="weights must be one of counts, inverse-variance, or a list of numbers"
+    ):
         combine(part, part, weights="best")
     for weights in ([1.0], [0.0, 0.0], [1.0, -1.0], [math.nan, 1.0]):
         with pytest.raises(InvalidParameterError, match="weights must be 2 numbers >= 0"):
@@ -163,7 +165,8 @@ def test_refuses() -> None:
     with pytest.raises(MismatchError, match="same attributes"):
         combine(part, _half([1, 2, 3], 0.75, 0.25))
     with pytest.raises(
-        InvalidParameterError, match=r"estimates must be raw \(not post-processed\), got one after simplex"
+        InvalidParameterError,
+        match=r"estimates must be raw \(not post-processed\), got an estimate that was processed by simplex",
     ):
         combine(part, simplex(part))
     smp, corr_rr = SMP((2, 2), 1.0), CorrRR((2, 2), 1.0, some_matrix(2))

@@ -340,20 +340,23 @@ def test_a_biased_estimate_is_shown_without_intervals() -> None:
         ({"copy_probabilities": ((1, 0.5),)}, r"must have one row per target \(2\)"),
         ({"copy_probabilities": ((1, 0.5), (1,))}, r"copy_probabilities\[1\] must have one entry per pivot \(2\)"),
         ({"copy_probabilities": ((1, 1.5), (0, 1))}, r"copy_probabilities\[0\]\[1\] must be in \[0, 1\], got 1.5"),
-        ({"copy_probabilities": ((1, 0.5), (0.5, 0.9))}, r"copy_probabilities\[1\]\[1\] must be 1 .* got 0.9"),
+        ({"copy_probabilities": ((1, 0.5), (0.5, 0.9))}, r"copy_probabilities\[1\]\[1\] must be 1, .* got 0.9"),
         ({"copy_probabilities": ((1, math.nan), (0, 1))}, r"copy_probabilities\[0\]\[1\] must be a finite number"),
         ({"copy_probabilities": 0.5}, "must have one row per target"),
         (
             {"alignment": ((1, 0, (0, 1, 1)),)},
-            r"alignment\[0\] must map an attribute onto one with at most as many categories",
+            r"alignment\[0\] must map an attribute to an attribute with at most as many categories",
         ),
         ({"alignment": ((0, 1, (0, 1)),)}, r"alignment\[0\]\[2\] must have one group per code \(3\)"),
         ({"alignment": ((0, 1, (0, 1, 2)),)}, r"alignment\[0\]\[2\]\[2\] must be <= 1"),
         (
             {"alignment": ((0, 1, (0, 0, 0)),)},
-            r"must use every group 0\.\.1, got no code in group 1",
+            r"must use every group 0\.\.1, but group 1 has no code",
         ),
-        ({"alignment": ((0, 1, (0, 1, 1)), (0, 1, (0, 0, 1)))}, "one map per pair, got two for 0 and 1"),
+        (
+            {"alignment": ((0, 1, (0, 1, 1)), (0, 1, (0, 0, 1)))},
+            "one map for each pair of attributes, got two maps for attributes 0 and 1",
+        ),
         ({"alignment": ((0, 1),)}, r"alignment\[0\] must be \(larger attribute, smaller attribute, map\)"),
         ({"alignment": 7}, "alignment must be a sequence of maps"),
     ],
@@ -364,7 +367,9 @@ def test_refuses_bad_parameters(parameters: dict[str, Any], message: str) -> Non
 
 
 def test_refuses_large_domains_that_differ() -> None:
-    with pytest.raises(TooLargeError, match="domains that differ must have at most 262144 probabilities, got 2004000"):
+    with pytest.raises(
+        TooLargeError, match="different numbers of categories must have at most 262144 copy probabilities, got 2004000"
+    ):
         CorrRR((1000, 1002), 1.0, constant(2, 0.5))
     assert CorrRR((10**6, 10**6), 1.0, constant(2, 0.5)).state_size == 2 * 10**6
 

@@ -181,14 +181,16 @@ def test_refuses() -> None:
     corr_rr = CorrRR((2, 2), 1.0, constant(2, 0.5))
     with pytest.raises(InvalidParameterError, match="epsilon must be given"):
         expected_mse(constant(2, 0.5), uniform, 10)
-    with pytest.raises(InvalidInputError, match=r"marginals must have the mechanism's sizes \(2, 2\), got \(2,\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"marginals must have the mechanism's numbers of categories, 2, 2, got 2"
+    ):
         expected_mse(corr_rr, [[0.5, 0.5]], 10)
     with pytest.raises(InvalidParameterError, match="n2 must be >= 1, got n2=0"):
         expected_mse(corr_rr, uniform, 0)
     with pytest.raises(InvalidParameterError, match="estimator must be one of debiased, unmixed, got estimator=“best”"):
         expected_mse(corr_rr, uniform, 10, estimator="best")
     large = CorrRR((2500, 2500), 1.0, constant(2, 0.5))
-    with pytest.raises(TooLargeError, match="at most 4096 values, got 5000"):
+    with pytest.raises(TooLargeError, match="at most 4096 categories together, got 5000"):
         large.unmixed(large.simulate_aggregate([[0, 0]], [10], SimulationRandomness(1)))
 
 

@@ -63,4 +63,6 @@ def _check_lengths(columns: Sequence[NDArray[Any]], report_type: Any) -> None:
     if len({len(column) for column in columns}) != 1:
         names = report_type._fields
         lengths = ", ".join(str(len(column)) for column in columns)
-        raise InvalidReportError(f"{', '.join(names[:-1])} and {names[-1]} must have one length, got {lengths}")
+        raise InvalidReportError(
+            f"{', '.join(names[:-1])} and {names[-1]} must have the same length, got the lengths {lengths}"
+        )

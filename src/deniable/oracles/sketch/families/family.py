@@ -26,7 +26,7 @@ from deniable.core.checks import Codes, code_dtype
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness
 from deniable.core.state import Counts as Counts, counts_between
-from deniable.errors import DamagedStateError, TooLargeError
+from deniable.errors import DamagedStateError, TooLargeError, quoted
 from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 
 Parameters = tuple[NDArray[Any], ...]
@@ -152,8 +152,8 @@ class HashFamily(ABC):
         """
         if self.state_size > MAX_STATE_SIZE:
             raise TooLargeError(
-                f"the state of {self} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; give "
-                "the sketch fewer cells (m), or count chosen values (QuerySketch)"
+                f"the state of {quoted(self)} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; "
+                "give the sketch fewer cells (m), or count only chosen values (QuerySketch)"
             )
         return self._tally(reports)
 
@@ -289,7 +289,9 @@ def check_counts(counts: Counts, n: int) -> None:
     """Raise DamagedStateError unless 0 <= C(x) <= n for every decoded support count."""
     for value, x in ((counts.min(), counts.argmin), (counts.max(), counts.argmax)):
         if not 0 <= int(value) <= n:
-            raise DamagedStateError(f"support counts must be in 0..{n}, got C({int(x())})={int(value)}")
+            raise DamagedStateError(
+                f"the support count of every value must be in 0..{n}, but the count of value {int(x())} is {int(value)}"
+            )
 
 
 def count_matches(family: HashFamily, reports: Any, queries: Codes) -> NDArray[np.int64]:

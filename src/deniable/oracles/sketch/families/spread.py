@@ -103,7 +103,9 @@ def decode_histogram(levels: Levels, cell_bits: int, state: Counts, n: int) -> C
     for x in {int(counts.argmax()), int(counts.argmin()), n * 0x9E3779B1 % len(counts)}:
         again = count_value(levels, cell_bits, state, x)
         if again != counts[x]:
-            raise DamagedStateError(f"C({x}) must be {again} by direct counting, the transform gave {counts[x]}")
+            raise DamagedStateError(
+                f"the support count of value {x} must be {again} by direct counting, but the transform gave {counts[x]}"
+            )
     return counts
 
 
@@ -194,7 +196,7 @@ class SpreadFamily(HashFamily):
     def __post_init__(self) -> None:
         settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
         if self.m & (self.m - 1):
-            raise InvalidParameterError(f"m must be a power of two for the spread family, got m={self.m}")
+            raise InvalidParameterError(f"m must be a power of two for the hash family spread, got m={self.m}")
 
     # ---------------------------------------------------------------- the law
 
@@ -328,8 +330,8 @@ class SpreadFamily(HashFamily):
         row = first_inside(codes, start, self.m)
         if row >= 0:
             raise InvalidReportError(
-                f"report must not be in {start}..{start + self.m - 1}, which no hash function has, "
-                f"got report={int(codes[row])} in row {row + 1}"
+                f"report must not be in {start}..{start + self.m - 1}, because no hash function has these codes, got "
+                f"report={int(codes[row])} in row {row + 1}"
             )
         return codes
 

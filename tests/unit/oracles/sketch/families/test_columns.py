@@ -32,8 +32,8 @@ def test_both_bounds_are_inside() -> None:
         (Pair([1, 0, 0], [0, 0, 0]), r"^w must be in 1\.\.5, got w=0 in row 2$"),
         (Pair([1, 6, 3], [0, 0, 0]), r"^w must be in 0\.\.5, got w=6 in row 2$"),
         (Pair([1, 1], [0, 3]), r"^value must be in 0\.\.2, got value=3 in row 2$"),
-        (Pair([1, 1], [0]), "^w and value must have one length, got 2, 1$"),
-        (Pair([], [0]), "^w and value must have one length, got 0, 1$"),
+        (Pair([1, 1], [0]), "^w and value must have the same length, got the lengths 2, 1$"),
+        (Pair([], [0]), "^w and value must have the same length, got the lengths 0, 1$"),
         (([1], [0], [0]), r"^reports must be Pair\(w, value\), got tuple$"),
         ([[1], [0]], r"^reports must be Pair\(w, value\), got list$"),
     ],
@@ -56,7 +56,7 @@ def test_every_row_is_judged_by_both_columns() -> None:
 
 @pytest.mark.parametrize("reports", [Pair([1, 1], [0]), ([1], [0], [0]), [[1], [0]]])
 def test_a_malformed_batch_has_no_rows(reports: object) -> None:
-    with pytest.raises(InvalidReportError, match=r"must be Pair|one length"):
+    with pytest.raises(InvalidReportError, match=r"must be Pair|the same length"):
         valid_column_rows(reports, Pair, BOUNDS)
 
 

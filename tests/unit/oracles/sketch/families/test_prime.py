@@ -383,7 +383,7 @@ def test_drawn_parameters_are_in_range_and_independent(prime: int) -> None:
             (np.array([0, 2**63], dtype=np.uint64), [0, 0], [0, 0]),
             r"a0 must be in 0\.\.22, got a0=9223372036854775808 in row 2",
         ),
-        (([0, 0], [0, 0], [0]), "a0, a1 and value must have one length, got 2, 2, 1"),
+        (([0, 0], [0, 0], [0]), "a0, a1 and value must have the same length, got the lengths 2, 2, 1"),
         (([0.5], [0], [0]), "dtype=float64"),
         (([[0]], [0], [0]), "shape"),
     ],

@@ -359,7 +359,10 @@ def test_damaged_states_are_refused(change: Any, message: str) -> None:
         ([0, 352], r"report must be in 0\.\.351, got report=352 in row 2"),
         ([-1], r"report must be in 0\.\.351, got report=-1 in row 1"),
         (np.array([2**64 - 1], dtype=np.uint64), r"got report=18446744073709551615 in row 1"),
-        ([5, 335, 337, 340], r"report must not be in 336\.\.339, which no hash function has, got report=337 in row 3"),
+        (
+            [5, 335, 337, 340],
+            r"report must not be in 336\.\.339, because no hash function has these codes, got report=337 in row 3",
+        ),
         ([0.5], "dtype=float64"),
         ([[3]], "shape"),
     ],
@@ -445,7 +448,7 @@ def test_few_rows_are_chosen_and_joined_as_many(k: int, m: int) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ((20, 3), "m must be a power of two for the spread family, got m=3"),
+        ((20, 3), "m must be a power of two for the hash family spread, got m=3"),
         ((20, 1), "m must be >= 2, got m=1"),
         ((20, 2**17), "m must be <= 65536"),
         ((20, 2.0), "m must be an integer"),
