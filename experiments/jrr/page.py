@@ -123,7 +123,7 @@ def _which_m(results: Results) -> list[str]:
     exact = results.number("which-m-percentile", "exact law", ".3f", M=4)
     return [
         *quotes,
-        f"At M from 0 to 4 it is {normal} ({exact} by the exact law, and {setting('95%')} of figures show {low} to {high})",
+        f"At M from 0 to 4 our percentile is {normal} ({exact} by the exact distribution, and {setting('95%')} of figures show {low} to {high})",
     ]
 
 
@@ -140,13 +140,13 @@ def _newcomers(results: Results) -> list[str]:
     assert min(float(one["coverage"]) for one in covered.values()) >= 0.95
     return [
         f"this estimate has {three('newcomers')} of RR's MSE if {setting('5%')}, {setting('20%')} and {setting('50%')} of the "
-        f"contributors are newcomers. It has {number_of(rows[0], 'all dealt', '.3f')} without any. What was drawn has "
-        f"{three('drawn')}, at most {worst} standard errors away. If as many contributors do not report, the others have "
+        f"contributors are newcomers. Without newcomers it has {number_of(rows[0], 'all dealt', '.3f')}. In simulations it has "
+        f"{three('drawn')}, at most {worst} standard errors away. Now suppose that {setting('5%')}, {setting('20%')} and {setting('50%')} of the contributors do not report. Then the estimate from the others has "
         + three("silent").replace(" and ", " and "),
-        f"intervals of {setting('95%')} for these contributors cover. If half of {setting('200')} dealt contributors and "
-        f"half of {setting('100')} newcomers hold the value, they cover {number_of(alike, 'coverage', '.3f')}. If half of "
-        f"{setting('280')} dealt contributors and none of {setting('600')} newcomers hold it, they cover "
-        f"{number_of(apart, 'coverage', '.3f')}. With the variance at one common frequency, the coverage in the second "
+        f"intervals of {setting('95%')} for these contributors. If half of {setting('200')} dealt contributors and "
+        f"half of {setting('100')} newcomers hold the value, the coverage is {number_of(alike, 'coverage', '.3f')}. If half of "
+        f"{setting('280')} dealt contributors and none of {setting('600')} newcomers hold the value, the coverage is "
+        f"{number_of(apart, 'coverage', '.3f')}. If the variance were computed at one common frequency, the coverage in the second "
         f"case would be {number_of(apart, 'at one frequency', '.3f')}",
     ]
 
@@ -187,11 +187,11 @@ def _two_phases(results: Results) -> list[str]:
         f"Algorithm 1 loses {traced(float(half[ALG]) - 1, '.1%')}",
         f"If {setting('5%')} are in the first group, it has {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
         f"(standard error {groups('error', '.3f', 0.05, 0.05)}) and {groups('of RR', '.3f', 0.5, 0.05)} at one half "
-        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} it has {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
+        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} in the first group it has {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
         f"phase without a guess has {groups('one phase, no guess', '.3f', 0.05, 0.05)} and "
         f"{groups('one phase, no guess', '.3f', 0.5, 0.05)}",
         f"At {setting(0.35)} the variant {results.text('two-groups', 'against one phase', share=0.35, first=0.05)} with {setting('5%')} "
-        f"first, and is {results.text('two-groups', 'against one phase', share=0.35, first=0.2)} with {setting('20%')}",
+        f"in the first group, and is {results.text('two-groups', 'against one phase', share=0.35, first=0.2)} with {setting('20%')}",
         f"quota RR in one phase has {groups(QUOTA, '.3f', 0.05, 0.05)} and {groups(QUOTA, '.3f', 0.5, 0.05)}",
     ]
 
@@ -204,9 +204,9 @@ def _fig_2(results: Results) -> list[str]:
     return [
         f"JRR is below RR at {below} of the percentiles. It is below RR at all of them in "
         f"{traced(200 * never, '.0f')} of the {setting('200')}",
-        f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, is one of ours "
+        f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, lies in the range of our repetitions "
         f"({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). The stated "
-        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, is not one of ours at M = 5. There {setting('90%')} of the "
+        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, lies outside the range of our repetitions at M = 5. There {setting('90%')} of the "
         f"repetitions have {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and the least is "
         f"{traced(jrr['least'], '.2f')}",
     ]
@@ -231,8 +231,9 @@ def _fig_3(results: Results) -> list[str]:
         f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
         f"share {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
         f"{traced(second['exact'], '.1e')}. So the stated errors are {traced(first['z of the paper'], '.1f')} and "
-        f"{traced(second['z of the paper'], '.1f')} standard errors away. The sentence that the first is "
-        f'"{traced(slip, ".1%")}" of RR\'s is a slip: it is {traced(first["of RR"], ".1%")}'
+        f"{traced(second['z of the paper'], '.1f')} standard errors away from the exact errors. The paper "
+        "says that the first error is "
+        f'"{traced(slip, ".1%")}" of RR\'s. This is a slip: it is {traced(first["of RR"], ".1%")}'
     )
     quotes.append(f"is true: the ratio is {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
     quotes.append(
@@ -279,7 +280,7 @@ def _does_not(results: Results) -> list[str]:
         for epsilon, spec in zip(EPSILONS, (".1f", ".2f", ".2f"), strict=True)
     ]
     return [
-        f"It is worse from M = {worse[0]}, {worse[1]} and {worse[2]} on at epsilon .01, .1 and 1 (n = 10,000, share of ones "
+        f"it is worse from M = {worse[0]}, {worse[1]} and {worse[2]} on at epsilon .01, .1 and 1 (n = 10,000, share of ones "
         f"{setting('.1')}, exact), by {most[0]} at most",
         f"RI is {results.number('fig-7', 'RI', '.3f', method=ALG, n=10_000, epsilon=0.01)} at epsilon .01, and R at n = 1,000 is "
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
@@ -364,7 +365,7 @@ def _open(results: Results) -> list[str]:
         f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE. So",
         f"At epsilon {setting(0.1)} they are not: they have {traced(small['of RR'], '.2f')} of the MSE for an epsilon of "
         f"{traced(small[OTHERS], '.3f')}, where RR has "
-        f"{traced(small['RR at that epsilon'], '.2f')}",
+        f"{traced(small['RR at that epsilon'], '.2f')} of the MSE",
         f"At the stated epsilon of {setting(1)} and {setting(0.1)} it has {quota[0]} and {quota[1]} of RR's MSE",
         f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}, and JRR's optimum leaks {tenth[1]}. RR with the same "
         f"error as JRR (epsilon {same}) leaks {tenth[2]}. At epsilon 1 these three are {one[0]}, {one[1]} and {one[2]}, and at "
@@ -373,7 +374,7 @@ def _open(results: Results) -> list[str]:
         f"{mean(OPT, 'uniform on [0, 1]', '.2f')} if they are uniform on {setting('[0, 1]')}, where the mean is one half. "
         f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
         f"This noise makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE at epsilon 1 and "
-        f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's",
+        f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's MSE",
     ]
 
 
@@ -385,15 +386,15 @@ PAGE = Page(
         '"RI is always less than" 1e-4 and "R is less than 3%"': "the paper, section 5.3.5",
         "holds below n = 25,000 alone": "as below",
         "the 1,000 runs that it drew": "the paper, section 5.1",
-        "at most 3e-7, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
+        "at most 3e-7 too small, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
         "where the frequency is 1/k": "docs/theory/coupling.md",
         "The black line is at 1e-4": "the paper, section 5.3.5",
         "RI is below 1e-4 even at epsilon .001 (figure 7), RI is 7.3e-5 at n = 5,000, R is below 3%": "the same",
         "But 4.2 gives the collector": "the paper",
-        "Section 5.1 of the paper compares": "the paper",
+        "section 5.1 of the paper compares": "the paper",
         "With n = 4, m = 2, p = .6 and rho = -2/3 it prints 1.872": "docs/theory/jrr.md, errata; `theorem2_as_printed`",
         "10,000 is the default of Table 4": "the paper, Table 4",
-        "RI = e^-epsilon/(n - 1) and R = 1/sqrt(n).": "Theorem 3 at the same p: docs/theory/jrr.md",
+        "At JRR's own p, RI = e^-epsilon/(n - 1) and R = 1/sqrt(n).": "Theorem 3 at the same p: docs/theory/jrr.md",
         "at 40,000 every M up to 5 fits": "a setting: fig-3-claims",
         "of 1,000 runs": "the paper, section 5.1",
         "Below n = 25,000": "where Algorithm 1 reaches its end at epsilon .01, as below",
@@ -401,8 +402,8 @@ PAGE = Page(
         "1% of epsilon first | 5% | 20% | 50%": "a setting",
         "from .05 to .5, four splits": "a setting",
         "lose at shares of .05 and .2 and gain at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
-        "An independent run of 60 repetitions found .30, .45 and .92 at epsilon .1 and a share of .05, and 1.13, 1.51 and "
-        "1.94 at .5, for 5%, 20% and 50%. A mean of 60 squared errors scatters by 18%": "a third reading; sqrt(2/60)",
+        "run of 60 repetitions at epsilon .1. For 5%, 20% and 50% of epsilon in phase one, it found .30, .45 and .92 at a "
+        "share of .05, and 1.13, 1.51 and 1.94 at .5. A mean of 60 squared errors has a standard error of 18%": "a third reading; sqrt(2/60)",
         "20,000 random click events": "the paper, appendix J",
         "are 20,000 users": "a setting",
         "even for all n-1 of them": "docs/theory/quota_rr.md",
@@ -417,20 +418,21 @@ PAGE = Page(
         "share .05": "a setting",
         "At a share of .1 and": "a setting",
         "a share of 1 and epsilon": "a setting",
-        "Kosarak has 659 clicks a little more often, and one of its 200 figures": "results/jrr/seeds.csv",
+        "659 clicks or more on Kosarak are a little more probable, and one of the 200 repetitions": "results/jrr/seeds.csv",
         "two samples of 1,000": "a setting",
         "over 200 repetitions": "a setting, `SEEDS` of fig-2",
         "over 1,000 deals": "a setting",
         "hold 90% of 200 repetitions": "a setting",
         "Each mark has 1,000 deals": "a setting",
         "Each mark has 1,000 collections": "a setting",
-        "mean of 1,000 squared errors has a standard error of 4.5%, and a ratio of two such means 6.3%": "sqrt(2/1000), and sqrt(2) times that",
-        "as the paper's own 90.9% says": "the paper, section 5.3.1",
+        "mean of 1,000 squared errors has a standard error of 4.5%, and a ratio of two such means has 6.3%": "sqrt(2/1000), and sqrt(2) times that",
+        "the reduction of 90.9% in the same paragraph": "the paper, section 5.3.1",
         "and we used 40,000": "`FIRST_PANEL` of sweeps.py",
         "from 200,000 on": "Theorem 3: from there on (p, rho) do not change",
         "100 random pages": "the paper, appendix J",
         "first 100,000 of the file's users": "the data set",
-        "From 25,000 contributors on": "M (pi/p - 1)^-1 (1/p - 1): where Algorithm 1 reaches its end at epsilon .01",
+        "From 25,000 contributors on, Algorithm 1": "as the next",
+        "below 25,000 contributors the gap": "M (pi/p - 1)^-1 (1/p - 1): where Algorithm 1 reaches its end at epsilon .01",
         '"ARE by over 70%"': "the paper, section 5.3.2",
         '"97% of the possible frequencies"': "the paper, section 1: 1 less R",
         "epsilon .01, .1 and 1.": "a setting",
@@ -438,7 +440,9 @@ PAGE = Page(
         "2 <= m < n - 1": "docs/theory/jrr.md",
         "false near 1/k": "docs/theory/coupling.md",
         "shows groups of 2 to 100": "a setting",
-        "A number in [0, 1]": "a setting",
+        "a number in [0, 1]": "a setting",
+        "659 of 20,000 is how many": "the paper, Table 3",
+        "The number .654 rounds to the printed .7": "the paper, section 5.2",
         "(n = 10,000, share .05, delta 1e-6)": "a setting",
         ".72 and .89, as printed": "the paper, (6) and (11); `second.variance`",
         "all groupings, n to 6, rational": "the tests",
