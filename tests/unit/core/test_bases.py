@@ -17,6 +17,7 @@ import pytest
 import deniable
 from deniable.core.card import Card
 from deniable.core.mechanism import Mechanism
+from deniable.report.page import Part
 from deniable.survey.question_kind import QuestionKind
 
 SOURCE = Path(deniable.__file__).parent
@@ -85,11 +86,10 @@ OVERRIDDEN = {
     ("SpawningRandomness", "__subclasshook__"),
     ("PostgresStore", "_migrating"),
     *(("Moved", "evaluate"), ("MixtureProblem", "middle")),
-    *(("IntervalChart", "charts"), ("IntervalChart", "note"), ("IntervalChart", "key")),
 }
 """What typing makes of a protocol, how a database is locked while its tables change, how a likelihood in other
-parameters moves its sum once and a mixture sums squares without copies, and what a chart of intervals says beside
-itself. Kinds of questions are left out: what their base says is right for one answer out of a list."""
+parameters moves its sum once, and how a mixture sums squares without copies. Kinds of questions and parts of pages are
+left out: what their bases say is right for one answer out of a list, and for a part without an axis."""
 
 
 def test_no_other_class_overrides_a_body() -> None:
@@ -98,8 +98,8 @@ def test_no_other_class_overrides_a_body() -> None:
     for cls in (one for one in classes if one.__module__.startswith("deniable.")):
         ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("deniable.")]
         found |= {(cls.__name__, name) for name in vars(cls) if any(name in _bodies(base) for base in ours)}
-    kinds = {cls.__name__ for cls in classes if issubclass(cls, QuestionKind)}
-    assert {one for one in found if one[0] not in kinds} == OVERRIDDEN
+    defaulted = {cls.__name__ for cls in classes if issubclass(cls, QuestionKind | Part)}
+    assert {one for one in found if one[0] not in defaulted} == OVERRIDDEN
 
 
 @ALL
@@ -124,11 +124,12 @@ ALLOWED = {
     "cli/audit.py: getattr(client, 'randomize', None)": "the same",
     "cli/audit.py: hasattr(found, part)": "the same",
     "leakage/adversary/auditor.py: getattr(client, 'epsilon', None)": "a client of anybody's, which may claim a budget",
-    "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
+    "research/leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism, or its name",
     "leakage/prior/correlation.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/correlation.py: isinstance(release, bool)": "a budget or more",
     "research/comparison/comparing.py: getattr(module, name, None)": "what a user's file may lack",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
+    "errors.py: getattr(value, 'name', type(value).__name__)": "any value that a message names",
     "files/jobs/memos.py: isinstance(collection.mechanism, Memoised)": "a device keeps responses of these alone",
     "oracles/paired.py: isinstance(mechanism, AffineIndicators)": "refuses what counts no pairs",
     "planning/programme.py: isinstance(mechanism, MemoisedGRR)": "only its sequences are few enough to list",
