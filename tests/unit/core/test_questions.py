@@ -12,11 +12,8 @@ import pytest
 
 from deniable import GRR, OUE, RSFD, SMP, SPL, SUE, AdaptiveSMP, Estimate, SimulationRandomness, SubsetSelection
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer
 from deniable.core.checks import Target
 from deniable.core.estimate import affine_estimate
-from deniable.core.fieller import fieller
-from deniable.core.ordered import Quantile
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, NoIntervalError, UnknownCategoryError
 from deniable.postprocess import simplex
@@ -24,9 +21,6 @@ from deniable.records import RSRFD
 from deniable.records.phases.two_phase import combine
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.projective_geometry import PGR
-from deniable.research.dealt import QuotaRR
-
-NAN = math.nan
 
 
 def _rows(reports: Any) -> list[Any]:
@@ -37,7 +31,7 @@ def _rows(reports: Any) -> list[Any]:
     return [reports[[i]] for i in range(len(reports))]
 
 
-def _one(mechanism: Any, aggregate: Aggregate, scores: Any = None) -> Estimate:
+def one_of(mechanism: Any, aggregate: Aggregate, scores: Any = None) -> Estimate:
     found = mechanism.estimate(aggregate)
     one: Estimate = found[0] if mechanism.records else found
     return replace(one, scores=None if scores is None else np.asarray(scores, dtype=float))
@@ -68,7 +62,7 @@ def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: An
     # Of records, those whose other attributes are 0.
     channel = channel[:: len(channel) // k] if mechanism.records else channel
     scores = np.arange(k) * 1.5 + 2000
-    parts = [_one(mechanism, mechanism.aggregate(row), scores) for row in reports]
+    parts = [one_of(mechanism, mechanism.aggregate(row), scores) for row in reports]
     weights = {"some": np.arange(k) - 0.4 * k, "one": np.eye(1, k)[0], "several": (np.arange(k) > 0) * 1.0}
     questions = {name: [part.linear(w).value for part in parts] for name, w in weights.items()}
     questions["mean"] = [part.mean().value for part in parts]
@@ -86,13 +80,13 @@ def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: An
         assert joint(w, f) == pytest.approx(exact, rel=1e-12)
 
 
-def _at(mechanism: Any, counts: Any, scores: Any = None) -> Estimate:
-    return _one(mechanism, mechanism.simulate_aggregate(counts, SimulationRandomness(5)), scores)
+def at(mechanism: Any, counts: Any, scores: Any = None) -> Estimate:
+    return one_of(mechanism, mechanism.simulate_aggregate(counts, SimulationRandomness(5)), scores)
 
 
 def test_the_standard_error_is_the_exact_one_at_the_nearest_distribution() -> None:
     mechanism = SubsetSelection(k=6, epsilon=1.0)
-    estimate = _at(mechanism, [3500, 1000, 0, 0, 0, 500])
+    estimate = at(mechanism, [3500, 1000, 0, 0, 0, 500])
     raw = estimate.frequencies
     nearest = simplex(estimate).frequencies
     assert raw.min() < 0
@@ -111,7 +105,7 @@ def test_the_standard_error_is_the_exact_one_at_the_nearest_distribution() -> No
 
 def test_one_category_has_its_own_standard_error_and_interval() -> None:
     for mechanism in (OUE(k=4, epsilon=1.0), GRR(k=4, epsilon=3.0)):
-        estimate = _at(mechanism, [100, 10, 0, 0])
+        estimate = at(mechanism, [100, 10, 0, 0])
         for target in ("contributors", "population"):
             kind: Target = target
             lower, upper = estimate.interval(0.9, target=kind)
@@ -125,7 +119,7 @@ def test_one_category_has_its_own_standard_error_and_interval() -> None:
 def test_pooled_codes_have_the_interval_of_their_count() -> None:
     """Of GRR, C(S) is a sum of two binomials with p + (s-1) q and s q: exact while few mistakes are expected."""
     mechanism = GRR(k=5, epsilon=4.0)
-    estimate = _at(mechanism, [30, 20, 5, 5, 0])
+    estimate = at(mechanism, [30, 20, 5, 5, 0])
     p, q = map(float, mechanism.support_probabilities)
     by_hand = affine_estimate([int(estimate.support.counts[[1, 3]].sum())], 60, p + q, 2 * q)  # type: ignore[union-attr]
     answer = estimate.total(["1", "3"])
@@ -145,105 +139,22 @@ def test_pooled_codes_have_the_interval_of_their_count() -> None:
 
 def test_unary_counts_are_not_pooled() -> None:
     """Bits of several values are no one bit: the pooled count's law would be another."""
-    estimate = _at(SUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
+    estimate = at(SUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
     answer = estimate.total(["0", "1"])
     assert answer.standard_error == pytest.approx(math.sqrt(2) * estimate.standard_errors[0], rel=1e-12)
 
 
 def test_a_mean_does_not_depend_on_where_scores_begin() -> None:
     """Adding up OUE's noisy frequencies times 2,000 would."""
-    estimate = _at(OUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
+    estimate = at(OUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
     near, far = estimate.mean([1, 2, 3, 4]), estimate.mean([2001, 2002, 2003, 2004])
     assert far.value - near.value == pytest.approx(2000, abs=1e-9)
     assert far.standard_error == pytest.approx(near.standard_error, rel=1e-9)
     assert far.standard_error < estimate.linear([2001, 2002, 2003, 2004]).standard_error / 100
 
 
-def test_a_mean_of_those_who_answered_is_a_quotient() -> None:
-    mechanism = GRR(k=4, epsilon=2.0)
-    scores = [1.0, 2.0, 4.0, NAN]
-    estimate = _at(mechanism, [900, 500, 300, 800], scores)
-    a, b = np.array([1.0, 2.0, 4.0, 0.0]), np.array([1.0, 1.0, 1.0, 0.0])
-    f, held = estimate.frequencies, simplex(estimate).frequencies
-    matrix = mechanism.covariance(held, 2500) + (np.diag(held) - np.outer(held, held)) / 2500
-    variances = float(a @ matrix @ a), float(a @ matrix @ b), float(b @ matrix @ b)
-    answer = estimate.mean()
-    assert answer.value == pytest.approx((a @ f) / (b @ f), rel=1e-12)
-    expected = fieller(float(a @ f), float(b @ f), variances, normal_quantile(0.05))
-    assert answer.interval(0.9, target="population") == pytest.approx(expected, rel=1e-9)
-    t = answer.value
-    assert answer.standard_error_for("population") == pytest.approx(
-        math.sqrt((a - t * b) @ matrix @ (a - t * b)) / (b @ f), rel=1e-9
-    )
-    assert "of those who gave an answer that counts" in answer.question
-    assert estimate.cdf().labels == ("0", "1", "2")
-    assert estimate.at_least("1").value == pytest.approx(1 - estimate.cdf().values[0], rel=1e-9)
-    with pytest.raises(UnknownCategoryError, match="“3”"):
-        estimate.at_least("3")
-
-
-def test_a_quotient_that_is_not_determined_says_so() -> None:
-    estimate = _at(GRR(k=3, epsilon=0.3), [0, 5, 95], [1.0, 2.0, NAN])
-    answer = estimate.mean()
-    assert answer.interval() == (-math.inf, math.inf)
-    assert not answer.determined()
-
-
-def test_a_band_that_is_asked_for_again_is_what_a_new_one_is() -> None:
-    """A curve keeps its bands, each under the confidence, the target and the number of intervals together."""
-    estimate = _one(GRR(k=4, epsilon=2.0), GRR(k=4, epsilon=2.0).aggregate([0, 1, 1, 2, 3] * 30))
-    kept = estimate.cdf()
-    targets: tuple[Target, ...] = ("contributors", "population")
-    for confidence, target, together in itertools.product((0.9, 0.95), targets, (1, 70)):
-        fresh = estimate.cdf().band(confidence, target, together)
-        for _ in range(2):
-            found = kept.band(confidence, target, together)
-            assert np.array_equal(found, fresh)
-            found[0][:] = -1
-
-
-def test_quantiles_invert_the_band() -> None:
-    estimate = _at(SubsetSelection(k=8, epsilon=2.0), [400, 300, 200, 400, 300, 200, 100, 100], np.arange(8) * 10.0)
-    cdf = estimate.cdf()
-    lower, upper = cdf.interval(0.9, simultaneous=True)
-    single = [answer.interval(1 - 0.1 / 7) for answer in cdf.answers]
-    assert np.column_stack([lower, upper])[:-1] == pytest.approx(np.array(single), rel=1e-12)
-    band = cdf.band(0.9)
-    assert band[0] == pytest.approx(np.clip(np.maximum.accumulate(lower), 0, 1), rel=1e-12)
-    assert band[1] == pytest.approx(np.clip(np.minimum.accumulate(upper[::-1])[::-1], 0, 1), rel=1e-12)
-    wider = cdf.band(0.9, simultaneous=70)
-    assert wider[0][3] == cdf.answers[3].interval(0.9, simultaneous=70)[0] < band[0][3]
-    for p in (0.1, 0.25, 0.5, 0.9):
-        quantile = cdf.quantile(p)
-        least, most = quantile.places(0.9)
-        # What the band allows: F may reach p at a place if no earlier lower bound does, and this upper bound does.
-        allowed = [t for t in range(8) if upper[t:].min() >= p and not (t and lower[:t].max() >= p)]
-        assert (least, most) == (allowed[0], allowed[-1])
-        assert least <= quantile.place <= most
-        assert quantile.value == quantile.place * 10.0
-        assert quantile.bounds(0.9) == (least * 10.0, most * 10.0)
-    assert [one.p for one in estimate.quantiles((0.2, 0.8))] == [0.2, 0.8]
-
-
-def test_a_quantile_may_lie_where_the_band_just_reaches_it() -> None:
-    cdf = _at(SubsetSelection(k=8, epsilon=2.0), [400, 300, 200, 400, 300, 200, 100, 100], np.arange(8) * 10.0).cdf()
-    lower, upper = cdf.band(0.9)
-    places = [t for t in range(7) if 0 < upper[t] < 1]
-    assert len(places) > 3
-    for t in places:
-        assert Quantile(float(upper[t]), cdf, 7).places(0.9)[0] == t
-    for t in (t for t in range(7) if 0 < lower[t] < 1):
-        assert Quantile(float(lower[t]), cdf, 0).places(0.9)[1] == t
-
-
-def test_scores_order_the_categories() -> None:
-    estimate = _at(GRR(k=3, epsilon=3.0), [100, 200, 300], [5.0, 1.0, 3.0])
-    assert estimate.cdf().labels == ("1", "2", "0")
-    assert estimate.at_least("2").value == pytest.approx(estimate.frequencies[[2, 0]].sum())
-
-
 def test_a_step_has_values_and_no_intervals() -> None:
-    estimate = simplex(_at(GRR(k=3, epsilon=1.0), [100, 200, 0], [1.0, 2.0, 3.0]))
+    estimate = simplex(at(GRR(k=3, epsilon=1.0), [100, 200, 0], [1.0, 2.0, 3.0]))
     answer = estimate.mean()
     assert answer.value == pytest.approx(estimate.frequencies @ [1, 2, 3])
     assert math.isnan(answer.standard_error)
@@ -253,7 +164,7 @@ def test_a_step_has_values_and_no_intervals() -> None:
 
 
 def test_what_is_not_determined_is_refused_and_single_categories_are_not() -> None:
-    known = _at(GRR(k=3, epsilon=1.0), [100, 200, 0])
+    known = at(GRR(k=3, epsilon=1.0), [100, 200, 0])
     estimate = replace(known, joint=None, support=None)
     answer = estimate.linear([1.0, 2.0, 3.0])
     assert answer.value == pytest.approx(known.frequencies @ [1, 2, 3])
@@ -289,17 +200,8 @@ def test_phases_together_have_the_variance_of_their_parts() -> None:
     assert both.linear(w).standard_error == pytest.approx(math.sqrt(exact), rel=1e-9)
 
 
-def test_two_dealt_categories_are_one() -> None:
-    quota = QuotaRR(1.0, 400, deal_id="monday")
-    estimate = quota.estimate(quota.simulate_aggregate([300, 100], SimulationRandomness(1)))
-    lower, upper = estimate.interval(0.9)
-    answer = estimate.mean([10.0, 30.0])
-    assert answer.interval(0.9) == pytest.approx((30 - 20 * upper[0], 30 - 20 * lower[0]))
-    assert answer.standard_error == pytest.approx(20 * estimate.standard_errors[0])
-
-
 def test_a_part_of_an_estimate_asks_the_whole() -> None:
-    estimate = _at(SubsetSelection(k=6, epsilon=1.0), [3000, 1000, 0, 0, 500, 500])
+    estimate = at(SubsetSelection(k=6, epsilon=1.0), [3000, 1000, 0, 0, 500, 500])
     part = estimate.top(3)
     w = np.array([1.0, -1.0, 2.0])
     spread = np.zeros(6)
@@ -334,27 +236,19 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
     ],
 )
 def test_bad_questions_name_what_is_wrong(ask: Any, message: str) -> None:
-    estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
+    estimate = at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
     with pytest.raises(InvalidParameterError, match=message):
         ask(estimate)
 
 
 def test_unknown_labels_are_named() -> None:
-    estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
+    estimate = at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
     with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.total("d")
     with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.linear({"d": 1.0})
     with pytest.raises(UnknownCategoryError, match="“d”"):
         estimate.mean({"d": 1.0})
-
-
-def test_an_answer_shows_itself() -> None:
-    estimate = _at(GRR(k=3, epsilon=3.0), [100, 200, 300]).named("x", ["a", "b", "c"], [1.0, 2.0, 3.0])
-    assert repr(estimate.mean()).startswith("mean of “x”: 2.3")
-    assert repr(Answer(0.5, {"contributors": NAN, "population": NAN})) == "answer: 0.5"
-    assert estimate.difference("c", ["a"]).question == "“c” less “a” of “x”"
-    assert estimate.difference("c", "a").value == pytest.approx(estimate.frequencies @ [-1, 0, 1])
 
 
 def test_exact_coverage_of_pooled_counts() -> None:

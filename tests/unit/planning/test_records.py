@@ -7,14 +7,11 @@ import re
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
-from deniable import SMP, SPL, CorrRR, SimulationRandomness
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.planning import corr_rr_plan, plan, records_default, two_phase
-from deniable.records.phases.two_phase import combine
-from deniable.records.pivot.corr_rr import pairwise_copy_probabilities
+from deniable import SMP, SPL
+from deniable.errors import InvalidParameterError
+from deniable.planning import corr_rr_plan, plan, records_default
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 
@@ -127,65 +124,6 @@ def test_a_budget_too_small_to_split() -> None:
 def test_bad_parameters_are_named(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=re.escape(message)):
         records_default(*arguments)
-
-
-# ---------------------------------------------------------------- what Corr-RR will cost
-
-
-def test_the_plan_of_corr_rr_is_what_simulation_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both phases with P from the true marginals, combined by counts, on contributors drawn anew each time."""
-    marginals, n, runs = [np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.3, 0.5])], 1000, 600
-    expected = corr_rr_plan([3, 3], 1.0, n, marginals)
-    assert expected.n1 + expected.n2 == n
-    assert expected.squared_bias > 0
-    spl = CorrRR.phase_one((3, 3), 1.0)
-    learned = pairwise_copy_probabilities(marginals, n)
-    corr_rr = CorrRR((3, 3), 1.0, tuple(map(tuple, learned.tolist())))
-    rng, records = SimulationRandomness(4), np.array(list(product(range(3), repeat=2)))
-    law, errors = np.outer(*marginals).reshape(-1), []
-    for _ in range(runs):
-        # Phase one's error is planned around its own contributors: hold them at the marginals.
-        first = spl.simulate_aggregate([np.round(share * expected.n1).astype(int) for share in marginals], rng)
-        second = corr_rr.simulate_aggregate(records, rng.generator.multinomial(expected.n2, law), rng)
-        both = combine(spl.estimate(first), corr_rr.estimate(second))
-        errors.append(np.mean([((both[j].frequencies - marginals[j]) ** 2).mean() for j in range(2)]))
-    # Five standard errors of the mean; rounding of n1 f to whole contributors moves f by 1/n1 at most.
-    assert abs(np.mean(errors) - expected.mse) < 5 * np.std(errors) / math.sqrt(runs) + 1e-5
-    # The other split is no better.
-    for share in (0.1, 0.25, 0.4):
-        monkeypatch.setattr(two_phase, "SHARES", (share, share))
-        assert corr_rr_plan([3, 3], 1.0, n, marginals).mse >= expected.mse * (1 - 1e-6)
-
-
-def test_the_bias_of_corr_rr_does_not_fall() -> None:
-    thousand, million = (corr_rr_plan([4, 4, 4], 1.0, n) for n in (1000, 1_000_000))
-    assert million.squared_bias > 0.2 * thousand.squared_bias
-    assert million.variance < 0.01 * thousand.variance
-    assert million.n1 == 500_000
-    assert corr_rr_plan([2, 3], 1.0, 1000).squared_bias == 0  # domains that differ are unmixed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([4], 1.0, 100), InvalidParameterError, "sizes must list at least two attributes"),
-        (([4, 4], 1.0, 10), InvalidParameterError, "contributors must be >= 20"),
-        (
-            ([4, 4], 1.0, 100, [[0.5, 0.5]] * 2),
-            InvalidParameterError,
-            "marginals must have one frequency for each category, 4, 4 by attribute, got 2,",
-        ),
-        (([2, 2], 1.0, 100, [[0.5, math.nan]] * 2), InvalidInputError, "marginals"),
-        (
-            ([2, 90], 1.0, 100),
-            TooLargeError,
-            "attributes with different numbers of categories must have at most 32 categories together, got 92",
-        ),
-    ],
-)
-def test_bad_plans_of_corr_rr_are_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=re.escape(message)):
-        corr_rr_plan(*arguments)
 
 
 def test_rows_of_a_plan_say_that_corr_rr_is_biased() -> None:

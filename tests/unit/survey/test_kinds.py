@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -27,7 +24,7 @@ from deniable import (
     collection,
 )
 from deniable.answers import summarize
-from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.errors import FileFormatError, InvalidParameterError
 from deniable.oracles.square_wave import SquareWave
 from deniable.records.oracle_choice import oracles_for
 from deniable.report.estimates import estimate_page
@@ -247,187 +244,6 @@ def test_a_wrong_document_is_refused_with_the_place(keys: dict[str, Any], messag
     with pytest.raises(FileFormatError) as caught:
         Schema.from_json(json.dumps(document), "s")
     assert str(caught.value).startswith(message)
-
-
-# ---------------------------------------------------------------------- scores
-
-
-def test_scores_are_stated_or_are_the_labels_that_are_numbers() -> None:
-    def scores(*categories: str, **keys: Any) -> Any:
-        found = Attribute("a", categories, kind="ordered", **keys).code_scores
-        return None if found is None else found.tolist()
-
-    assert scores("1", "2.5", "10") == [1, 2.5, 10]
-    assert scores("bad", "good") is None
-    assert scores("1", "2", "many") is None
-    assert scores("bad", "good", scores=(-1, 3)) == [-1, 3]
-    assert scores("1", "2", scores=(5, 7)) == [5, 7]
-    assert scores(edges=(1, 2)) is None
-    assert scores(edges=(1, 2), scores=(0.5, 1.5, 3)) == [0.5, 1.5, 3]
-    assert Attribute("a", ("1", "2")).code_scores is None
-    values = Attribute("a", ("1", "2"), missing="0", kind="ordered").code_scores
-    assert values is not None
-    assert values[:2].tolist() == [1, 2]
-    assert np.isnan(values[2])
-    assert not values.flags.writeable
-
-
-# ---------------------------------------------------------------------- dates
-
-VISIT = Attribute("visit", edges=("2026-01-01", "2026-07-01"), missing="never", kind="ordered")
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        ["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", ""],
-        ["2025-12-31T23:59:59Z", "2026-01-01 00:00", "2026-06-30 12:00:00.5", "2026-07-01", "never"],
-        pa.array([20453, 20454, 20634, 20635, None], pa.date32()),
-        pa.array(["2025-12-31 23:59", "2026-01-01", "2026-06-30", "2026-07-01", None]).cast(pa.timestamp("s")),
-        pd.to_datetime(["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", "NaT"]),
-    ],
-    ids=lambda column: type(column).__name__,
-)
-def test_dates_are_cut_by_days(column: Any) -> None:
-    schema = Schema((VISIT,))
-    assert schema.encode({"visit": column})[:, 0].tolist() == [0, 1, 1, 2, 3]
-
-
-def test_documents_of_dates_are_of_version_2() -> None:
-    document = json.loads(Schema((VISIT,)).to_json())
-    assert document["format_version"] == 2
-    assert document["attributes"][0]["edges"] == ["2026-01-01", "2026-07-01"]
-    assert Schema.from_json(json.dumps(document)) == Schema((VISIT,))
-    plain = {"name": "visit", "categories": ["before", "after"], "edges": ["2026-01-01"]}
-    with pytest.raises(FileFormatError, match="set format_version=2"):
-        Schema.from_json(json.dumps(document | {"format_version": 1, "attributes": [plain]}))
-    assert question_text(VISIT).startswith("“visit” (date, ordered, 4 answers): “< 2026-01-01”, ")
-    wrong: Any
-    for wrong in (("2026-01-01", 3), ("2026-02-30",), ("2026-02-01", "2026-01-01"), ("20260101",), ("2026-1-1",)):
-        with pytest.raises(InvalidParameterError, match=r"^edges of attribute “a” must be increasing numbers, or incr"):
-            Attribute("a", edges=wrong)
-
-
-@pytest.mark.parametrize("answer", ["2026-02-30", "01/02/2026", "2026-01-01x", "soon", "20260101", 20260101])
-def test_what_is_no_date(answer: Any) -> None:
-    with pytest.raises(UnknownCategoryError, match=r"^unknown answer of attribute “visit” in row 1: it must be a date"):
-        Schema((VISIT,)).encode({"visit": [answer]})
-
-
-# ---------------------------------------------------------------------- several answers
-
-
-def test_boxes_are_columns_with_names_that_read_well() -> None:
-    schema = Schema((Attribute("sex", ("f", "m")), DEVICES))
-    assert schema.asked == ("sex", "devices")
-    assert schema.names == ("sex", "devices: phone", "devices: radio", "devices: tv")
-    assert schema.sizes == (2, 2, 2, 2)
-    assert [column.labels for column in schema.columns[1:]] == [("no", "yes")] * 3
-    titled = Attribute("devices", ("phone", "tv"), kind="multiple", title="What is at home?").columns
-    assert [column.title for column in titled] == ["What is at home? phone", "What is at home? tv"]
-    with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got “devices: tv” twice"):
-        Schema((DEVICES, Attribute("devices: tv", ("x", "y"))))
-
-
-BOXES: tuple[list[str], ...] = (["phone", "tv"], [], ["radio"], ["tv", "tv"])
-TICKED = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        {"devices": ["phone;tv", "", "radio", "tv;tv"]},
-        {"devices": ["tv ; phone;", None, " radio", ";tv"]},
-        {"devices": list(BOXES)},
-        pa.table({"devices": pa.array(BOXES, pa.large_list(pa.string()))}),
-        pa.table({"devices": pa.array([["x"], *BOXES, None])}).slice(1, 4),
-        pa.table({"devices": pa.array(["phone;tv", "", "radio", "tv"]).dictionary_encode()}),
-        pd.DataFrame({"devices": ["phone;tv", None, "radio", "tv"]}),
-        pd.DataFrame({"devices": list(BOXES)}),
-        pl.DataFrame({"devices": list(BOXES)}),
-    ],
-    ids=lambda answers: type(answers).__name__,
-)
-def test_cells_and_lists(answers: Any) -> None:
-    assert Schema((DEVICES,)).encode(answers).tolist() == TICKED
-
-
-def test_missing_and_other_are_boxes() -> None:
-    asked = Attribute("devices", ("phone", "tv"), missing="no answer", other="another", kind="multiple", separator="|")
-    schema = Schema((asked,))
-    assert schema.names[2:] == ("devices: no answer", "devices: another")
-    cells = schema.encode({"devices": ["phone|fax", "", None, "no answer", "tv;phone"]}).tolist()
-    assert cells == [[1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    assert schema.encode({"devices": [["fax"], [], None]}).tolist() == [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
-    assert schema.encode({"devices": [None, None]}).tolist() == [[0, 0, 1, 0]] * 2
-    assert schema.decode([[1, 0, 0, 1], [0, 0, 0, 0]]).to_pydict() == {"devices": ["phone|another", ""]}
-
-
-def test_boxes_that_are_numbers() -> None:
-    schema = Schema((Attribute("years", ("2023", "2024"), kind="multiple"),))
-    assert schema.encode({"years": ["2024;2023.0", "2023"]}).tolist() == [[1, 1], [1, 0]]
-    assert schema.encode({"years": [[2024], [2023, 2024]]}).tolist() == [[0, 1], [1, 1]]
-    assert schema.encode({"years": [2024, 2023]}).tolist() == [[0, 1], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("column", "error", "message"),
-    [
-        (
-            ["tv", "tv;fax"],
-            UnknownCategoryError,
-            "unknown option of attribute “devices” in row 2: the schema has “phone”, ",
-        ),
-        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at “;”; correct the answer, or declare"),
-        ([["tv"], ["fax"]], UnknownCategoryError, "unknown option of attribute “devices” in row 2"),
-        ([["tv"], [None]], InvalidInputError, "missing answer of attribute “devices” in row 2"),
-        ([["tv"], None], InvalidInputError, "missing answer of attribute “devices” in row 2"),
-        ([None, None], InvalidInputError, "missing answer of attribute “devices” in row 1"),
-        (pa.array([60], pa.duration("s")), InvalidInputError, "must hold text or numbers, got the type duration[s]"),
-        ([[["tv"]], []], InvalidInputError, "column “devices” must hold text or numbers"),
-    ],
-)
-def test_answers_that_are_no_boxes(column: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error) as caught:
-        Schema((DEVICES,)).encode({"devices": column})
-    assert message in str(caught.value)
-    assert type(caught.value) is error
-
-
-@given(st.lists(st.sets(st.sampled_from(["phone", "radio", "tv"])), max_size=8), st.integers(1, 8))
-def test_chunks_and_slices_do_not_matter(answers: list[set[str]], size: int) -> None:
-    expected = [[int(box in answer) for box in DEVICES.labels] for answer in answers]
-    lists = [sorted(answer) for answer in answers]
-    chunks = [lists[i : i + size] for i in range(0, len(lists), size)]
-    table = pa.table({"devices": pa.chunked_array(chunks, pa.list_(pa.string()))})
-    assert Schema((DEVICES,)).encode(table).reshape(-1, 3).tolist() == expected
-    texts = pa.table({"devices": pa.chunked_array([[";".join(a) for a in c] for c in chunks], pa.string())})
-    codes = Schema((DEVICES,)).encode(texts)
-    assert codes.tolist() == expected
-    assert Schema((DEVICES,)).decode(codes).column("devices").to_pylist() == [
-        DEVICES.separator.join(box for box in DEVICES.labels if box in answer) for answer in answers
-    ]
-
-
-def test_the_guarantee_is_the_records_and_estimates_are_by_box() -> None:
-    schema = Schema((DEVICES, Attribute("sex", ("f", "m"))))
-    survey = Collection(schema, AdaptiveSMP((2, 2, 2, 2), 1.5))
-    assert survey.privacy().epsilon == AdaptiveSMP((2, 2, 2, 2), 1.5).privacy().epsilon == 1.5
-    answers = {"devices": ["phone;tv"] * 3000 + [""] * 1000, "sex": ["f"] * 4000}
-    reports = survey.randomize(answers, SimulationRandomness(2))
-    estimates = survey.estimate(survey.aggregate(reports))
-    assert list(estimates) == ["devices: phone", "devices: radio", "devices: tv", "sex"]
-    for name, truth in (("devices: phone", 0.75), ("devices: radio", 0), ("devices: tv", 0.75)):
-        yes = estimates[name]["yes"]
-        assert abs(yes.frequencies[0] - truth) < 5 * yes.standard_errors[0]
-    # Independent words, the same law: with codes it is the very same.
-    codes = schema.encode(answers)
-    again = survey.randomize(codes, SimulationRandomness(2))
-    assert (reports.attribute == again.attribute).all()
-    assert (reports.payload == again.payload).all()
-
-
-# ---------------------------------------------------------------------- the rest of the house
 
 
 def test_what_is_asked_decides_the_mechanism() -> None:

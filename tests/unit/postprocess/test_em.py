@@ -1,15 +1,13 @@
-"""Post-processing: consistency (simplex, Norm-Sub, Base-Cut, clip and normalise) and iterative Bayes (EM)."""
+"""EM finds the distribution of the largest likelihood, from reports or their aggregate."""
 
 from __future__ import annotations
 
 import math
 import re
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy import optimize
 
@@ -17,225 +15,27 @@ from deniable import GRR, Estimate, RecordEstimate, SimulationRandomness
 from deniable.core.aggregate import Aggregate
 from deniable.errors import (
     EmptyAggregateError,
-    InvalidInputError,
     InvalidParameterError,
     InvalidReportError,
     MismatchError,
-    NoIntervalError,
     TooLargeError,
 )
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.postprocess import (
-    base_cut,
-    clip_normalize,
     iterative_bayes,
     iterative_bayes_reports,
-    norm_sub,
-    postprocess,
-    simplex,
 )
-from deniable.postprocess.steps import POSTPROCESS_NAMES, POSTPROCESSORS
 from deniable.records.fake_data import RSFD, RSRFD
 from deniable.records.sample import SMP
 from deniable.records.split import SPL
 from deniable.research.baselines.exponential import Exponential
 
 
-def an_estimate(frequencies: Any, n: int = 100, noise: float = 1.0) -> Estimate:
-    values = np.asarray(frequencies, dtype=np.float64)
-    return Estimate(frequencies=values, n=n, noise_absent=np.array(noise), noise_present=np.array(noise))
-
-
 def raw_of(estimate: Estimate) -> Estimate:
     assert estimate.raw is not None
     return estimate.raw
-
-
-FREQUENCIES = st.lists(st.floats(-5, 5), min_size=2, max_size=30)
-WILD = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30)
-
-
-# ---------------------------------------------------------------- simplex and Norm-Sub
-
-
-@given(FREQUENCIES | WILD)
-def test_simplex_is_a_distribution(frequencies: list[float]) -> None:
-    result = simplex(an_estimate(frequencies)).frequencies
-    assert (result >= 0).all()
-    assert result.sum() == pytest.approx(1, abs=1e-12)
-
-
-@given(FREQUENCIES)
-def test_simplex_satisfies_the_conditions_of_the_nearest_point(frequencies: list[float]) -> None:
-    # x is the projection of f iff one multiplier delta has x - f = delta where x > 0 and f + delta <= 0 where x = 0.
-    given_ = np.array(frequencies)
-    result = simplex(an_estimate(given_)).frequencies
-    shifts = (result - given_)[result > 0]
-    assert np.ptp(shifts) < 1e-12
-    assert (given_[result == 0] + shifts.mean() <= 1e-12).all()
-
-
-@given(FREQUENCIES, st.integers(0, 2**32))
-def test_no_other_distribution_is_nearer(frequencies: list[float], seed: int) -> None:
-    given_ = np.array(frequencies)
-    nearest = np.linalg.norm(simplex(an_estimate(given_)).frequencies - given_)
-    others = np.random.default_rng(seed).dirichlet(np.full(len(given_), 0.3), 50)
-    assert (nearest <= np.linalg.norm(others - given_, axis=1) + 1e-12).all()
-
-
-@given(FREQUENCIES)
-def test_simplex_agrees_with_a_root_search_for_the_shift(frequencies: list[float]) -> None:
-    given_ = np.array(frequencies)
-    delta = optimize.brentq(lambda d: np.maximum(given_ + d, 0).sum() - 1, -6, 6, xtol=1e-14, rtol=1e-14)
-    np.testing.assert_allclose(simplex(an_estimate(given_)).frequencies, np.maximum(given_ + delta, 0), atol=1e-10)
-
-
-@given(FREQUENCIES | WILD)
-def test_simplex_keeps_the_order_and_is_idempotent(frequencies: list[float]) -> None:
-    estimate = an_estimate(frequencies)
-    result = simplex(estimate)
-    order = np.argsort(estimate.frequencies, kind="stable")
-    assert (np.diff(result.frequencies[order]) >= 0).all()
-    np.testing.assert_allclose(simplex(result).frequencies, result.frequencies, atol=1e-12)
-
-
-def test_simplex_leaves_a_distribution_alone() -> None:
-    np.testing.assert_allclose(simplex(an_estimate([0.2, 0.5, 0.3])).frequencies, [0.2, 0.5, 0.3], atol=1e-15)
-
-
-def test_simplex_of_huge_estimates_does_not_cancel() -> None:
-    # Estimates of tiny epsilon are of the order of 1e6: the shift must not lose the digits of the result.
-    result = simplex(an_estimate([1e9 + 0.25, 1e9, -3e9])).frequencies
-    np.testing.assert_allclose(result, [0.625, 0.375, 0], atol=1e-6)
-    assert result.sum() == pytest.approx(1, abs=1e-15)
-
-
-def clip_then_shift(frequencies: NDArray[Any]) -> NDArray[Any]:
-    """Norm-Sub as iterated in practice: clip, then spread what is missing over the positive, until it sums to one."""
-    values = frequencies.copy()
-    while abs(np.maximum(values, 0).sum() - 1) > 1e-13 or (values < 0).any():
-        values = np.maximum(values, 0)
-        values[values > 0] += (1 - values.sum()) / (values > 0).sum()
-    return values
-
-
-@given(FREQUENCIES)
-def test_norm_sub_is_the_projection(frequencies: list[float]) -> None:
-    estimate = an_estimate(frequencies)
-    np.testing.assert_array_equal(norm_sub(estimate).frequencies, simplex(estimate).frequencies)
-
-
-@given(FREQUENCIES.filter(lambda values: sum(max(v, 0) for v in values) >= 1))
-def test_norm_sub_is_the_iteration_where_the_positive_sum_to_one_or_more(frequencies: list[float]) -> None:
-    given_ = np.array(frequencies)
-    np.testing.assert_allclose(norm_sub(an_estimate(given_)).frequencies, clip_then_shift(given_), atol=1e-9)
-
-
-def test_norm_sub_follows_the_definition_where_the_iteration_does_not() -> None:
-    given_ = np.array([0.5, 0.1, -0.01])
-    np.testing.assert_allclose(clip_then_shift(given_), [0.7, 0.3, 0.0])
-    # max(f + delta, 0) sums to one for delta = 0.41/3.
-    np.testing.assert_allclose(norm_sub(an_estimate(given_)).frequencies, given_ + 0.41 / 3)
-
-
-# ---------------------------------------------------------------- Base-Cut, clip and normalise
-
-
-def test_base_cut_keeps_what_exceeds_the_bonferroni_threshold() -> None:
-    estimate = an_estimate([0.3, 0.2499, -0.5, 0.2505], n=100, noise=1.0)  # sd = 0.1, k = 4
-    threshold = NormalDist().inv_cdf(1 - 0.05 / 4) * 0.1
-    assert threshold == pytest.approx(0.22414, abs=1e-5)
-    np.testing.assert_array_equal(base_cut(estimate).frequencies, [0.3, 0.2499, 0, 0.2505])
-    strict = base_cut(estimate, confidence=0.976)  # z(1 - 0.024/4) = 2.5121
-    np.testing.assert_array_equal(strict.frequencies, [0.3, 0, 0, 0])
-    assert strict.processing == ("base-cut (97.6%)",)
-
-
-def test_base_cut_rarely_keeps_a_category_that_nobody_holds() -> None:
-    grr, rng, runs = GRR(k=5, epsilon=1.0), SimulationRandomness(5), 2000
-    counts = np.array([20_000, 0, 0, 0, 0])
-    wrong = 0
-    for _ in range(runs):
-        cut = base_cut(grr.estimate(grr.simulate_aggregate(counts, rng)), confidence=0.9)
-        wrong += bool(cut.frequencies[1:].any())
-    # Four of five comparisons at level 0.1/5 each: 0.08 at most. One-sided z bound at 1e-6; without Bonferroni the
-    # rate would be about 1 - 0.9^4 = 0.34.
-    bound = 0.08 + 4.76 * math.sqrt(0.08 * 0.92 / runs)
-    assert 0.03 < wrong / runs < bound
-
-
-def test_base_cut_refuses_a_processed_estimate() -> None:
-    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by norm-sub"):
-        base_cut(norm_sub(an_estimate([0.5, 0.6])))
-
-
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, math.nan, "0.9"])
-def test_base_cut_confidence_is_checked(confidence: Any) -> None:
-    with pytest.raises(InvalidParameterError, match="confidence must be"):
-        base_cut(an_estimate([0.5, 0.6]), confidence=confidence)
-
-
-def test_clip_normalize() -> None:
-    result = clip_normalize(an_estimate([1.5, -0.2, 0.25]))
-    np.testing.assert_allclose(result.frequencies, [0.8, 0, 0.2])
-
-
-def test_clip_normalize_of_nothing_positive_is_uniform() -> None:
-    np.testing.assert_array_equal(clip_normalize(an_estimate([-1.0, 0, 0, -2])).frequencies, np.full(4, 0.25))
-
-
-# ---------------------------------------------------------------- what every step says and keeps
-
-
-@pytest.mark.parametrize(
-    ("step", "name"),
-    [
-        (norm_sub, "norm-sub"),
-        (simplex, "simplex"),
-        (base_cut, "base-cut (95%)"),
-        (clip_normalize, "clip-normalize"),
-    ],
-)
-def test_steps_are_named_keep_the_raw_estimate_and_have_no_intervals(step: Any, name: str) -> None:
-    raw = an_estimate([0.9, 0.4, -0.3]).named("colour", ["red", "green", "blue"])
-    result = step(raw)
-    assert result.processing == (name,)
-    assert result.raw is raw
-    assert (result.attribute, result.labels, result.n) == ("colour", ("red", "green", "blue"), 100)
-    assert np.isnan(result.standard_errors).all()
-    with pytest.raises(NoIntervalError, match=re.escape(name)):
-        result.interval(0.95)
-    np.testing.assert_array_equal(raw.frequencies, [0.9, 0.4, -0.3])
-
-
-def test_steps_accumulate() -> None:
-    raw = an_estimate([0.9, 0.4, -0.3])
-    result = norm_sub(base_cut(raw))
-    assert result.processing == ("base-cut (95%)", "norm-sub")
-    assert result.raw is raw
-
-
-@pytest.mark.parametrize("step", POSTPROCESSORS.values(), ids=POSTPROCESSORS)
-def test_records_are_processed_attribute_by_attribute_and_nothing_is_invented(step: Any) -> None:
-    nothing = Estimate(np.full(3, np.nan), 0, np.array(1.0), np.array(1.0), contributors=7)
-    records = RecordEstimate({"a": an_estimate([0.9, 0.4]), "b": nothing})
-    result = step(records)
-    assert list(result) == ["a", "b"]
-    np.testing.assert_array_equal(result["a"].frequencies, step(records["a"]).frequencies)
-    assert np.isnan(result["b"].frequencies).all()
-
-
-@pytest.mark.parametrize("step", POSTPROCESSORS.values(), ids=POSTPROCESSORS)
-def test_other_things_are_refused(step: Any) -> None:
-    with pytest.raises(
-        InvalidInputError, match="must be an Estimate or a RecordEstimate, got an object of the type ndarray"
-    ):
-        step(np.array([0.5, 0.5]))
-
-
-# ---------------------------------------------------------------- EM on aggregates
 
 
 def likeliest(counts: NDArray[Any], p: Any, q: Any) -> NDArray[Any]:
@@ -490,45 +290,3 @@ def test_em_of_reports_refuses_what_it_cannot_enumerate() -> None:
         iterative_bayes_reports(GRR(3, 1.0), np.array([3]))
     with pytest.raises(EmptyAggregateError):
         iterative_bayes_reports(GRR(3, 1.0), np.array([], dtype=np.uint8))
-
-
-# ---------------------------------------------------------------- by name
-
-
-def test_every_name_is_offered() -> None:
-    assert list(POSTPROCESSORS) == ["norm-sub", "simplex", "base-cut", "clip-normalize", "hierarchical"]
-    assert POSTPROCESS_NAMES == ("norm-sub", "simplex", "base-cut", "clip-normalize", "hierarchical", "em", "smooth")
-
-
-@pytest.mark.parametrize("name", [name for name in POSTPROCESS_NAMES if name != "smooth"])
-def test_by_name_records_keep_their_names(name: str) -> None:
-    spl, rng = SPL(sizes=(2, 3), epsilon=3.0), SimulationRandomness(1)
-    aggregate = spl.aggregate(spl.randomize(np.array([[0, 2], [1, 1], [1, 0]] * 50), rng))
-    raw = spl.estimate(aggregate)
-    named = RecordEstimate({"x": raw[0].named("x", ["no", "yes"]), "y": raw[1].named("y", ["a", "b", "c"])})
-    result = postprocess(name, named, aggregate)
-    assert isinstance(result, RecordEstimate)
-    assert [(key, one.attribute, one.labels) for key, one in result.items()] == [
-        ("x", "x", ("no", "yes")),
-        ("y", "y", ("a", "b", "c")),
-    ]
-    assert all(one.processing[0].startswith(name) for one in result.values())
-    assert all(raw_of(one).labels == one.labels for one in result.values())
-
-
-def test_by_name_a_named_single_attribute() -> None:
-    grr = GRR(3, 1.0)
-    aggregate = grr.aggregate(np.array([0, 0, 1, 2]))
-    named = RecordEstimate({"colour": grr.estimate(aggregate).named("colour", ["red", "green", "blue"])})
-    result = postprocess("em", named, aggregate)
-    assert isinstance(result, RecordEstimate)
-    assert result["colour"].labels == ("red", "green", "blue")
-    np.testing.assert_array_equal(result["colour"].frequencies, iterative_bayes(grr, aggregate).frequencies)
-
-
-def test_by_name_errors() -> None:
-    raw = an_estimate([0.5, 0.5])
-    with pytest.raises(InvalidParameterError, match="must be one of norm-sub, simplex, base-cut, clip-normalize, h"):
-        postprocess("normsub", raw)
-    with pytest.raises(InvalidParameterError, match="aggregate must be given for em"):
-        postprocess("em", raw)

@@ -1,0 +1,105 @@
+"""Several uniform integers from one random word: exact on small words, uniform and independent."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from deniable import SimulationRandomness
+from deniable.records.uniform_draws import _fill, _multiply, uniform_few, uniform_rows
+from tests.unit._goodness import FAMILY_WISE_ERROR
+
+BOUNDS = (1, 2, 3, 7, 16, 1_000_003, 2**32 - 1, 2**32)
+
+
+class Scripted:
+    """Words in a given order."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.words = words
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        taken, self.words = self.words[: len(words)], self.words[len(words) :]
+        words[:] = np.array(taken, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted])
+def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
+    """Digit j is floor(fraction times bound) of what the digits before it left, in Python integers."""
+    source = random.Random(1)
+    for _ in range(60):
+        bounds = [source.choice(BOUNDS) for _ in range(source.randint(1, 5))]
+        words = [0, 1, 2**63, 2**64 - 1, *(source.getrandbits(64) for _ in range(6))]
+        expected, left = [], []
+        for word in words:
+            digits = []
+            for bound in bounds:
+                digits.append(word * bound >> 64)
+                word = word * bound % 2**64
+            expected.append(digits)
+            left.append(word)
+        fractions = np.array(words, dtype=np.uint64)
+        choices = np.empty((len(words), len(bounds)), dtype=np.uint32)
+        with np.errstate(over="ignore"):
+            run(fractions, np.array(bounds, dtype=np.uint64), choices)
+        assert choices.tolist() == expected
+        assert fractions.tolist() == left
+
+
+def test_few_choices_are_those_of_the_loop() -> None:
+    """Of the same words, rejected ones among them, which are drawn again in the same order."""
+    for bounds in ((5,), (3,) * 16, (2**32, 2**16), (7, 1, 2**32 - 5, 2)):
+        product, source = math.prod(bounds), random.Random(len(bounds))
+        # A word whose last fraction is 0 is rejected unless the product is a power of two.
+        words = [source.choice((0, source.getrandbits(64))) for _ in range(200)]
+        many = np.empty((12, len(bounds)), dtype=np.uint32)
+        one, other = Scripted(words), Scripted(words)
+        few = uniform_few(one, bounds, 12)
+        _fill(other, bounds, product, many)
+        np.testing.assert_array_equal(few, many)
+        assert one.words == other.words
+        assert (len(one.words) < 200 - 12) == (product & (product - 1) != 0)
+
+
+def test_choices_are_exactly_uniform_on_a_small_word() -> None:
+    """The acceptance rule, in miniature: with 8-bit words every pair of choices is accepted equally often."""
+    for a, b in product((2, 3, 5), (3, 4, 7)):
+        accepted = [word for word in range(256) if word * a * b % 256 >= 256 % (a * b)]
+        pairs = [(word * a >> 8, (word * a % 256) * b >> 8) for word in accepted]
+        assert {pairs.count(pair) for pair in product(range(a), range(b))} == {256 // (a * b)}
+
+
+def test_unequal_words_are_drawn_again() -> None:
+    """2^64 mod 15 = 1: of the words, 0 alone is left with a fraction below it."""
+    choices = np.empty((4, 2), dtype=np.uint8)
+    half = 2**63
+    uniform_rows(Scripted([half, 0, 2**64 - 1, 0, 0, half, half]), (3, 5), choices)
+    # Row 1 takes the second replacement (the first is 0 again), row 3 the first that is accepted.
+    assert choices.tolist() == [[1, 2], [1, 2], [2, 4], [1, 2]]
+    # Without the bounds' product dividing badly nothing is drawn again.
+    uniform_rows(Scripted([0, 0, half, half]), (4, 2), choices)
+    assert choices.tolist() == [[0, 0], [0, 0], [2, 0], [2, 0]]
+
+
+@pytest.mark.parametrize("bounds", [(3, 5), (7,), (1, 2**16), (2**32, 3, 2**30)])
+def test_uniform_rows_are_uniform_and_independent(bounds: tuple[int, ...]) -> None:
+    choices = np.empty((200_000, len(bounds)), dtype=np.uint32)
+    uniform_rows(SimulationRandomness(9), bounds, choices)
+    cells = [min(bound, 16) for bound in bounds]
+    binned = np.stack([c.astype(np.uint64) * m // b for c, m, b in zip(choices.T, cells, bounds, strict=True)])
+    assert (choices < np.array(bounds)).all()
+    expected = []
+    for digits in product(*map(range, cells)):
+        sizes = [(-(-b * (t + 1) // m)) - (-(-b * t // m)) for t, m, b in zip(digits, cells, bounds, strict=True)]
+        expected.append(float(np.prod([size / b for size, b in zip(sizes, bounds, strict=True)])))
+    seen = np.bincount(np.ravel_multi_index(tuple(binned.astype(np.int64)), cells), minlength=len(expected))
+    assert (
+        stats.chisquare(seen, np.array(expected) * len(choices)).pvalue > FAMILY_WISE_ERROR if len(seen) > 1 else True
+    )
