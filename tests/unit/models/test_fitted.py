@@ -160,3 +160,44 @@ def test_a_linear_model_of_a_square_wave() -> None:
     assert fit.determined
     assert 0.2 < fit.bse["x"] < 0.4
     assert abs(fit.params["x"] - 10) < 4 * fit.bse["x"]
+
+
+def test_the_wald_test_uses_the_sandwich_of_all_its_coefficients() -> None:
+    """With two coefficients both p-values have a closed form: e^(-W/2), and (1 + 2 F/59)^(-59/2) with 60 clusters."""
+    people, yes, _ = drawn(1200, 8)
+    people["close"] = people.z + 0.5 * people.w
+    x = np.column_stack([np.ones(1200), people.x, people.z, people.close])
+    beta = np.zeros(4)
+    for _ in range(30):
+        mean = 1 / (1 + np.exp(-x @ beta))
+        bread = np.linalg.inv((x * (mean * (1 - mean))[:, None]).T @ x)
+        beta += bread @ (x.T @ (yes - mean))
+    score = x * (yes - mean)[:, None]
+    covariance = (bread @ score.T @ score @ bread)[2:, 2:]
+    known = beta[2:] @ np.linalg.inv(covariance) @ beta[2:]
+    fit = models.fit("smoker ~ x + z + close", OPEN, yes, people)
+    found = fit.wald_test(["z", "close"])
+    assert (found.statistic, found.degrees) == (pytest.approx(known, rel=1e-6), 2)
+    assert found.p_value == pytest.approx(np.exp(-known / 2), rel=1e-6)
+    assert fit.wald_test(["z"]).p_value == pytest.approx(fit.pvalues["z"], rel=1e-9)
+    # Mutant: the two coefficients as if they were independent.
+    mutant = (beta[2:] ** 2 / np.diag(covariance)).sum()
+    assert abs(mutant / known - 1) > 0.2
+
+    sums = pd.DataFrame(score).groupby(people.unit.to_numpy()).sum().to_numpy()
+    middle = sums.T @ sums * 60 / 59
+    clustered = beta[2:] @ np.linalg.inv((bread @ middle @ bread)[2:, 2:]) @ beta[2:] / 2
+    found = models.fit("smoker ~ x + z + close", OPEN, yes, people, clusters="unit").wald_test(["z", "close"])
+    assert (found.statistic, found.degrees) == (pytest.approx(clustered, rel=1e-6), 2)
+    assert found.p_value == pytest.approx((1 + 2 * clustered / 59) ** (-59 / 2), rel=1e-6)
+    with pytest.raises(InvalidParameterError, match="income"):
+        fit.wald_test(["z", "income"])
+
+
+def test_no_wald_test_of_coefficients_that_reports_do_not_determine() -> None:
+    """Everybody with x > 0 says yes and nobody else: no finite slope is best."""
+    people, _, _ = drawn(1200, 9)
+    fit = models.fit("smoker ~ x", OPEN, (people.x > 0).to_numpy().astype(int), people, force=True)
+    assert not fit.determined
+    found = fit.wald_test(["x"])
+    assert np.isnan([found.statistic, found.p_value]).all()
