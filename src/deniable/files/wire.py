@@ -65,18 +65,6 @@ Rows: TypeAlias = NDArray[np.uint8]
 # -------------------------------------------------------------------- rows
 
 
-def field_names(mechanism: Mechanism[Any]) -> tuple[str, ...]:
-    """Return the names of the fields of a report, in the order in which they lie on the wire.
-
-    Examples
-    --------
-    >>> from deniable import CountMeanSketch
-    >>> field_names(CountMeanSketch(k=1000, epsilon=1.0, m=16))
-    ('a0', 'a1', 'value')
-    """
-    return tuple(field.name for field in mechanism.report_fields)
-
-
 def report_width(mechanism: Mechanism[Any]) -> int:
     """Return the number of bytes of one report, the same for all reports of a mechanism.
 

@@ -123,10 +123,6 @@ class Problem(ABC):
             total = total.plus(part)
         return total
 
-    def all_scores(self, theta: Floats) -> Floats:
-        """Return the scores of all rows, float64[n, P]."""
-        return np.concatenate(list(in_blocks(self.n, self.block_rows, lambda rows: self.scores(theta, rows))))
-
     def middle(self, theta: Floats, clusters: NDArray[np.int64] | None = None) -> Floats:
         """Return the middle of the sandwich, the sum of s s' over rows, or over clusters with the factor G/(G-1)."""
         if clusters is not None:

@@ -133,7 +133,7 @@ def test_derivatives_against_differences(design: ComplianceDesign, alike: bool) 
     np.testing.assert_allclose(at.gradient, values, rtol=1e-7, atol=1e-7)
     slopes = [(up.gradient - down.gradient) / (2 * step) for up, down in ends]
     np.testing.assert_allclose(at.hessian, slopes, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(problem.all_scores(theta).sum(axis=0), at.gradient, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(problem.scores(theta, slice(0, 40)).sum(axis=0), at.gradient, rtol=1e-9, atol=1e-9)
 
 
 # ---------------------------------------------------------------- simulated

@@ -166,14 +166,6 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         """Probability c that v and v' share a cell, exact and the same for every v != v'."""
         return self.hashes.collision_probability
 
-    def response_channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(reported cell | true cell), shape (m, m), Fractions if `exact`.
-
-        The hash is drawn before the answer is looked at, so this small matrix carries the whole likelihood ratio; with
-        `collision_probability` it is the exact law of the estimator where `channel` is too large to list.
-        """
-        return self.response.channel(exact=exact)
-
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p1, p0): probability that a report supports v if the contributor holds v, and if not."""
@@ -198,7 +190,7 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         return hashes.join(repeated, cells), np.repeat(probabilities, hashes.m)
 
     def _channel(self) -> NDArray[Any]:
-        # Where this is too large, `response_channel` and `collision_probability` say the same.
+        # Where this is too large, `response` and `collision_probability` say the same.
         outputs, drawn = self._outputs()
         parameters, cells = self.hashes.split(outputs)
         p, q = (drawn * probability for probability in self.response.support_probabilities)

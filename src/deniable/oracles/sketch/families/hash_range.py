@@ -80,14 +80,3 @@ def any_integer(x: int) -> tuple[int, int]:
     ((3, 4), (4294967296, 4294967296))
     """
     return min(x, MAX_DOMAIN), min(x + 1, MAX_DOMAIN)
-
-
-def optimal_hash_range(k: int, epsilon: EpsilonLike) -> int:
-    """Return the m in 2..2^32 of least mean squared error over all k values.
-
-    Examples
-    --------
-    >>> optimal_hash_range(1024, 1.0), optimal_hash_range(2**20, 1.5)
-    (4, 6)
-    """
-    return Objective.mean(k, epsilon).best(any_integer)

@@ -224,11 +224,6 @@ class SpreadFamily(HashFamily):
         """The levels, the widest first."""
         return spread_levels(self.bits, self.cell_bits)
 
-    def descend_probability(self, level: int) -> Fraction:
-        """Return the probability with which a contributor at this level goes to the next; 0 at the last."""
-        bits, _, _, _, last = self.levels[level]
-        return Fraction(0) if last else Fraction((1 << bits) // self.m - 1, (1 << bits) - 1)
-
     @property
     def collision_probability(self) -> Fraction:
         """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""

@@ -59,6 +59,12 @@ def matches_by_hand(family: SpreadFamily, reports: list[int], x: int) -> int:
 # ------------------------------------------------------------------------------------------------ known answers
 
 
+def descend_probability(family: SpreadFamily, level: int) -> Fraction:
+    """Probability with which a contributor at this level goes to the next; 0 at the last."""
+    bits, _, _, _, last = family.levels[level]
+    return Fraction(0) if last else Fraction((1 << bits) // family.m - 1, (1 << bits) - 1)
+
+
 @pytest.mark.parametrize("row", VECTORS["spread"], ids=lambda row: f"{row['d']}-{row['m']}")
 def test_vectors(row: dict[str, Any]) -> None:
     sketch = CountMeanSketch(row["d"], row["eps"], row["m"], "spread")
@@ -67,9 +73,9 @@ def test_vectors(row: dict[str, Any]) -> None:
     assert (family.cell_bits, family.bits, family.state_size) == (row["l"], row["k"], row["size"])
     assert [[*level[:4], int(level[4])] for level in family.levels] == row["levels"]
     # The vectors give the formula for the last level too, from which nobody descends.
-    descend = [float(family.descend_probability(i)) for i in range(len(family.levels) - 1)]
+    descend = [float(descend_probability(family, i)) for i in range(len(family.levels) - 1)]
     assert descend == pytest.approx(row["descend"][:-1], rel=1e-15)
-    assert family.descend_probability(len(family.levels) - 1) == 0
+    assert descend_probability(family, len(family.levels) - 1) == 0
     assert float(family.collision_probability) == pytest.approx(row["cbar"], rel=1e-15)
     assert math.ceil(sketch.report_bits) == row["report_bits"]
     reports, queries = np.array(row["rep"]), np.array(row["queries"])
@@ -122,11 +128,11 @@ def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
     # Each level's share is what descending with the stated probabilities gives.
     reached = Fraction(1)
     for i, level in enumerate(family.levels):
-        stays = reached * (1 - family.descend_probability(i))
+        stays = reached * (1 - descend_probability(family, i))
         inside = (rows >= level.offset // m) & (rows < (level.offset + (m << level.degree)) // m)
         assert sum(probabilities[inside]) == stays
         assert len(set(probabilities[inside])) == 1
-        reached *= family.descend_probability(i)
+        reached *= descend_probability(family, i)
 
 
 @pytest.mark.parametrize(("k", "m"), [(30, 2), (64, 4), (100, 8)])
@@ -168,7 +174,7 @@ def test_collision_probability_is_least(bits: int) -> None:
             else:
                 # Values that differ above the cell's bits collide with 1/m here and c below; others never, and c below
                 # is 1: the descend probability makes both the same.
-                descend = family.descend_probability(level)
+                descend = descend_probability(family, level)
                 above = (1 - descend) * Fraction(1, family.m) + descend * c
                 assert above == descend
                 c = above
@@ -207,7 +213,7 @@ def test_mutant_descends_too_often() -> None:
         rows = np.full(n, -1)
         for i, level in enumerate(family.levels):
             here = np.flatnonzero(rows < 0)
-            c = family.descend_probability(i)
+            c = descend_probability(family, i)
             stays = here[uniform_below(rng, c.denominator, len(here)) >= c.numerator]
             w = uniform_below(rng, (1 << level.degree) - level.last, len(stays)) + level.last
             rows[stays] = level.offset // family.m + w
