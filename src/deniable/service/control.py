@@ -7,7 +7,6 @@ writers: there the command line works on the database.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import json
@@ -17,7 +16,8 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -31,10 +31,11 @@ from deniable.errors import (
     quoted,
     unknown_name,
 )
-from deniable.service import inviting, rounds
+from deniable.service import rounds
 from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
+from deniable.service.stores.invited import Invitation
 from deniable.service.surveys import Surveys
 
 SOCKET = ".socket"
@@ -95,7 +96,7 @@ def _about(values: Answer) -> str:
 def _export(surveys: Surveys, values: Answer) -> Answer:
     reports = values.pop("reports", False)
     files = surveys.export_reports(**values) if reports else {"": surveys.export(**values)}
-    return {"files": {name: base64.b64encode(content).decode() for name, content in files.items()}}
+    return {"files": {name: b64encode(content).decode() for name, content in files.items()}}
 
 
 def _publish(surveys: Surveys, values: Answer) -> Answer:
@@ -117,10 +118,10 @@ _COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "delete": lambda surveys, values: surveys.delete(**values),
     "status": lambda surveys, values: surveys.status(**values),
     "list": lambda surveys, _: {"surveys": surveys.list()},
-    "terms": lambda surveys, values: inviting.terms(surveys, **values),
-    "invite": lambda surveys, values: inviting.enter(surveys, **values),
-    "revoke": lambda surveys, values: inviting.withdraw(surveys, **values),
-    "remind": lambda surveys, values: inviting.remind(surveys, **values),
+    "terms": lambda surveys, values: invitation_terms(surveys, **values),
+    "invite": lambda surveys, values: enter_invitations(surveys, **values),
+    "revoke": lambda surveys, values: withdraw_invitations(surveys, **values),
+    "remind": lambda surveys, values: overdue_groups(surveys, **values),
     "publish": _publish,
     "withdraw": lambda surveys, values: surveys.withdraw(**values),
     "next": lambda surveys, values: rounds.draft_next(surveys, **values),
@@ -295,3 +296,57 @@ def _short(path: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{directory}/{path.name}{SOCKET}"
     finally:
         os.close(directory)
+
+
+# -------------------------------------------------------------------- invitations
+
+
+def invitation_terms(surveys: Surveys, slug: str) -> dict[str, Any]:
+    """Return what an inviter needs to know of a survey's present round.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is open to everybody.
+    """
+    row = surveys.row(slug)
+    survey = surveys.load(row.id)
+    if survey.page.access != "invited":
+        raise InvalidParameterError(
+            f"access must be “invited” in the page of {quoted(slug)} to invite people, got "
+            f"access={quoted(survey.page.access)}; "
+            "change it in page.json and run `survey new` again with that file"
+        )
+    return {
+        "collection": row.id,
+        "position": row.position,
+        "path": f"/s/{slug}#{survey.link_digits}",
+        "min_batch": survey.page.min_batch,
+        "title": survey.collection.title or slug,
+    }
+
+
+def enter_invitations(surveys: Surveys, slug: str, invited: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
+    """Enter invitations, given as the id in base64, the channel and the group; all of them or none.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the survey is open to everybody, is not open, or one of them is there already.
+    """
+    collection = str(invitation_terms(surveys, slug)["collection"])
+    surveys.store.invite(collection, [Invitation(b64decode(name), tag, part) for name, tag, part in invited])
+    return {"slug": slug, "invited": len(invited)}
+
+
+def withdraw_invitations(surveys: Surveys, slug: str, names: Sequence[str]) -> dict[str, Any]:
+    """Make invitations void that were not used; how many that are is not said, for it could be about one person."""
+    surveys.store.withdraw(str(invitation_terms(surveys, slug)["collection"]), map(b64decode, names))
+    return {"slug": slug, "withdrawn": len(names)}
+
+
+def overdue_groups(surveys: Surveys, slug: str) -> dict[str, Any]:
+    """Return the ids of all invitations in groups of which fewer than half were used: a bit for a whole group."""
+    asked = invitation_terms(surveys, slug)
+    behind = surveys.store.behind(str(asked["collection"]), int(asked["min_batch"]))
+    return {"slug": slug, "behind": [b64encode(name).decode() for name in behind]}
