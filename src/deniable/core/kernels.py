@@ -22,6 +22,15 @@ INTERPRETED_ROWS = 16
 """Calls whose first argument has at most this many rows are interpreted."""
 
 
+def worth_compiling(rows: int) -> bool:
+    """Return whether this many rows repay a compiler, or tables and algorithms that pay only for many rows.
+
+    It alone decides what a device does for one report and a simulation for many: kernels ask it, and so does code that
+    has one algorithm for each.
+    """
+    return rows > INTERPRETED_ROWS
+
+
 PLAIN = False
 """True inside of an exact kernel that is interpreted, whose numbers Python divides faster than it multiplies them."""
 
@@ -75,11 +84,15 @@ class Kernel(Generic[Parameters, Result]):
         return result
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        """Run `few` if the first argument has at most `INTERPRETED_ROWS` rows, else compiled."""
+        """Run compiled if the rows of the first argument are `worth_compiling`, else `few`."""
         rows = args[0]
-        if isinstance(rows, np.ndarray) and len(rows) <= INTERPRETED_ROWS:
+        if isinstance(rows, np.ndarray) and not worth_compiling(len(rows)):
             return self.few(*args, **kwargs)
         return self.compiled(*args, **kwargs)
+
+    def for_batch(self, rows: int) -> Callable[Parameters, Result]:
+        """Return what runs on each block of a batch of this many rows, so that a small block is compiled, too."""
+        return self.compiled if worth_compiling(rows) else self.few
 
     def _wrapping(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         with np.errstate(over="ignore"):

@@ -20,7 +20,7 @@ from typing import ClassVar, NoReturn, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel, worth_compiling
 from deniable.errors import InvalidParameterError, out_of_range, quoted
 
 Words = NDArray[np.uint64]
@@ -350,12 +350,17 @@ def piece_blocks(rng: Randomness, rows: int, dtype: type[Piece]) -> Iterator[tup
         yield slice(start, stop), stream.take(-(-(stop - start) // share)).view(dtype)[: stop - start]
 
 
-def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
-    """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval."""
+def uniform_below(rng: Randomness, bound: int, size: int, *, halves: bool = False) -> NDArray[np.int64]:
+    """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval.
+
+    With `halves`, many numbers below at most `HALF_BOUNDS` are those of `uniform_below_by_halves`.
+    """
     if not 1 <= bound <= 1 << 63:
         raise out_of_range("bound", "in [1, 2^63]", bound)
-    if size <= INTERPRETED_ROWS:
+    if not worth_compiling(size):
         return np.array(few_below(rng, bound, size), dtype=np.int64)
+    if halves and bound <= HALF_BOUNDS:
+        return uniform_below_by_halves(rng, bound, size)
     if bound == 1:
         return np.zeros(size, np.int64)
     width = (1 << 64) // bound

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import INTERPRETED_ROWS, exact_kernel, kernel
+from deniable.core.kernels import exact_kernel, kernel, worth_compiling
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream
 from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
@@ -213,7 +213,7 @@ def count_bits(bits: Bits) -> NDArray[np.int64]:
     together = 8 // math.gcd(width, 8)
     together *= max(1, 8 * WIDE_ROW // (together * width))
     blocks = n // (8 * together)
-    body = blocks * 8 * together if blocks > INTERPRETED_ROWS else 0
+    body = blocks * 8 * together if worth_compiling(blocks) else 0
     counts = np.zeros(8 * width, dtype=np.int64)
     if body:
         lanes = bits[:body].reshape(-1).view(np.uint64).reshape(8 * blocks, -1)

@@ -36,7 +36,6 @@ from numpy.typing import ArrayLike
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_codes, checked_domain, checked_integer, settle
-from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, bound_text, repeated
 from deniable.core.randomness import Randomness, WordStream, checked_randomness
 from deniable.core.thresholds import (
@@ -59,8 +58,8 @@ from deniable.oracles.sketch.count_mean_sketch import Sketch
 from deniable.oracles.sketch.families.family import HashFamily
 from deniable.oracles.sketch.families.registry import family_entry
 from deniable.oracles.unary import OUE
-from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
-from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio, probabilities
+from deniable.oracles.unary_bulk import noisy_bits, probabilities
+from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio
 
 Reports = TypeVar("Reports")
 
@@ -650,14 +649,9 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
         if self._copies:
             return permanent.copy()
-        if len(permanent) > INTERPRETED_ROWS:
-            return bits_in_bulk(permanent, self.k, self.second_stage, rng)
-        return randomize_bits(permanent, self.k, self.second_thresholds, rng)
+        return noisy_bits(permanent, self.k, self.second_thresholds, rng)
 
-    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        # Many contributors at once: bits are drawn by what both stages together make of them, which is the same law.
-        if len(codes) > INTERPRETED_ROWS:
-            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+    def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
         stream = WordStream(rng)
         stored = randomize_one_hot(codes, self.k, self.first.thresholds, stream)
         return stored if self._copies else randomize_bits(stored, self.k, self.second_thresholds, stream)

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_codes, checked_domain, settle
-from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import (
@@ -36,9 +35,9 @@ from deniable.core.thresholds import (
     threshold_up,
 )
 from deniable.errors import InvalidInputError, InvalidParameterError, out_of_range
-from deniable.oracles.bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
-from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
-from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
+from deniable.oracles.bits import Bits, check_padding, checked_bits
+from deniable.oracles.unary_bulk import noisy_bits, noisy_one_hot, probabilities
+from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio
 
 
 @final
@@ -146,11 +145,8 @@ class RAPPOR(UnaryEncoding):
 
     # ---------------------------------------------------------------- contributor
 
-    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`. For
-        # many contributors at once bits are drawn by what both stages together make of them, which is the same law.
-        if len(codes) > INTERPRETED_ROWS:
-            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+    def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
+        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`.
         return self._report(self._permanent(codes, rng), rng)
 
     def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:
@@ -171,9 +167,7 @@ class RAPPOR(UnaryEncoding):
         return self._permanent(checked_codes(inputs, self.k), rng)
 
     def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
-        if len(codes) > INTERPRETED_ROWS:
-            return one_hot_in_bulk(codes, self.k, probabilities(self.permanent_thresholds), rng)
-        return randomize_one_hot(codes, self.k, self.permanent_thresholds, rng)
+        return noisy_one_hot(codes, self.k, self.permanent_thresholds, rng)
 
     def report(self, permanent: ArrayLike, rng: Randomness) -> Bits:
         """Contributor: report a stored permanent response with fresh noise, uint8[n, ceil(k/8)].
@@ -195,9 +189,7 @@ class RAPPOR(UnaryEncoding):
         return self._report(bits, rng)
 
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
-        if len(permanent) > INTERPRETED_ROWS:
-            return bits_in_bulk(permanent, self.k, probabilities(self.report_thresholds), rng)
-        return randomize_bits(permanent, self.k, self.report_thresholds, rng)
+        return noisy_bits(permanent, self.k, self.report_thresholds, rng)
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -28,7 +28,7 @@ from deniable.core.checks import (
     integer_array,
     settle,
 )
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel, worth_compiling
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -117,7 +117,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         # One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
         # other values: on a device by Floyd's algorithm, half a word each, with rejection of biased draws.
-        if len(codes) <= INTERPRETED_ROWS:
+        if not worth_compiling(len(codes)):
             subsets = draw_subsets(codes.tolist(), self._inclusion, self.k, self._size, rng)
             return np.array(subsets, dtype=code_dtype(self.k)).reshape(len(codes), self._size)
         reports = np.empty((len(codes), self._size), dtype=code_dtype(self.k))

@@ -16,13 +16,12 @@ from typing import final
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_domain, settle
-from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 from deniable.oracles.bits import Bits, randomize_one_hot
-from deniable.oracles.unary_bulk import one_hot_in_bulk
-from deniable.oracles.unary_encoding import UnaryEncoding, probabilities
+from deniable.oracles.unary_bulk import probabilities
+from deniable.oracles.unary_encoding import UnaryEncoding
 
 
 def symmetric_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
@@ -56,9 +55,7 @@ class OneStage(UnaryEncoding):
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         return probabilities(self.thresholds)
 
-    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        if len(codes) > INTERPRETED_ROWS:
-            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+    def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
         return randomize_one_hot(codes, self.k, self.thresholds, rng)
 
 

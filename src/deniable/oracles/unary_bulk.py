@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import kernel
+from deniable.core.kernels import kernel, worth_compiling
 from deniable.core.randomness import Randomness, Words, blocks, draw, piece_blocks
 from deniable.core.thresholds import SCALE
-from deniable.oracles.bits import Bits, packed_width
+from deniable.oracles.bits import Bits, packed_width, randomize_bits, randomize_one_hot
 
 CELLS = 1 << 16
 """Cells that sixteen bits tell apart."""
@@ -124,6 +124,26 @@ def one_hot_in_bulk(codes: Codes, k: int, probabilities: tuple[Fraction, Fractio
     for rows, words in blocks(rng, len(codes)):
         set_own(codes[rows], below(words, p, rng), padding, bits[rows])
     return bits
+
+
+def probabilities(thresholds: tuple[int, int]) -> tuple[Fraction, Fraction]:
+    """Return (p, q) of a pair of 64-bit thresholds."""
+    p, q = thresholds
+    return Fraction(p, SCALE), Fraction(q, SCALE)
+
+
+def noisy_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+    """Return uint8[n, ceil(k/8)]: `one_hot_in_bulk` of many codes, `randomize_one_hot` of a few."""
+    if worth_compiling(len(codes)):
+        return one_hot_in_bulk(codes, k, probabilities(thresholds), rng)
+    return randomize_one_hot(codes, k, thresholds, rng)
+
+
+def noisy_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+    """Return packed bits[n, ceil(k/8)] randomised: `bits_in_bulk` of many rows, `randomize_bits` of a few."""
+    if worth_compiling(len(bits)):
+        return bits_in_bulk(bits, k, probabilities(thresholds), rng)
+    return randomize_bits(bits, k, thresholds, rng)
 
 
 def bits_in_bulk(bits: Bits, k: int, probabilities: tuple[Fraction, Fraction], rng: Randomness) -> Bits:

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.checks import Codes
+from deniable.core.kernels import worth_compiling
 from deniable.core.mechanism import ChecksRows, Mechanism, ReportField
-from deniable.core.randomness import SimulationRandomness
+from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between
-from deniable.core.thresholds import SCALE, EpsilonLike, exact
+from deniable.core.thresholds import EpsilonLike, exact
 from deniable.errors import out_of_range
 from deniable.oracles.bits import (
     Bits,
@@ -31,6 +33,7 @@ from deniable.oracles.bits import (
 )
 from deniable.oracles.pure import CountingOracle
 from deniable.oracles.support import Independent
+from deniable.oracles.unary_bulk import one_hot_in_bulk
 
 
 def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction, bounds: str) -> float | Fraction:
@@ -46,12 +49,6 @@ def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction
         shown = value if isinstance(value, (float, int, str)) else str(value)
         raise out_of_range(name, f"in {bounds}", shown)
     return float(number) if exact(float(number)) == number else number
-
-
-def probabilities(thresholds: tuple[int, int]) -> tuple[Fraction, Fraction]:
-    """Return (p, q) of a pair of 64-bit thresholds."""
-    p, q = thresholds
-    return Fraction(p, SCALE), Fraction(q, SCALE)
 
 
 def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
@@ -100,6 +97,16 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        # Bits of many contributors are drawn by what all stages together make of them, which is the same distribution.
+        if worth_compiling(len(codes)):
+            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+        return self._randomize_few(codes, rng)
+
+    @abstractmethod
+    def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
+        """Randomise a few checked codes bit by bit, stage by stage, of the words that clients use."""
 
     def _check_rows(self, reports: ArrayLike) -> Bits:
         bits = checked_bits(reports, self.k)

@@ -20,16 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from deniable.core.checks import Codes, check_counters, checked_report_records, code_dtype
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
 from deniable.errors import InvalidParameterError, InvalidReportError, unknown_name
-from deniable.oracles.bits import Bits, check_padding, count_bits, packed_width, randomize_bits
+from deniable.oracles.bits import Bits, check_padding, count_bits, packed_width
 from deniable.oracles.grr import GRR
 from deniable.oracles.unary import OUE
-from deniable.oracles.unary_bulk import bits_in_bulk
-from deniable.oracles.unary_encoding import probabilities
+from deniable.oracles.unary_bulk import noisy_bits
 
 Oracle: TypeAlias = GRR | OUE
 
@@ -228,11 +227,7 @@ class BitLayout(Layout):
         """Return rows randomised: a set bit stays so with P/2^64, a clear one becomes set with Q/2^64."""
         width = bits.shape[1]
         # The thresholds are those of all attributes.
-        thresholds = self.oracles[0].thresholds
-        if len(bits) > INTERPRETED_ROWS:
-            result = bits_in_bulk(bits, 8 * width, probabilities(thresholds), rng)
-        else:
-            result = randomize_bits(bits, 8 * width, thresholds, rng)
+        result = noisy_bits(bits, 8 * width, self.oracles[0].thresholds, rng)
         if any(size % 8 for size in self.sizes):
             used = np.zeros(8 * width, dtype=np.uint8)
             used[self._values] = 1

@@ -175,7 +175,7 @@ def by_numpy(bits: NDArray[np.uint8]) -> list[int]:
 def test_counts_are_numpys(n: int, width: int, wide: int, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 256, (n, width), dtype=np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bits, "INTERPRETED_ROWS", 0)  # the kernel whenever there are eight full rows
+        patch.setattr(_bits, "worth_compiling", bool)  # the kernel whenever there are eight full rows
         patch.setattr(_bits, "WIDE_ROW", wide)
         patch.setattr(_bits, "UNPACKED_BYTES", 1000)
         assert count_bits(bits).tolist() == by_numpy(bits)

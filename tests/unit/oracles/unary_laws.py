@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.oracles import rappor, unary
+from deniable.oracles import unary_bulk, unary_encoding
 
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons; seeds are fixed."""
@@ -23,8 +23,8 @@ KERNELS = ("few", "bulk")
 def kernel_path(path: str) -> Iterator[None]:
     """Force bits to be made as of few rows or in bulk, whatever the number of rows."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (unary, rappor):
-            patch.setattr(module, "INTERPRETED_ROWS", 0 if path == "bulk" else 1 << 40)
+        for module in (unary_encoding, unary_bulk):
+            patch.setattr(module, "worth_compiling", lambda _rows: path == "bulk")
         yield
 
 

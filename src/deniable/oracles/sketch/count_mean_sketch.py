@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype, settle
 from deniable.core.estimate import Estimate, affine_estimate
-from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.kernels import worth_compiling
 from deniable.core.mechanism import ChecksRows, ReportField, SkipsInvalid
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
@@ -383,7 +383,7 @@ class CountMeanSketch(Sketch):
     def _randomize_block(self, codes: Codes, rng: Randomness) -> Any:
         parameters = self.hashes.draw_parameters(rng, len(codes))
         cells = self.hashes.hash(codes, *parameters)
-        if len(codes) > INTERPRETED_ROWS and self.hashes.m <= MAX_DOMAIN:
+        if worth_compiling(len(codes)) and self.hashes.m <= MAX_DOMAIN:
             return self.hashes.join(parameters, randomize_many(cells, self.response._lie, self.hashes.m, rng))
         return self.hashes.join(parameters, self.response._randomize(cells, rng))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.kernels import INTERPRETED_ROWS, Kernel, exact_kernel, kernel
+from deniable.core.kernels import Kernel, exact_kernel, kernel, worth_compiling
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, WordStream, blocks, draw
 from deniable.core.thresholds import SCALE
 from deniable.records.pivot.pivot_draws import sample_pivots
@@ -44,7 +44,7 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) ->
         Domain size of all attributes.
     """
     pivots = sample_pivots(rng, len(codes), codes.shape[1])
-    if len(codes) > INTERPRETED_ROWS:
+    if worth_compiling(len(codes)):
         return copy_many(codes, pivots, lies, rng, k)
     reports = np.empty(codes.shape, dtype=code_dtype(k))
     for rows, words in blocks(rng, len(codes), codes.shape[1]):

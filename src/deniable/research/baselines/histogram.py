@@ -25,7 +25,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_domain, checked_integer, integer_array, settle
 from deniable.core.estimate import Estimate
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
@@ -123,8 +123,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         # is 1 has the mirror image of that table.
         reports = np.empty((len(codes), self.k), dtype=np.int16)
         last, guide = self._inverse
-        # By the whole batch: a block may have few rows if k is large.
-        run = randomize_components.compiled if len(codes) > INTERPRETED_ROWS else randomize_components
+        run = randomize_components.for_batch(len(codes))
         for rows, words in blocks(rng, len(codes), self.k):
             run(codes[rows], words, last, guide, self._one, -self._low, reports[rows])
         return reports

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_integer, checked_report_codes, code_dtype, settle
-from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.kernels import worth_compiling
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import (
@@ -184,7 +184,7 @@ class PGR(PureOracle[Codes]):
         # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection. For many
         # contributors half a word does where it tells.
         reports = np.empty(len(codes), dtype=code_dtype(self.points))
-        many, others = len(codes) > INTERPRETED_ROWS, self.points - self.preferred
+        many, others = worth_compiling(len(codes)), self.points - self.preferred
         uniform = uniform_below_by_halves if many and self.points <= HALF_BOUNDS else uniform_below
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, min(start + BLOCK_WORDS, len(codes)))

@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype, settle
-from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
+from deniable.core.randomness import Randomness, uniform_below
 from deniable.core.state import counts_between
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families import _gf2
@@ -232,8 +231,7 @@ class LinearFamily(TransformedFamily):
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: return (w,) of shape (rows,), exactly uniform in 1..D-1, by rejection."""
-        by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
-        points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.member_count, rows)
+        points = uniform_below(rng, self.member_count, rows, halves=True)
         return ((1 + points).astype(self.parameter_columns[0].dtype),)
 
     @cached_property

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype, settle
-from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.kernels import worth_compiling
 from deniable.core.randomness import Randomness, draw
 from deniable.core.state import counts_between
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
@@ -130,7 +130,7 @@ class PartitionFamily(TransformedFamily):
 
         Of many contributors, two ends of half a word where it is long enough.
         """
-        short = rows > INTERPRETED_ROWS and self.dimension + self.value_bits <= 32
+        short = worth_compiling(rows) and self.dimension + self.value_bits <= 32
         words: NDArray[Any] = draw(rng, -(-rows // 2)).view(np.uint32)[:rows] if short else draw(rng, rows)
         (w, offset), number = self.parameter_columns, words.dtype.type
         high, low = words >> number(8 * words.itemsize - self.dimension), words & number((1 << self.value_bits) - 1)

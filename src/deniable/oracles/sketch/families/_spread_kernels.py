@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import kernel
+from deniable.core.kernels import exact_kernel, kernel
 from deniable.core.randomness import Words
 from deniable.oracles.sketch.families._gf2 import functionals
 
@@ -94,7 +94,7 @@ def look_up_cells(codes: Codes, rows: Codes, table: Codes, cells: Codes) -> None
         cells[i] = table[np.uint64(rows[i]), np.uint64(codes[i])]
 
 
-@kernel
+@exact_kernel
 def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
     """Write the row of every point: one of the last level's, from `last` on, for each of the first `narrow` points.
 

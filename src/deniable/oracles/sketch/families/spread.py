@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype, settle
-from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.kernels import worth_compiling
 from deniable.core.mechanism import ReportField
-from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, few_below, uniform_below, uniform_below_by_halves
+from deniable.core.randomness import Randomness, Words, uniform_below
 from deniable.core.state import counts_between, counts_sum_to
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
@@ -259,13 +259,8 @@ class SpreadFamily(HashFamily):
         wider levels, m - 1 values for each.
         """
         narrow = (1 << self.levels[-1].degree) - 1
-        if rows <= INTERPRETED_ROWS:
-            # By way of two arrays, a device's report would take half as long again.
-            found = few_below(rng, self.domain - 1, rows)
-            chosen = [u + self._last_row + 1 if u < narrow else (u - narrow) // (self.m - 1) for u in found]
-            return (np.array(chosen, dtype=self.report_dtype),)
-        uniform = uniform_below_by_halves if self.domain <= HALF_BOUNDS else uniform_below
-        points, row = uniform(rng, self.domain - 1, rows), np.empty(rows, dtype=self.report_dtype)
+        points = uniform_below(rng, self.domain - 1, rows, halves=True)
+        row = np.empty(rows, dtype=self.report_dtype)
         choose_rows(points, narrow, self._last_row + 1, self.m - 1, row)
         return (row,)
 
@@ -280,7 +275,7 @@ class SpreadFamily(HashFamily):
         (row,) = parameters
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
         # A device makes one report: it needs no table of all cells.
-        if len(codes) > INTERPRETED_ROWS and self.state_size // self.m * self.domain <= MAX_TABLE:
+        if worth_compiling(len(codes)) and self.state_size // self.m * self.domain <= MAX_TABLE:
             look_up_cells(codes, row, self._cells, cells)
         else:
             hash_rows(codes, row, *self._tables, self.cell_bits, cells)

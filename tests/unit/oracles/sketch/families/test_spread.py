@@ -411,6 +411,19 @@ def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
     assert results == [by_hand] * 3
 
 
+@pytest.mark.parametrize(("k", "m"), [(2, 2), (3000, 16), (1 << 32, 2), (1 << 32, 1 << 14)])
+def test_rows_are_chosen_the_same_both_ways(k: int, m: int) -> None:
+    family = SpreadFamily(k, m)
+    narrow, last = (1 << family.levels[-1].degree) - 1, family._last_row + 1
+    ends = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, narrow + m, family.domain - 3, family.domain - 2]
+    points = np.array([point for point in ends if point < family.domain - 1], dtype=np.int64)
+    by_hand = [u + last if u < narrow else (u - narrow) // (m - 1) for u in points.tolist()]
+    for run in (kernels.choose_rows.compiled, kernels.choose_rows.interpreted, kernels.choose_rows.few):
+        rows = np.empty(len(points), dtype=family.report_dtype)
+        run(points, narrow, last, m - 1, rows)
+        assert rows.tolist() == by_hand
+
+
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (16, 4), (40, 64), (90, 4)])
 def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
     family = SpreadFamily(k, m)
