@@ -150,8 +150,8 @@ def test_missing_and_other_answers_have_a_place_if_they_are_given_one(dictionary
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\nb\na\n", "words.txt must hold every word once, got “a” in lines 1 and 3"),
-        (b"a\n\nb\n", "got none in line 2"),
+        (b"a\nb\na\n", "words.txt must contain every word once, got “a” in lines 1 and 3"),
+        (b"a\n\nb\n", "but line 2 is empty"),
         (b"a\n", "words must have at least 2 entries"),
         (b"\xff\xfea\n", "words.txt must be UTF-8 text"),
     ],
@@ -179,7 +179,7 @@ def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> 
 
 def test_a_collection_is_published_with_its_dictionary(dictionary: Run) -> None:
     Path("elsewhere").mkdir()
-    message = "its dictionary words.txt must be in the same folder"
+    message = "the dictionary words.txt must be in the same folder"
     refused(dictionary, message, *COLLECTION, "--dictionary", "words.txt", "-o", "elsewhere/survey.json")
 
 

@@ -82,12 +82,12 @@ def test_what_states_the_guarantee_cannot_be_replaced() -> None:
         assert key in english()
         page["languages"]["en"]["interface"] = {key: "Checked in this browser: epsilon 0.1."}
         with pytest.raises(
-            InvalidParameterError, match=f"interface may only have the keys .*, got “{key}”: leave it out"
+            InvalidParameterError, match=f"interface may only have the keys .*, got “{key}”: leave this key out"
         ):
             read_page(json.dumps(page), "page.json", asked)
     for key, said in (("contact", "{constructor}"), ("agree", "Yes {contact}.")):
         page["languages"]["en"]["interface"] = {key: said}
-        with pytest.raises(InvalidParameterError, match="which nothing fills in"):
+        with pytest.raises(InvalidParameterError, match="for which there is no value"):
             read_page(json.dumps(page), "page.json", asked)
     page["languages"]["en"]["interface"] = {"agree": "Yes, I do."}
     assert read_page(json.dumps(page), "page.json", asked).languages["en"].interface == {"agree": "Yes, I do."}

@@ -205,7 +205,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     # Adding twice changes nothing: it once gave the name another role and password.
     for role in ("analyst", "owner"):
         said = run("analyst", "add", "ann", "--role", role, *password("other"), fails=True)
-        assert "name must be new, but an account “ann” exists" in said
+        assert "name must be new, but there is an account “ann”" in said
     store = open_store(database)
     logins = Logins(store, Clock())
     held = logins.log_in("ann", PASSWORD)
@@ -222,7 +222,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     store.close()
 
     nightly = run("analyst", "token", "ann", "nightly", "--valid-days", 30, *common).split()[-1]
-    assert "has not used yet" in run("analyst", "token", "ann", "nightly", *common, fails=True)
+    assert "but there is a token “nightly” already" in run("analyst", "token", "ann", "nightly", *common, fails=True)
     run("analyst", "add", "bob", "--survey", "smoking", *password("password"))
     said = json.loads(run("analyst", "list", "--json", *common))
     ann, bob, listed = said["accounts"]
@@ -245,7 +245,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     assert logins.who(nightly, "token") is not None
     store.close()
     run("analyst", "revoke", "ann", "nightly", *common)
-    assert "must be a token of the account “ann”, got “nightly”" in run(
+    assert "must be the name of a token of the account “ann”, got “nightly”" in run(
         "analyst", "revoke", "ann", "nightly", *common, fails=True
     )
     run("analyst", "role", "bob", "--role", "owner", *common)
@@ -294,18 +294,18 @@ def test_a_token_that_expires_ends_on_its_day(database: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "bob", "--survey", "smokng"), "“smokng” is not there"),
-        (("role", "ann", "--role", "owner", "--survey", "none"), "“none” is not there"),
+        (("add", "bob", "--survey", "smokng"), "there is no survey “smokng”"),
+        (("role", "ann", "--role", "owner", "--survey", "none"), "there is no survey “none”"),
         (("add", "m", "--role", "monitor", "--survey", "smoking"), "survey must be left out for a monitor"),
-        (("add", "Command Line"), "which the audit uses for itself"),
-        (("add", "unknown name"), "which the audit uses for itself"),
+        (("add", "Command Line"), "because the audit uses this name for itself"),
+        (("add", "unknown name"), "because the audit uses this name for itself"),
         (("add", "a\nb"), "printable characters"),
         (("add", "a:b"), "printable characters"),
         (("add", "a" * 65), "1 to 64"),
-        (("remove", "zed"), "name must be the name of an account, got “zed”"),
-        (("password", "zed"), "name must be the name of an account"),
-        (("password", "robot"), "“robot” is a sender, which has tokens only"),
-        (("token", "zed", "x"), "name must be the name of an account"),
+        (("remove", "zed"), "there is no account “zed”"),
+        (("password", "zed"), "there is no account"),
+        (("password", "robot"), "“robot” is a sender, which has tokens and no password"),
+        (("token", "zed", "x"), "there is no account"),
         (("token", "ann"), "TOKEN must be given"),
         (("role", "ann"), "--role must be given"),
         (("add",), "NAME must be given"),

@@ -121,7 +121,7 @@ def test_only_drafts_and_closed_surveys_are_deleted(database: str) -> None:
     surveys.close("smoking", now=True)
     surveys.delete("smoking")
     assert set(rows(surveys).values()) == {0}
-    with pytest.raises(InvalidParameterError, match="must name a survey"):
+    with pytest.raises(InvalidParameterError, match="must be the name of a survey"):
         surveys.delete("smoking")
     # What is counted late is not kept of a survey that is gone.
     surveys.store.reject({(ASKED.id, "2026-05-01", "closed"): 1})

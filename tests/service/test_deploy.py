@@ -360,7 +360,7 @@ def test_backups_rotate_and_nothing_else_is_removed(tmp_path: Path) -> None:
             rotate(folder, 1, half, clock)
         assert made[2].exists()
         assert newest.exists()
-        with pytest.raises(OutputError, match="another backup was made in this second"):
+        with pytest.raises(OutputError, match="another backup was made in the same second"):
             rotate(folder, 3, store.backup, lambda: datetime(2026, 5, 1, 3, 0, 3, tzinfo=UTC))
     finally:
         store.close()

@@ -187,7 +187,7 @@ def test_a_draft_is_begun_once_and_never_over_another(here: Running, ann: Person
     assert "must be a new name" in fault(ann.post("/new", made="ffff", title="Second", slug="begun"))
     open_survey(here.collector.surveys, "taken")
     here.collector.refresh()
-    assert "which another survey has" in fault(ann.post("/new", made="ffff", title="Second", slug="taken"))
+    assert "but another survey has slug=" in fault(ann.post("/new", made="ffff", title="Second", slug="taken"))
     said = ann.post("/new", made="ffff", title="<b>Second</b>", slug="no good!")
     assert "slug must be 1 to 64 characters" in fault(said)
     assert "&lt;b&gt;Second&lt;/b&gt;" in said.content.decode()
@@ -321,9 +321,9 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
         ("empty.csv", b"", "empty.csv"),
         ("form.xlsx", b"PK", "form.xlsx"),
         # A file that becomes longer when it is read would fill the server's memory.
-        ("bomb.csv", gzip.compress(b"mood\n" + b"good\n" * 1000), "which is compressed; unpack it first"),
-        ("bomb.csv", b"PAR1", "which is compressed; unpack it first"),
-        ("bomb.xlsx", packed(80 << 20), "must need at most 64 MiB when unpacked, got 80 MiB for bomb.xlsx"),
+        ("bomb.csv", gzip.compress(b"mood\n" + b"good\n" * 1000), "is compressed; unpack the file first"),
+        ("bomb.csv", b"PAR1", "is compressed; unpack the file first"),
+        ("bomb.xlsx", packed(80 << 20), "must need at most 64 MiB when unpacked, but bomb.xlsx needs 80 MiB"),
     ):
         body, kind = multipart(name, content, "imp2")
         shown = fault(ann.call("POST", f"{at}/import", body, **{"content-type": kind}))
@@ -448,7 +448,7 @@ def test_a_finished_draft_is_opened_once_and_its_dashboard_takes_its_place(here:
     assert survey.survey.page.contributors == 500
     assert survey.survey.collection.title == "Smoking"
     # Nobody writes over an open survey by a draft of its name.
-    assert "which another survey has" in fault(ann.post("/new", made="ffff", title="x", slug="opened"))
+    assert "but another survey has slug=" in fault(ann.post("/new", made="ffff", title="x", slug="opened"))
 
 
 def test_a_survey_that_cannot_work_is_opened_by_words_alone(here: Running, ann: Person) -> None:
@@ -512,7 +512,7 @@ def test_the_dashboard_of_a_draft_says_that_it_cannot_work_and_takes_words(here:
     assert '<h2 id="cannot">This survey cannot work</h2>' in shown
     assert '<input id="anyway"' in shown
     refused = ann.call("POST", "/surveys/cli/open", {})
-    assert (refused.problem, "must be able to give results" in refused.json["detail"]) == ("malformed", True)
+    assert (refused.problem, "cannot give results" in refused.json["detail"]) == ("malformed", True)
     opened = ann.call("POST", "/surveys/cli/open", {"anyway": "only to try it"})
     assert json.loads(opened.content)["state"] == "open"
 

@@ -150,7 +150,9 @@ def test_two_collectors_on_one_database_count_a_link_once(database: str) -> None
 
 def test_invitations_are_entered_while_a_survey_can_still_be_answered(surveys: Surveys) -> None:
     surveys.new("smoking", ASKED.to_json(), page(access="invited"), ".")
-    with pytest.raises(InvalidParameterError, match="must be open or paused to invite people, got state=“draft”"):
+    with pytest.raises(
+        InvalidParameterError, match="must be open or paused when people are invited, got state=“draft”"
+    ):
         surveys.store.invite(ASKED.id, names(1))
     surveys.open("smoking")
     surveys.store.invite(ASKED.id, names(1))
@@ -187,10 +189,10 @@ def test_rounds_are_drawn_in_advance_and_are_equally_large() -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"count": 1, "rounds": 2}, "count must be from 2 to"),
+        ({"count": 1, "rounds": 2}, "count must be from 2, one for each round, to"),
         ({"count": 10, "rounds": 13}, "rounds must be from 1 to 12"),
         ({"count": 199, "rounds": 2, "tag": "mail"}, "count must be at least 100 for each round"),
-        ({"count": 200, "tag": "by mail"}, "tag must be at most 64 letters"),
+        ({"count": 200, "tag": "by mail"}, "tag must have at most 64 letters"),
     ],
 )
 def test_links_are_refused(arguments: dict[str, object], match: str) -> None:
@@ -286,13 +288,15 @@ def test_a_survey_for_everybody_invites_nobody(surveys: Surveys) -> None:
     open_survey(surveys)
     asked: list[tuple[str, dict[str, Any]]] = [("terms", {}), ("invite", {"invited": []}), ("remind", {})]
     for act, values in [*asked, ("revoke", {"names": []})]:
-        with pytest.raises(InvalidParameterError, match="access must be “invited” in the page of “smoking”"):
+        with pytest.raises(
+            InvalidParameterError, match="people can be invited only if access is “invited” in the page of “smoking”"
+        ):
             perform(surveys, {"command": act, "slug": "smoking", **values})
     assert [entry.act for entry in surveys.store.noted()] == []
 
 
 def test_a_page_lets_no_second_person_use_an_invitation() -> None:
-    with pytest.raises(InvalidParameterError, match="second_person must be false because access is “invited”"):
+    with pytest.raises(InvalidParameterError, match="second_person must be false if access is “invited”"):
         read_page(page(access="invited", second_person=True), "page.json", ASKED)
 
 
@@ -330,7 +334,9 @@ def test_rules_2_and_8_a_link_draws_once_and_asks_before_it_draws(here: Running,
     # Another device, where nothing is kept: nothing is drawn.
     elsewhere = tmp_path / "elsewhere.csv"
     elsewhere.write_text("smoker\nno\n")
-    with pytest.raises(UploadError, match="this link was used before, and can be used only once: nothing was drawn"):
+    with pytest.raises(
+        UploadError, match="this link was used before, and a link can be used only once: nothing was drawn"
+    ):
         send_file(ASKED, elsewhere, url)
     strange = f"{address}.{to_base64url(secrets.token_bytes(16))}"
     with pytest.raises(UploadError, match=r"this link is not among theirs\. Nothing was drawn"):
@@ -349,8 +355,8 @@ def test_a_link_is_for_one_person_and_its_token_is_in_no_message(here: Running, 
     two.write_text("smoker\nyes\nno\n")
     for url, kind, match in (
         (f"{here.public}/s/smoking#{digits}.{token}", UploadError, "the link is for one person"),
-        (f"{here.public}/s/smoking#{digits[:-1]}.{token}", InvalidParameterError, "must end in # and 32 digits"),
-        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link must be for collection"),
+        (f"{here.public}/s/smoking#{digits[:-1]}.{token}", InvalidParameterError, "must end with # and 32 digits"),
+        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link is not for collection"),
     ):
         with pytest.raises(kind, match=match) as refused:
             send_file(ASKED, two, url)
@@ -449,7 +455,9 @@ def test_rule_10_the_address_is_the_same_for_everybody_and_channels_are_large(su
     link = surveys.status("smoking")["link"]
     one, other = (urlsplit(f"https://s.example{link}.{to_base64url(secrets.token_bytes(16))}") for _ in range(2))
     assert (one.path, one.query) == (other.path, other.query) == ("/s/smoking", "")
-    with pytest.raises(InvalidParameterError, match="tag must name a channel of at least 100 invitations, got 99"):
+    with pytest.raises(
+        InvalidParameterError, match="a channel must have at least 100 invitations, so that it names nobody, got 99"
+    ):
         store.invite(ASKED.id, names(99, "mail"))
     assert store.used(ASKED.id) == []
     store.invite(ASKED.id, names(100, "mail"))
@@ -582,7 +590,7 @@ def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Runnin
     assert acts == [("eve", "invite", "40 links"), ("eve", "remind", ""), ("eve", "revoke", "1 links")]
     refused = command("survey", "close", "smoking", "--database", asked)
     assert refused.exit_code == 2
-    assert "database must be the collector's own for `survey close`" in refused.output
+    assert "`survey close` works only on the database of the collector itself" in refused.output
 
 
 def test_an_inviters_session_and_token_open_nothing_else(here: Running, asked: str) -> None:

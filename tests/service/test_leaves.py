@@ -241,5 +241,5 @@ def test_reports_are_published_only_where_they_are_kept(surveys: Surveys) -> Non
     from deniable.service.publishing import publish
 
     open_survey(surveys)
-    with pytest.raises(InvalidParameterError, match="which keeps no reports"):
+    with pytest.raises(InvalidParameterError, match="because this survey keeps no reports"):
         publish(surveys, "smoking", reports=True)

@@ -146,7 +146,7 @@ def test_named_networks_are_configured(tmp_path: Path) -> None:
     limits = found.limits.limits()
     assert limits is not None
     assert sum(limits.wait("10.1.2.3") == 0 for _ in range(800)) == 700
-    with pytest.raises(InvalidParameterError, match=r"limits\.networks must list networks such as 10\.0\.0\.0/8"):
+    with pytest.raises(InvalidParameterError, match=r"limits\.networks must list networks, such as 10\.0\.0\.0/8"):
         LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
@@ -493,12 +493,12 @@ def test_a_file_is_sent_in_batches_with_a_token_and_one_by_one_without(here: Run
         return path
 
     many = written(MAX_SINGLES + 1, 1)
-    with pytest.raises(UploadError, match="a file of 51 reports needs a token"):
+    with pytest.raises(UploadError, match="51 reports are in the file, but without a token"):
         send_file(ASKED, many, here.public)
     assert counted(here) == 0
     assert send_file(ASKED, many, here.public, token=TOKEN).counted == MAX_SINGLES + 1
     assert send_file(ASKED, written(7, 2), here.public).counted == 7
     with pytest.raises(UploadError, match="the token is not known"):
         send_file(ASKED, written(9, 3), here.public, token="another")
-    with pytest.raises(InvalidParameterError, match="must begin with https:// because a token is sent"):
+    with pytest.raises(InvalidParameterError, match="must begin with https://, because a token is sent"):
         Remote("http://survey.example", ASKED, token=TOKEN)

@@ -82,19 +82,19 @@ NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
     "with more in it": (changed("CREATE TABLE gossip (a)"), "it has a table gossip, which no collector makes"),
     "with a trigger": (
         changed("CREATE TRIGGER t AFTER INSERT ON receipts BEGIN INSERT INTO audit VALUES (1, 2, 3, 4); END"),
-        "it has a trigger, which no collector makes",
+        "it contains a trigger, which no collector makes",
     ),
     "of no version": (
         changed("UPDATE meta SET value = 'x' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, but it states “x”",
+        f"1 to {VERSION}, but it states “x”",
     ),
     "of version -1": (
         changed("UPDATE meta SET value = '-1' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, but it states “-1”",
+        f"1 to {VERSION}, but it states “-1”",
     ),
     "of version 0": (
         changed("UPDATE meta SET value = '0' WHERE key = 'version'"),
-        f"version 1 to {VERSION}, but it states “0”",
+        f"1 to {VERSION}, but it states “0”",
     ),
     "of an earlier version than it says": (
         changed("UPDATE meta SET value = '3' WHERE key = 'version'"),
@@ -151,7 +151,7 @@ def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path)
     assert again != kept
     assert again.read_bytes().startswith(b"SQLite format 3\0 and then")
     assert (waiting(path), waiting(kept)) == (5, 20)
-    with pytest.raises(StoreError, match="must not be the database itself"):
+    with pytest.raises(StoreError, match="the backup must be another file than the database"):
         restore_store(sqlite(tmp_path), path)
 
 
@@ -246,13 +246,13 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
         "UPDATE meta SET value = 'dealer' WHERE key = 'role'": "must belong to a collector, but it belongs to a dealer",
         "UPDATE meta SET value = '99' WHERE key = 'version'": "by a newer release",
         "DROP TABLE receipts": "it has no table receipts",
-        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it has a function, which no collector makes",
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it contains a function, which no",
         "CREATE TABLE gossip (a int)": "it has a table gossip",
-        "ALTER TABLE receipts SET UNLOGGED": "it has UNLOGGED, which no collector makes",
-        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which no collector makes",
-        "CREATE SCHEMA elsewhere": "it has CREATE SCHEMA elsewhere;, which no collector makes",
-        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it has REFERENCES, which no collector makes",
-        "UPDATE meta SET value = '-1' WHERE key = 'version'": f"tables of version 1 to {VERSION}, but it states “-1”",
+        "ALTER TABLE receipts SET UNLOGGED": "it contains UNLOGGED, which no collector makes",
+        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it contains CHECK, which no collector makes",
+        "CREATE SCHEMA elsewhere": "it contains CREATE SCHEMA elsewhere;, which no collector makes",
+        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it contains REFERENCES, which no",
+        "UPDATE meta SET value = '-1' WHERE key = 'version'": f"1 to {VERSION}, but it states “-1”",
     }
     target = postgres_server.database()
     for i, (statement, said) in enumerate(changes.items()):
@@ -274,7 +274,7 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
     again = open_store(target)
     assert again.waiting(ASKED.id) == 5
     again.close()
-    with pytest.raises(StoreError, match="must be empty to restore a backup"):
+    with pytest.raises(StoreError, match="can be restored only into an empty database"):
         restore_store(target, tmp_path / "copy")
 
 
@@ -291,7 +291,7 @@ def test_no_verb_migrates_in_passing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         result = CliRunner().invoke(app, [*map(str, arguments), "--database", sqlite(tmp_path)])
         return f"{result.exit_code} {result.output}"
 
-    refused = "2 error: the database has tables of version 1"
+    refused = "2 error: the tables of the database have version 1"
     assert run("survey", "new", "other", tmp_path / "survey.json").startswith(refused)
     assert run("analyst", "add", "ada", "--password-file", tmp_path / "password").startswith(refused)
     assert run("survey", "list").startswith(refused)

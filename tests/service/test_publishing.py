@@ -81,7 +81,7 @@ def test_results_are_public_from_publish_to_withdraw_and_only_of_a_closed_survey
     anyone, ann = Caller(here.public), logged_in(here)
     refused = ann("POST", "/surveys/live/publish")
     assert refused.problem == "malformed"
-    assert "must be closed to be published, but it is open" in refused.json["detail"]
+    assert "must be closed before its results are published, but it is open" in refused.json["detail"]
     assert ann("GET", "/surveys/live/published/index.html").problem == "not-found"
     here.collector.surveys.close("live", now=True)
     here.collector.refresh()

@@ -98,7 +98,7 @@ def test_a_draft_is_opened_before_another_round_follows(surveys: Surveys) -> Non
     surveys.store.invite(FIRST.id, invitations(FIRST.id, links, 20))
     answer(surveys, FIRST, links, 1)
     draft_next(surveys, "habits", 40)
-    with pytest.raises(InvalidParameterError, match="round 2 of “habits” must be opened before another follows"):
+    with pytest.raises(InvalidParameterError, match="round 2 of “habits” is still a draft"):
         draft_next(surveys, "habits", 40)
 
 

@@ -141,7 +141,7 @@ def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: S
 
 def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> None:
     if database.startswith("postgresql"):
-        with pytest.raises(StoreError, match="no tables yet: make them with `deniable serve --migrate`"):
+        with pytest.raises(StoreError, match="no tables yet: make the tables with `deniable serve --migrate`"):
             open_store(database)
     store = open_store(database, migrate=True)
     with store._working() as run:
@@ -180,7 +180,7 @@ def test_a_database_of_the_first_tables_is_brought_forward_after_a_backup(
     _, other = old_tables(database, monkeypatch)
     with pytest.raises(
         StoreError,
-        match="tables of version 1, but this release needs",
+        match="tables of the database have version 1, but this release needs",
     ):
         open_store(database)
     with pytest.raises(StoreError, match="run `deniable survey migrate`"):
@@ -196,7 +196,7 @@ def test_a_database_of_the_first_tables_is_brought_forward_after_a_backup(
         before.close()
     else:
         for act in (lambda: open_store(database, migrate=True), lambda: migrate_store(database)):
-            with pytest.raises(StoreError, match="needs a file name: run `deniable survey migrate -o FILE`"):
+            with pytest.raises(StoreError, match="needs the name of a file: run `deniable survey migrate -o FILE`"):
                 act()
         kept = migrate_store(database, tmp_path / "before")
         assert kept is not None
@@ -257,7 +257,7 @@ def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
         store.close()
         target = database
     else:
-        with pytest.raises(StoreError, match="must be empty to restore"):
+        with pytest.raises(StoreError, match="can be restored only into an empty database"):
             restore_store(database, tmp_path / "copy")
         store.close()
         server: postgres.Server = request.getfixturevalue("postgres_server")
@@ -313,7 +313,9 @@ def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
     (tmp_path / "other.db").write_bytes(b"no database, and long enough to be looked at" * 40)
     with pytest.raises(StoreError, match="the database refused"):
         open_store(f"sqlite:{tmp_path / 'other.db'}")
-    with pytest.raises(InvalidParameterError, match=r"sqlite:PATH or postgresql://\.\.\., got mysql:"):
+    with pytest.raises(
+        InvalidParameterError, match=r"sqlite:PATH or an address that begins with postgresql://, got mysql:"
+    ):
         open_store("mysql:secret@host")
     with pytest.raises(FileFormatError):
         restore_store(url, tmp_path / "absent")

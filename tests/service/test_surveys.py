@@ -58,7 +58,7 @@ def test_a_drafted_page_is_to_be_written_before_people_read_it(surveys: Surveys)
     assert (found.contributors, found.min_batch, found.retention, found.access) == (300, 100, "aggregate", "open")
     assert found.languages["en"].labels == {"smoker": ["yes", "no", "once"]}
     assert unfinished(found) == "languages.en.intro"
-    with pytest.raises(InvalidParameterError, match=r"languages.en.intro is empty or a draft"):
+    with pytest.raises(InvalidParameterError, match=r"languages.en.intro is empty or still a draft"):
         surveys.open("smoking")
     for key, place in (("intro", "languages.en.intro"), ("consent", "languages.en.consent"), ("contact", "contact")):
         for text in ("", "  ", DRAFT + "x"):
@@ -119,7 +119,7 @@ def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> Non
     for change, said in (
         ({"labels": {"smoker": ["yes", "no"]}}, "must be 3 different texts"),
         ({"labels": {"smoker": ["yes", "no", "no"]}}, "must be 3 different texts"),
-        ({"labels": {}}, "labels must be given for smoker"),
+        ({"labels": {}}, "labels must be given for exactly these questions: smoker"),
         ({"questions": {"drinks": "?"}}, "questions must list the questions of the schema in their order \\(smoker"),
     ):
         bad = draft_page(ASKED).model_copy(update={"languages": {"de": words.model_copy(update=change)}})
@@ -140,7 +140,9 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     with pytest.raises(InvalidParameterError, match="a survey on a collector is not available for QuotaRR"):
         surveys.new("dealt", dealt.to_json(), None, ".")
     text = Collection(Schema((Attribute("word", text=True),)), HeavyHitters(epsilon=4.0))
-    with pytest.raises(InvalidParameterError, match="must have categories to be asked on a collector, got open text"):
+    with pytest.raises(
+        InvalidParameterError, match="a collector can ask only questions with categories, got open text"
+    ):
         surveys.new("text", text.to_json(), None, ".")
     words = tmp_path / "words.txt"
     words.write_text("".join(f"{'w' * 40}{i}\n" for i in range(50_000)))
@@ -162,7 +164,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     with pytest.raises(InvalidParameterError, match="must be open to become paused, but it is paused"):
         surveys.pause("smoking")
     assert surveys.open("smoking")["state"] == "open"
-    with pytest.raises(StoreError, match="the survey “smoking” is open, so its questions cannot change"):
+    with pytest.raises(StoreError, match="the survey “smoking” is open, so its questions cannot be changed"):
         surveys.new("smoking", ASKED.to_json(), page(min_batch=50), ".")
     with pytest.raises(StoreError, match="this collection already belongs to the survey “smoking”"):
         surveys.new("again", ASKED.to_json(), page(), ".")
@@ -176,7 +178,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     for act in (surveys.open, surveys.pause):
         with pytest.raises(InvalidParameterError, match="it is closed"):
             act("smoking")
-    with pytest.raises(InvalidParameterError, match=r"must name a survey \(smoking\), got slug=“other”"):
+    with pytest.raises(InvalidParameterError, match=r"must be the name of a survey \(smoking\), got slug=“other”"):
         surveys.status("other")
 
 
@@ -405,7 +407,9 @@ def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
     surveys: Surveys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("deniable.service.surveys.MAX_COUNTERS", 2)
-    with pytest.raises(InvalidParameterError, match="retention must be “reports” for 3 counters"):
+    with pytest.raises(
+        InvalidParameterError, match="retention must be “reports”, because the sum would have 3 counters"
+    ):
         surveys.new("smoking", ASKED.to_json(), page(), ".")
     open_survey(surveys, retention="reports")
     one = body(40)

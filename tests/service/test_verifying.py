@@ -175,7 +175,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {API: lambda _: LOUD.to_json().encode()},
         ),
         "epsilon of the guarantee alone": (
-            *("collection", "a guarantee that differs from its mechanism's"),
+            *("collection", "a guarantee that differs from the guarantee of its mechanism"),
             {API: lambda content: content.replace(b'"epsilon": 2.0', b'"epsilon": 8.0', 1)},
         ),
         "epsilon of the mechanism, with the id as it was": (
@@ -192,8 +192,12 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             *("page", "may load another program"),
             {"/s/smoking": lambda content: content.replace(b"</head>", b'<script src="/x.js"></script></head>')},
         ),
-        "a leaf dropped": ("batches", "30 reports, but has 29 leaves", {leaves: lambda content: content[32:]}),
-        "a leaf added": ("batches", "30 reports, but has 31 leaves", {leaves: lambda content: content + b"\xff" * 32}),
+        "a leaf dropped": ("batches", "30 reports, but it has 29 leaves", {leaves: lambda content: content[32:]}),
+        "a leaf added": (
+            "batches",
+            "30 reports, but it has 31 leaves",
+            {leaves: lambda content: content + b"\xff" * 32},
+        ),
         "a leaf changed": ("batches", "does not match its leaves", {leaves: lambda content: bytes(32) + content[32:]}),
         "leaves in order of arrival": (
             *("batches", "must be sorted"),
@@ -201,15 +205,15 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
         ),
         "a root": ("batches", "does not match its leaves", {f"{API}/batches": batch(2, root="0" * 64)}),
         "a batch forged with its root": (
-            *("receipt", "1 of 3 are in no batch"),
+            *("receipt", "1 of 3 reports are in no batch"),
             {leaves: lambda _: content, f"{API}/batches": batch(2, root=root)},
         ),
-        "a batch removed": ("batches", "batch 2 is absent", {f"{API}/batches": lambda c: _gap(c)}),
+        "a batch removed": ("batches", "does not list batch 2", {f"{API}/batches": lambda c: _gap(c)}),
         "a batch removed and the rest renumbered": (
-            *("sum", "76 reports, the batches have 55"),
+            *("sum", "76 reports, but the batches have 55"),
             {f"{API}/batches": without(3)},
         ),
-        "the number of a batch's reports": ("batches", "31 reports, but has 30", {f"{API}/batches": batch(2, n=31)}),
+        "the number of a batch's reports": ("batches", "31 reports, but it has 30", {f"{API}/batches": batch(2, n=31)}),
         "batches of another collection": (
             "batches",
             "belong to collection",
@@ -217,7 +221,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
         ),
         "the aggregate": ("sum", "committed itself to", {f"{API}/aggregate": counts_moved}),
         "the aggregate of another collection": ("sum", "belongs to collection", {f"{API}/aggregate": of_another}),
-        "an aggregate with a report fewer": ("sum", "75 reports, the batches have 76", {f"{API}/aggregate": fewer}),
+        "an aggregate with a report fewer": ("sum", "75 reports, but the batches have 76", {f"{API}/aggregate": fewer}),
         "an aggregate with a new commitment": (
             *("reports", "do not add up to the digest"),
             {
@@ -241,7 +245,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {f"{API}/batches/2/reports": report_file(LOUD, 30, tmp_path)},
         ),
         "reports that are fewer": (
-            *("reports", "states 30 reports, but has 29"),
+            *("reports", "states 30 reports, but it has 29"),
             {f"{API}/batches/2/reports": report_file(ASKED, 29, tmp_path)},
         ),
     }
@@ -272,7 +276,7 @@ def test_what_is_not_published_is_not_determined(honest: Honest) -> None:
     assert {check.name for check in bare.of("not determined")} == {"texts", "page"}
     absent = honest.verify({f"{API}/state": changed(state="open")}, leaves=[bytes(32)])
     assert [check.detail for check in absent.of("not determined")] == [
-        "1 of 1 are in no batch yet; look again after the next release"
+        "1 of 1 reports are in no batch yet; look again after the next release"
     ]
     kept_none = honest.verify(leaves=[])
     assert [check.name for check in kept_none.of("not determined")] == ["receipt"]
@@ -318,7 +322,7 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
             0,
             "consistent: 4 checks passed, 0 failed, 5 are not determined",
         )
-        assert "?  receipt: 1 of 1 are in no batch yet" in early.output
+        assert "?  receipt: 1 of 1 reports are in no batch yet" in early.output
         assert Caller(running.public).post(body(30, 500)).status == 201
         running.collector.drain()
         assert leaf in running.collector.store.released_leaves(ASKED.id, 1)  # type: ignore[operator]
@@ -335,6 +339,6 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
         lost = run.invoke(app, call)
         assert lost.exit_code == 1
         assert lost.output.startswith("NOT CONSISTENT: ")
-        assert " NO  receipt: 1 of 1 are in no batch, and the survey is closed" in lost.output
+        assert " NO  receipt: 1 of 1 reports are in no batch, and the survey is closed" in lost.output
         files = [path.read_bytes() for path in tmp_path.glob("survey.db*") if path.is_file()]
         assert seed.read_bytes() not in b"".join(files)

@@ -37,12 +37,13 @@ def add(surveys: Surveys, values: Values) -> Values:
     password = values.get("password")
     if (password is None) != (role in PROGRAMS):
         raise InvalidParameterError(
-            f"password must be given for an owner, an analyst or an inviter, and only for them, got role={quoted(role)}"
+            "password must be given for an owner, an analyst or an inviter, and left out for other roles, got "
+            f"role={quoted(role)}"
         )
     if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
         raise InvalidParameterError(
-            f"name must be new, but an account {quoted(name)} exists; change it with `deniable analyst role` or "
-            "`deniable analyst password`, or remove it first"
+            f"name must be new, but there is an account {quoted(name)} already; change that account with `deniable "
+            "analyst role` or `deniable analyst password`, or remove it first"
         )
     added = {"name": name, "role": role, "surveys": _listed(slugs)}
     if not values.get("token"):
@@ -103,7 +104,8 @@ def set_password(surveys: Surveys, values: Values) -> Values:
     _found(found is not None, name)
     if found is not None and found[0] in PROGRAMS:
         raise InvalidParameterError(
-            f"name must be the account of a person, but {quoted(name)} is a {found[0]}, which has tokens only"
+            f"name must be the account of a person, but {quoted(name)} is a {found[0]}, which has tokens and no "
+            "password"
         )
     _found(surveys.store.set_password(name, values["password"]), name)
     return {"name": name}
@@ -129,7 +131,8 @@ def revoke(surveys: Surveys, values: Values) -> Values:
     gone = [one for one in labels if surveys.store.revoke(name, one)]
     if label is not None and not gone:
         raise InvalidParameterError(
-            f"token must be a token of the account {quoted(name)}, got {quoted(label)}; see `deniable analyst list`"
+            f"token must be the name of a token of the account {quoted(name)}, got {quoted(label)}; see `deniable "
+            "analyst list`"
         )
     return {"name": name, "revoked": gone}
 
@@ -160,9 +163,7 @@ ACCOUNT_COMMANDS: Mapping[str, Callable[[Surveys, Values], Values]] = {
 
 def _found(found: bool, name: str) -> None:
     if not found:
-        raise InvalidParameterError(
-            f"name must be the name of an account, got {quoted(name)}; see `deniable analyst list`"
-        )
+        raise InvalidParameterError(f"there is no account {quoted(name)}; `deniable analyst list` shows all accounts")
 
 
 def _role(role: str) -> str:
@@ -175,12 +176,12 @@ def _new_name(what: str, name: str) -> str:
     """Return the name of a new account or token, which is shown to people."""
     if name.casefold() in (COMMAND_LINE, UNKNOWN_NAME):
         raise InvalidParameterError(
-            f"{what} must not be {quoted(name)}, which the audit uses for itself; choose another name"
+            f"{what} must not be {quoted(name)}, because the audit uses this name for itself; choose another name"
         )
     if not 0 < len(name) <= MOST_CHARACTERS or name != name.strip() or ":" in name or not name.isprintable():
         raise InvalidParameterError(
-            f"{what} must have 1 to {MOST_CHARACTERS} printable characters without a colon, and no blank at either "
-            f"end, got {quoted(name)}"
+            f"{what} must have 1 to {MOST_CHARACTERS} printable characters, without a colon, and without blanks at "
+            f"its ends, got {quoted(name)}"
         )
     return name
 
@@ -190,13 +191,15 @@ def _rights(surveys: Surveys, role: str, slugs: Sequence[str] | None) -> frozens
     if slugs is None:
         return None
     if role == "monitor":
-        raise InvalidParameterError("survey must be left out for a monitor, because metrics are about all surveys")
+        raise InvalidParameterError(
+            "survey must be left out for a monitor, because a monitor reads metrics of all surveys"
+        )
     known = {row.slug for row in surveys.store.collections()}
     for slug in slugs:
         if slug not in known:
             raise InvalidParameterError(
-                f"survey must name a survey of this collector, but {quoted(slug)} is not there; make it first with "
-                "`deniable survey new`"
+                f"survey must be the name of a survey of this collector, but there is no survey {quoted(slug)}; make "
+                "the survey first with `deniable survey new`"
             )
     return frozenset(slugs)
 

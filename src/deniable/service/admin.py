@@ -332,7 +332,7 @@ class _AdminEndpoints:
         held = await self._read(request)
         if not self._public_url:
             raise Problem(
-                "not-found", "the public address is not known: set public_url in the collector's configuration"
+                "not-found", "the public address of the collector is not known: set public_url in its configuration"
             )
         drawing = io.BytesIO()
         link = self._public_url + link_path(held.row.slug, held.survey)
@@ -351,7 +351,7 @@ class _AdminEndpoints:
 
     async def metrics(self, request: Request) -> Response:
         if not (await self._people.known(request)).watches:
-            raise Problem("not-allowed", "metrics are for monitors, and for owners of all surveys")
+            raise Problem("not-allowed", "only monitors, and owners of all surveys, may read metrics")
         gauges = await run_in_threadpool(self._collector.gauges)
         gauges |= await run_in_threadpool(machine_gauges, self._collector.store.file)
         return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4")
@@ -381,7 +381,7 @@ class _AdminEndpoints:
         check_origin(request)
         who = await self._people.known(request)
         if not who.invites:
-            raise Problem("not-allowed", f"a {who.role} may not make invitations")
+            raise Problem("not-allowed", f"the role {who.role} may not make invitations")
         held = self._held(request, who)
         given = await read(request, InvitationAct, _MOST_INVITED)
         asked: dict[str, Any] = {"command": given.command, "slug": held.row.slug}
@@ -406,10 +406,10 @@ class _AdminEndpoints:
         check_origin(request)
         who = await self._people.reader(request)
         if not who.changes:
-            raise Problem("not-allowed", "analysts can only read; owners can change surveys")
+            raise Problem("not-allowed", "the role analyst can only read; owners can change surveys")
         act = request.path_params["act"]
         if act not in _ACTS:
-            raise Problem("not-found", f"an owner can {', '.join(_ACTS)}")
+            raise Problem("not-found", f"there is no such act: an owner can {', '.join(_ACTS)}")
         held = self._held(request, who)
         asked: dict[str, Any] = {"command": act, "slug": held.row.slug}
         given = await read(request, Act)
@@ -418,7 +418,7 @@ class _AdminEndpoints:
         if act == "open":
             asked["anyway"] = given.anyway.strip()
         if act == "delete" and given.name != held.row.slug:
-            raise Problem("malformed", "the survey's name must be typed again to confirm")
+            raise Problem("malformed", "the name of the survey must be typed again to confirm")
         result = await self._performed(asked, who)
         await run_in_threadpool(self._collector.refresh)
         result.pop("pages", None)

@@ -88,7 +88,7 @@ class AccountEndpoints:
         """Return the account that a request is of; raise login without one, not-allowed if it may read no results."""
         who = await self.known(request)
         if not who.reads:
-            raise Problem("not-allowed", f"a {who.role} may not read results")
+            raise Problem("not-allowed", f"the role {who.role} may not read results")
         return who
 
     async def person(self, request: Request, *, invites: bool = True) -> Analyst:
@@ -276,7 +276,7 @@ def check_origin(request: Request) -> None:
     if origin is None and request.headers.get("authorization", "").lower().startswith("bearer "):
         return
     if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
-        raise Problem("not-allowed", "the request must come from a page at this address")
+        raise Problem("not-allowed", "the request must come from a page of this collector's own address")
 
 
 def html(text: str, status: int = 200) -> Response:

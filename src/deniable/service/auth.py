@@ -161,8 +161,8 @@ class Logins:
         secret = self._issue(name, kind, lifetime, label=label)
         if secret is None:
             raise InvalidParameterError(
-                f"token must have a name that the account {quoted(name)} has not used yet, got {quoted(label)}; choose "
-                "another name, or revoke that token first"
+                f"token must have a new name for the account {quoted(name)}, but there is a token {quoted(label)} "
+                "already; choose another name, or revoke that token first"
             )
         return secret
 

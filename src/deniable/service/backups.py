@@ -49,7 +49,7 @@ def rotate(
         raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from error
     made = folder / f"deniable-{clock().astimezone(UTC):%Y%m%dT%H%M%SZ}.backup"
     if made.exists():
-        raise OutputError(f"{made} exists, because another backup was made in this second; try again")
+        raise OutputError(f"{made} exists already, because another backup was made in the same second; try again")
     write(made)
     check_backup(made)
     known = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))

@@ -58,7 +58,8 @@ class BatchEndpoints:
         found = await self._read(read)
         if found is None:
             raise Problem(
-                "not-found", "there is no batch with this number, or it was made by a release without receipts (leaves)"
+                "not-found",
+                "there is no batch with this number, or the batch was made by a release that kept no receipts (leaves)",
             )
         return Response(found, headers={"Cache-Control": _IMMUTABLE}, media_type=LEAVES_TYPE)
 
@@ -107,7 +108,7 @@ class BatchEndpoints:
 def _number(request: Request) -> int:
     text = request.path_params["number"]
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
-        raise Problem("not-found", "batches have numbers from 1")
+        raise Problem("not-found", "the number of a batch must be 1 or more")
     return int(text)
 
 

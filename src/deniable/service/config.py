@@ -151,7 +151,7 @@ def read_configuration(
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
             raise InvalidParameterError(
-                f"{key} must be an origin such as https://example.org, got {quoted(origin)}", parameters=(key,)
+                f"{key} must be an origin, such as https://example.org, got {quoted(origin)}", parameters=(key,)
             )
     return found
 

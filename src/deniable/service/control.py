@@ -168,14 +168,16 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     command, slug = values["command"], values.pop("slug", "")
     if command not in _INVITERS:
         raise InvalidParameterError(
-            f"database must be the collector's own for `survey {command}`, got an address; through an admin port you "
-            f"can only use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
+            f"`survey {command}` works only on the database of the collector itself, got an address; through an admin "
+            f"port use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
         )
     parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
     if not token:
         raise InvalidParameterError("$DENIABLE_TOKEN must hold the token of an inviter or an owner, but it is not set")
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise InvalidParameterError(f"database must begin with https:// because a token is sent, got {quoted(url)}")
+        raise InvalidParameterError(
+            f"the address must begin with https://, because a token is sent to it, got {quoted(url)}"
+        )
     address = f"{url.rstrip('/')}/surveys/{quote(slug, safe='')}/invitations"
     headers = {"Content-Type": "application/json"}
     posted = urllib.request.Request(address, json.dumps(values).encode(), headers)
@@ -187,12 +189,12 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     except urllib.error.HTTPError as error:
         with error:
             said = _problem(error.read(MOST_PROBLEM)) or f"status {error.code}"
-        raise CollectorError(f"the collector refused: {said}; nothing was done") from None
+        raise CollectorError(f"the collector refused: {said}. Nothing was done") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise CollectorError(
-            f"no collector answers at {url}: {reason}; check the address, and whether the command took effect before "
-            "you repeat it"
+            f"no collector answers at {url}: {reason}; check the address. Before you repeat the command, check "
+            "whether it took effect"
         ) from None
     return result
 
@@ -215,11 +217,12 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
                 line = file.readline(MOST)
     except OSError as error:
         raise StoreInUseError(
-            f"the database {path} is in use, and its collector does not answer: {error.strerror or error}"
+            f"the database {path} is used by a collector that does not answer: {error.strerror or error}"
         ) from error
     if line and not line.endswith(b"\n"):
         raise StoreError(
-            f"the answer is larger than {MOST} bytes: stop the collector and run the command on its database"
+            f"the answer of the collector is larger than {MOST} bytes: stop the collector, and run the command on its "
+            "database"
         )
     answer: Answer = json.loads(line or b'{"error": "the collector stopped"}')
     if "error" in answer:
@@ -313,9 +316,8 @@ def invitation_terms(surveys: Surveys, slug: str) -> dict[str, Any]:
     survey = surveys.load(row.id)
     if survey.page.access != "invited":
         raise InvalidParameterError(
-            f"access must be “invited” in the page of {quoted(slug)} to invite people, got "
-            f"access={quoted(survey.page.access)}; "
-            "change it in page.json and run `survey new` again with that file"
+            f"people can be invited only if access is “invited” in the page of {quoted(slug)}, "
+            f"got access={quoted(survey.page.access)}; change access in page.json, and run `survey new` again with it"
         )
     return {
         "collection": row.id,

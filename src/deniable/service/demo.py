@@ -176,7 +176,7 @@ def answer(
                 found = connection.getresponse()
                 found.read()
                 if found.status != 201:
-                    raise UploadError(f"the collector refused a report with status {found.status}")
+                    raise UploadError(f"the collector refused a report with the status {found.status}")
                 done[sender] += 1
                 if progress is not None:
                     progress(sum(done), len(rows))

@@ -116,7 +116,7 @@ async def read_form(request: Request) -> Form:
     try:
         pairs = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_FIELDS)
     except ValueError:
-        raise Problem("malformed", f"a form must be UTF-8 text of at most {_FIELDS} fields") from None
+        raise Problem("malformed", f"the form must be UTF-8 text with at most {_FIELDS} fields") from None
     return Form(dict(pairs))
 
 
@@ -173,7 +173,7 @@ class DraftEndpoints:
         """Return the owner who sends a request; raise what keeps others out."""
         who = await self._people.known(request)
         if not who.changes:
-            raise Problem("not-allowed", "analysts can only read; owners can make surveys")
+            raise Problem("not-allowed", "the role analyst can only read; owners can make surveys")
         if slug is None and who.surveys is not None:
             raise Problem("not-allowed", "only an owner of all surveys can make a new one")
         if slug is not None and not who.may(slug):
@@ -266,7 +266,7 @@ class DraftEndpoints:
                 return Draft(made=made, languages=words).to_json()
             if not made or Draft.model_validate_json(before).made != made:
                 raise InvalidParameterError(
-                    f"slug must be a new name, got slug={quoted(slug)}, which another draft has; choose another"
+                    f"slug must be a new name, but another draft has slug={quoted(slug)}; choose another name"
                 )
             return before
 
@@ -363,7 +363,7 @@ class DraftEndpoints:
         form = await read_form(request)
         place = form.line("to", "0")
         if not place.isdecimal() or len(place) > 6:
-            raise Problem("malformed", "to must be a position, counted from 0")
+            raise Problem("malformed", "to must be a position in the list, counted from 0")
         slug = await self._change(request, lambda draft: draft.moved(request.path_params["key"], int(place)))
         return to(f"/drafts/{slug}#{request.path_params['key']}")
 
@@ -457,7 +457,9 @@ class DraftEndpoints:
         _, draft = await self._held(request)
         survey = (await run_in_threadpool(build, draft.to_json())).survey
         if survey is None or request.path_params.get("id", survey.collection.id) != survey.collection.id:
-            raise Problem("not-found", "there is no preview of this draft, or it has changed: open the preview again")
+            raise Problem(
+                "not-found", "there is no preview of this draft, or the draft has changed: open the preview again"
+            )
         return survey
 
     async def shell(self, request: Request) -> Response:
@@ -658,11 +660,12 @@ def _imported(
     suffix = Path(name).suffix.lower()
     if suffix not in _IMPORT_SUFFIXES:
         raise InvalidParameterError(
-            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={quoted(name)}; save it as one of them"
+            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={quoted(name)}; save the form as one "
+            "of these"
         )
     if content.startswith(_PACKED):
         raise InvalidParameterError(
-            f"file must be a plain-text table, got file={quoted(name)}, which is compressed; unpack it first"
+            f"file must be a table as plain text, but file={quoted(name)} is compressed; unpack the file first"
         )
     # Readers want a file; it is deleted before anybody is answered.
     with tempfile.TemporaryDirectory() as folder:
@@ -674,7 +677,7 @@ def _imported(
                 form = read_xlsform(path)
                 if not form.attributes:
                     raise InvalidParameterError(
-                        "file must have at least one question that this collector can ask, got none"
+                        "file must contain at least one question that this collector can ask, but it contains none"
                     )
                 found = functools.partial(with_form, form=form, key=key)
             else:
@@ -704,8 +707,8 @@ def _check_unpacked(content: bytes, name: str) -> None:
         unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > _MOST_UNPACKED:
             raise InvalidParameterError(
-                f"file must need at most {_MOST_UNPACKED >> 20} MiB when unpacked, got {unpacked >> 20:,} MiB "
-                f"for {name}; delete the sheets and rows that do not belong to the form"
+                f"file must need at most {_MOST_UNPACKED >> 20} MiB when unpacked, but {name} needs "
+                f"{unpacked >> 20:,} MiB; delete the sheets and rows that do not belong to the form"
             )
 
 
@@ -719,11 +722,11 @@ async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
     try:
         form = await MultiPartParser(request.headers, pieces(), max_files=1, max_fields=4, max_part_size=1000).parse()
     except (MultiPartException, KeyError, ValueError):
-        raise Problem("malformed", "the body must be a form with a file") from None
+        raise Problem("malformed", "the body must be a form that contains a file") from None
     try:
         file, key = form.get("file"), form.get("made")
         if not isinstance(file, UploadFile) or not isinstance(key, str) or not re.fullmatch("[a-z0-9]{4,16}", key):
-            raise Problem("malformed", "the body must be a form with a file")
+            raise Problem("malformed", "the body must be a form that contains a file")
         decimal = form.get("decimal")
         mark = decimal if decimal in ("point", "comma") else None
         return Path(file.filename or "file").name[:200], await file.read(), key, mark

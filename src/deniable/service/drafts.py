@@ -136,9 +136,8 @@ class DraftQuestion(_Shape):
         kind, found = KINDS[self.kind], dict[str, Any]()
         if not kind.inputs:
             raise InvalidParameterError(
-                f"kind of {quoted(self.column)} must be a kind that a survey page can show, got "
-                f"kind={quoted(self.kind)}; "
-                "choose another"
+                f"a survey page cannot show the question {quoted(self.column)}, got kind={quoted(self.kind)}; choose "
+                "another kind"
             )
         if not self.text.strip():
             raise InvalidParameterError(f"text of {quoted(self.column)} must not be empty: type the question")

@@ -101,16 +101,18 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
         raise InvalidParameterError(f"rounds must be from 1 to {MOST_ROUNDS}, got rounds={rounds}; plan fewer rounds")
     if not rounds <= count <= MOST_LINKS:
         raise InvalidParameterError(
-            f"count must be from {rounds} to {MOST_LINKS:,}, got count={count}; invite in several steps"
+            f"count must be from {rounds}, one for each round, to {MOST_LINKS:,}, got count={count}; invite more "
+            "people in several steps"
         )
     if len(tag) > 64 or not set(tag) <= _TAG:
         raise InvalidParameterError(
-            f"tag must be at most 64 letters, digits, - or _, got tag={quoted(tag[:64])}; choose a short name for the "
-            "channel"
+            f"tag must have at most 64 letters, digits, - or _, got tag={quoted(tag[:64])}; choose a short name for "
+            "the channel"
         )
     if tag and count // rounds < LEAST_TAGGED:
         raise InvalidParameterError(
-            f"count must be at least {LEAST_TAGGED} for each round of a channel, got count={count}; leave the tag out"
+            f"count must be at least {LEAST_TAGGED} for each round of a channel, so that a channel names nobody, got "
+            f"count={count}; invite more people, or leave the tag out"
         )
     order = permutation(SecureRandomness(), count)
     tokens = secrets.token_bytes(ID_BYTES * count)
@@ -149,8 +151,8 @@ def address(url: str, path: str, token: bytes) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise InvalidParameterError(
-            f"url must be the collector's public address, such as https://survey.example.org, got url={quoted(url)}; "
-            "leave out the path of the survey"
+            "url must be the public address of the collector, such as https://survey.example.org, got "
+            f"url={quoted(url)}; leave out the path of the survey"
         )
     return f"{url.rstrip('/')}{path}.{to_base64url(token)}"
 
@@ -188,7 +190,8 @@ def read_links(path: Path) -> list[Link]:
             found.append(Link(int(row["number"]), int(row["round"]), row["tag"], token))
         except (InvalidReportError, TypeError, ValueError):
             raise FileFormatError(
-                f"{path}, row {place}: number, round and token must be as `survey invite` wrote them; restore the row"
+                f"{path}, row {place}: number, round and token must be as `survey invite` wrote them, but one was "
+                "changed; restore this row"
             ) from None
     return found
 

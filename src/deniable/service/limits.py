@@ -46,7 +46,7 @@ def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
         raise InvalidParameterError(
-            f"{what} must list networks such as 10.0.0.0/8: {error}", parameters=(what,)
+            f"{what} must list networks, such as 10.0.0.0/8: {error}", parameters=(what,)
         ) from error
 
 

@@ -256,7 +256,7 @@ class _Pages:
         held = self._held(request)
         words = held.survey.dictionaries.get(request.path_params["attribute"])
         if words is None:
-            raise Problem("not-found", "no attribute with this name has a dictionary")
+            raise Problem("not-found", "there is no attribute with this name and a dictionary")
         return Response(words, headers={"Cache-Control": _IMMUTABLE}, media_type="text/plain; charset=utf-8")
 
     async def survey(self, request: Request) -> Response:
@@ -265,10 +265,11 @@ class _Pages:
             return _for_people("There is no survey at this address", 404)
         if "survey.js" not in bundles():
             raise Problem(
-                "not-found", "this collector has no survey page: send reports with the client or with `deniable send`"
+                "not-found",
+                "this collector shows no survey page: send reports with the client, or with `deniable send`",
             )
         if part := unknown_to_browsers(held.survey.collection.mechanism):
-            raise Problem("not-found", f"a browser cannot make reports of {part}: send them with `deniable send`")
+            raise Problem("not-found", f"a browser cannot make reports of {part}: send reports with `deniable send`")
         languages = list(held.survey.page.languages)
         shell = render_template(
             "survey.html",
@@ -351,7 +352,7 @@ class _Reports:
             raise Problem("not-open")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (JSON_TYPE, BINARY_TYPE, LEAVES_TYPE) or headers.get("content-encoding"):
-            raise Problem("unsupported", f"reports must be sent as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
+            raise Problem("unsupported", f"reports must be sent as {JSON_TYPE} or {BINARY_TYPE}, and not compressed")
         ingest = self._collector.ingest
         if not sender:
             body = parsed(await _read_single(headers, receive, held.survey.width), kind, held, most=1)
@@ -368,7 +369,9 @@ async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
     except Problem as problem:
         if problem.name != "too-large":
             raise
-        raise Problem("token", "without a token a request may hold one report, but this one is longer") from None
+        raise Problem(
+            "token", "a request without a token may contain only one report, but this request is longer"
+        ) from None
 
 
 class _Senders:
@@ -534,7 +537,7 @@ def parsed(content: bytes, kind: str, held: SurveySnapshot, most: int = MAX_REPO
     """
     body = _parsed(content, kind, held)
     if body.n > most:
-        raise Problem("token", f"without a token a request may hold one report, got {body.n}")
+        raise Problem("token", f"a request without a token may contain only one report, got {body.n} reports")
     return body
 
 

@@ -41,13 +41,13 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
     slug, state = held.row.slug, held.state(clock)
     if state != "closed":
         raise InvalidParameterError(
-            f"the survey {quoted(slug)} must be closed to be published, but it is {state}; close it first"
+            f"the survey {quoted(slug)} must be closed before its results are published, but it is {state}; close the "
+            "survey first"
         )
     seen = results(held, store, clock)
     if seen.summary is None:
         raise InvalidParameterError(
-            f"the survey {quoted(slug)} must have a sum of reports to be published, but there is none; export its "
-            "reports"
+            f"the survey {quoted(slug)} has no sum of reports to publish; export its reports instead"
         )
     days = seen.data["days"]
     guarantee = held.survey.collection.privacy()
@@ -129,12 +129,12 @@ def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool =
     row = surveys.row(slug)
     if reports and surveys.load(row.id).page.retention != "reports":
         raise InvalidParameterError(
-            f"reports must be left out for {quoted(slug)}, which keeps no reports (its retention is “aggregate”)"
+            f"reports must be left out for {quoted(slug)}, because this survey keeps no reports (its retention is "
+            "“aggregate”)"
         )
     if reports and not online:
         raise InvalidParameterError(
-            "reports must be left out when pages are written to a folder; write the reports with `survey export "
-            "--reports`"
+            "reports must be left out when pages are written to a folder; write reports with `survey export --reports`"
         )
     pages = results_pages(SurveySnapshot(row, surveys.load(row.id)), surveys.store, surveys.clock)
     if online:

@@ -39,8 +39,7 @@ def check_ready(slug: str, collection: Collection, contributors: int | None, any
     if why := cannot_work(collection, contributors):
         got = f", got anyway={quoted(anyway)}" if anyway else ""
         raise InvalidParameterError(
-            f"the survey {quoted(slug)} must be able to give results: {why}; change it, or give a reason of "
-            f"{LEAST_WORDS} words or more "
-            f"to open it anyway{got}",
+            f"the survey {quoted(slug)} cannot give results: {why}. Change the survey, or open it anyway with a "
+            f"reason of at least {LEAST_WORDS} words{got}",
             parameters=("anyway",),
         )

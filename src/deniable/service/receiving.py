@@ -29,7 +29,9 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
     """
     stated = headers.get("content-length", "0")
     if not stated.isdecimal():
-        raise Problem("malformed", "Content-Length must be the number of bytes: correct it, or leave it out")
+        raise Problem(
+            "malformed", "Content-Length must be the number of bytes of the body: correct it, or leave it out"
+        )
     if int(stated) > most:
         raise Problem("too-large", f"a body must have at most {most} bytes")
     content, task, late = bytearray(), asyncio.current_task(), False

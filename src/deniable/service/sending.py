@@ -178,7 +178,7 @@ def send_file(
         collection.privacy().require(max_epsilon)
         if ready:
             raise InvalidParameterError(
-                f"max_epsilon must be left out for reports such as {answers}, because the ledger cannot "
+                f"max_epsilon must be left out for a file of reports such as {answers}, because the ledger cannot "
                 "tell whose reports these are: give the file of answers instead",
                 parameters=("max_epsilon",),
             )
@@ -229,8 +229,8 @@ def send_file(
         raise _for_one(answers)
     if token is None and reader.n > MAX_SINGLES:
         raise UploadError(
-            f"a file of {reader.n:,} reports needs a token (--token-file): at most {MAX_SINGLES} can be sent without "
-            f"one; the reports are kept in {kept}, and the same command with a token sends them"
+            f"{reader.n:,} reports are in the file, but without a token at most {MAX_SINGLES} can be sent: run the "
+            f"same command with --token-file. The reports are kept in {kept}"
         )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
@@ -257,14 +257,14 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
         return DEFAULT_PERSON if person is None else person
     if person is not None:
         raise InvalidParameterError(
-            f"person must be given with a file of one row, got person={quoted(person)} with more rows; give every "
-            "person a file",
+            f"person must be given only with a file of one row, got person={quoted(person)} and a file with more "
+            "rows; give every person a file",
             parameters=("person",),
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            "answers must have one row, because permanent responses of one person are kept for "
-            f"{collection.mechanism.name}, got a file of more rows; give every person a file and a name (--person)"
+            f"answers must have one row, because {collection.mechanism.name} keeps permanent responses of one person, "
+            "got a file with more rows; give every person a file and a name (--person)"
         )
     return None
 
@@ -343,7 +343,9 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     """
     kept = _kept(collection, answers)
     if not kept.exists():
-        raise FileFormatError(f"this user has sent no reports for {answers}: give the file that was sent")
+        raise FileFormatError(
+            f"{answers} is not kept here, because this user has sent no reports for it: give the file that was sent"
+        )
     seed = kept_seed(kept)
     if seed is None:
         return []
@@ -413,7 +415,9 @@ class Remote:
             self.name = nullifier(collection.id, secret.tobytes())
         parts = urlsplit(url)
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-            raise InvalidParameterError(f"url must begin with https:// because a token is sent, got {quoted(url)}")
+            raise InvalidParameterError(
+                f"the address must begin with https://, because a token is sent to it, got {quoted(url)}"
+            )
         self._token = token
 
     def check_link(self) -> None:
@@ -423,9 +427,8 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link must be for collection {short_id(self._collection.id)} with the texts that the "
-                "collector has now, but one of them differs: nothing was drawn or sent; ask the person who gave you "
-                "the link and the collection"
+                f"the link is not for collection {short_id(self._collection.id)} with the texts that the collector "
+                "shows now: nothing was drawn or sent. Ask the person who gave you the link and the collection"
             )
 
     def check_open(self) -> None:
@@ -442,7 +445,7 @@ class Remote:
         request = urllib.request.Request(self._api + "/receipts", content, {"Content-Type": JSON_TYPE})
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT):
-                raise UploadError("this link was used before, and can be used only once: nothing was drawn")
+                raise UploadError("this link was used before, and a link can be used only once: nothing was drawn")
         except urllib.error.HTTPError as error:
             if error.code != _NOT_COUNTED:
                 raise UploadError(f"the collector refused: {_problem(error)} Nothing was drawn") from None
@@ -492,9 +495,7 @@ class Remote:
             # Full jitter, so that devices that were turned away together do not come back together.
             self._sleep(max(least, random.uniform(0, wait)))
             wait = min(2 * wait, _LONGEST)
-        raise UploadError(
-            f"the collector did not answer after {TRIES} tries ({last}); run the same command again later"
-        )
+        raise UploadError(f"the collector did not answer in {TRIES} tries ({last}); run the same command again later")
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -541,15 +542,14 @@ def _check_same(
     )
     if not own or own[-1].last != digest.n or own[-1].answers != which:
         raise MismatchError(
-            f"{answers} differs from the answers whose reports were drawn and kept: nothing was drawn, and "
-            f"nothing was sent; {choices}"
+            f"{answers} differs from the answers whose reports were drawn and kept. Nothing was drawn, and nothing "
+            f"was sent; {choices}"
         )
     if own[-1].modified and own[-1].modified != modified:
         raise MismatchError(
-            f"{answers} was changed after its reports were drawn and kept. To protect the answers, nothing is kept by "
-            "which fewer "
-            f"than {RECOGNISED_FROM:,} answers could be recognised. Nothing was drawn, and nothing was sent; {choices} "
-            "(do so even if the answers are the same)"
+            f"{answers} was changed after its reports were drawn and kept. A file with fewer than {RECOGNISED_FROM:,} "
+            "answers cannot be recognised, because what is kept must not reveal answers. Nothing was drawn, and "
+            f"nothing was sent; {choices} (do so even if the answers are the same)"
         )
     same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))
     return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))

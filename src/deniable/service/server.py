@@ -36,7 +36,7 @@ try:
     from deniable.service.public import Access, public_app
 except ImportError as missing:
     raise MissingExtraError(
-        'the collector needs packages that are not installed: pip install "deniable[service]"'
+        'the collector needs packages that are not installed: run pip install "deniable[service]"'
     ) from missing
 
 GRACE_SECONDS = 5

@@ -251,20 +251,20 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         if guarded := sorted(set(words.interface) - INTERFACE_KEYS):
             raise InvalidParameterError(
                 f"{source}: {tag}: interface may only have the keys {', '.join(sorted(INTERFACE_KEYS))}, got "
-                f"{quoted(guarded[0])}: "
-                "leave it out; the client has this sentence of its own in every language that it ships"
+                f"{quoted(guarded[0])}: leave this key out, because the client has its own sentence in every language "
+                "that it ships"
             )
         for key, said in words.interface.items():
             filled = PLACES.get(key, frozenset())
             if unknown := sorted(set(_PLACE.findall(said)) - filled):
                 raise InvalidParameterError(
                     f"{source}: {tag}: interface: {key} may only have {', '.join(sorted(filled)) or 'nothing'} in "
-                    f"braces, got {unknown[0]}, which nothing fills in; leave it out"
+                    f"braces, got {unknown[0]}, for which there is no value; leave it out"
                 )
     if page.access == "invited" and page.second_person:
         raise InvalidParameterError(
-            f"{source}: second_person must be false because access is “invited”, got second_person=true; invite the "
-            "other person with a link of their own"
+            f"{source}: second_person must be false if access is “invited”, got second_person=true; invite the other "
+            "person with another link"
         )
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
@@ -319,8 +319,9 @@ def usual_thanks(tag: str) -> str:
 def _drafted(collection: Collection, tag: str) -> Words:
     if tag not in LANGUAGES:
         raise InvalidParameterError(
-            f"language must be one of {', '.join(LANGUAGES)}, got language={quoted(tag)}: draft one of those, and "
-            "write the texts in this language in page.json; the client's own sentences appear in English there"
+            f"language must be one of {', '.join(LANGUAGES)}, got language={quoted(tag)}: draft the page in one of "
+            "these languages, and write its texts in your language in page.json. The client's own sentences will be "
+            "in English"
         )
     attributes = collection.schema.attributes
     return Words(
@@ -378,12 +379,12 @@ def _check_words(words: Words, where: str, collection: Collection) -> None:
     attributes = {attribute.name: attribute for attribute in collection.schema.attributes}
     if list(words.questions) != list(attributes):
         raise MismatchError(
-            f"{where}: questions must list the questions of the schema in their order ({', '.join(attributes)}), got "
-            "others or another order"
+            f"{where}: questions must list the questions of the schema in their order ({', '.join(attributes)}), but "
+            "the list differs"
         )
     wanted = [name for name, attribute in attributes.items() if listed(attribute)]
     if sorted(words.labels) != sorted(wanted):
-        raise MismatchError(f"{where}: labels must be given for {', '.join(wanted) or 'no attribute'}")
+        raise MismatchError(f"{where}: labels must be given for exactly these questions: {', '.join(wanted) or 'none'}")
     for name, labels in words.labels.items():
         known = attributes[name].labels
         if len(labels) != len(known) or len(set(labels)) != len(labels) or not all(labels):

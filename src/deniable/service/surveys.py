@@ -137,8 +137,9 @@ class Survey:
         """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
-                f"the sum of the reports is not available: its {self.collection.mechanism.state_size:,} counters are "
-                "not kept. Export the reports with `survey export --reports` and add them up with `deniable aggregate`"
+                f"the sum of the reports is not available, because its {self.collection.mechanism.state_size:,} "
+                "counters are not kept. Export the reports with `survey export --reports`, and add them up with "
+                "`deniable aggregate`"
             )
         batches = frozenset({source} if release.n else ())
         summed = np.frombuffer(counts or self.no_counts(), "<i8")
@@ -175,8 +176,8 @@ def check_slug(slug: str) -> None:
     """
     if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
         raise InvalidParameterError(
-            "slug must be 1 to 64 characters (a-z, 0-9 or -), with no - at either end, because it is "
-            f"part of the survey's address, got slug={quoted(slug)}"
+            "slug must be 1 to 64 characters (a-z, 0-9 or -), without - at its ends, because it is part of the "
+            f"survey's address, got slug={quoted(slug)}"
         )
 
 
@@ -216,7 +217,7 @@ class Surveys:
         found = self.store.collections(slug)
         if not found:
             known = ", ".join(sorted({row.slug for row in self.store.collections()})) or "none yet"
-            raise InvalidParameterError(f"slug must name a survey ({known}), got slug={quoted(slug)}")
+            raise InvalidParameterError(f"slug must be the name of a survey ({known}), got slug={quoted(slug)}")
         return found[-1]
 
     def new(
@@ -243,12 +244,11 @@ class Surveys:
             raise not_available(
                 "a survey on a collector",
                 collection.mechanism.name,
-                "it needs a dealer; collect its reports as files",
+                "the mechanism needs a dealer; collect its reports as files",
             )
         if collection.schema.is_text:
             raise InvalidParameterError(
-                "attributes must have categories to be asked on a collector, got open text: collect its reports as "
-                "files"
+                "a collector can ask only questions with categories, got open text: collect the reports as files"
             )
         text = draft_page(collection, contributors, languages).to_json() if page is None else page
         dictionaries = {}
@@ -258,7 +258,7 @@ class Surveys:
                 if len(words) > MAX_DICTIONARY:
                     raise InvalidParameterError(
                         f"the dictionary of {quoted(attribute.name)} must have at most {MAX_DICTIONARY} bytes, "
-                        f"got {len(words)}, because a browser loads all of it"
+                        f"because a browser loads all of it, got {len(words)} bytes"
                     )
                 dictionaries[attribute.name] = (attribute.dictionary.file, words)
         survey = Survey.read(document, text, dictionaries)
@@ -267,8 +267,8 @@ class Surveys:
             survey = Survey.read(document, text, dictionaries)
         if not survey.counted and survey.page.retention == "aggregate":
             raise InvalidParameterError(
-                f"retention must be “reports” for {collection.mechanism.state_size:,} counters, more than "
-                f"{MAX_COUNTERS:,}, got “aggregate”"
+                f"retention must be “reports”, because the sum would have {collection.mechanism.state_size:,} "
+                f"counters, more than {MAX_COUNTERS:,}, got “aggregate”"
             )
         self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
         made = {"slug": slug, "collection": collection.id, "state": "draft", "link": link_path(slug, survey)}
@@ -298,8 +298,8 @@ class Surveys:
             return self._move(row, ("closing",), "open")
         if place := unfinished(page):
             raise InvalidParameterError(
-                f"the page of {quoted(slug)} must be written before people read it, but {place} is empty or a draft; "
-                "edit page.json and run `survey new` again with it"
+                f"the page of {quoted(slug)} must be written before people read it, but {place} is empty or still a "
+                "draft; edit page.json, and run `survey new` again with that file"
             )
         if row.state == "draft":
             check_ready(slug, survey.collection, page.contributors, anyway)
@@ -346,7 +346,7 @@ class Surveys:
             if not self.store.delete(row.id):
                 raise InvalidParameterError(
                     f"the survey {quoted(slug)} must be a draft or closed to be deleted, but it is {row.state}; close "
-                    "it first (`survey close --now`)"
+                    "the survey first (`survey close --now`)"
                 )
         return {"slug": slug, "state": "deleted"}
 

@@ -156,7 +156,7 @@ class _Verifier:
     def run(self, leaves: Sequence[bytes] | None) -> Verification:
         state = self._get(f"{self._api}/state")
         if state.status not in (200, 404):
-            raise CollectorError(f"no collector answers at {self._address.base}: status {state.status}")
+            raise CollectorError(f"no collector answers at {self._address.base}: the status is {state.status}")
         checks: list[tuple[str, Callable[[], str]]] = [
             ("collection", self._check_collection),
             ("guarantee", self._check_guarantee),
@@ -178,7 +178,7 @@ class _Verifier:
             raise _WrongError(f"the collector has no collection {short_id(self._collection.id)}")
         served = self._read(answer.content)
         if served.id != self._collection.id:
-            raise _WrongError(f"the collector answers with collection {short_id(served.id)} instead of this one")
+            raise _WrongError(f"the collector answers with collection {short_id(served.id)} instead of this collection")
         return f"it serves collection {short_id(served.id)}, whose id is computed from its content"
 
     def _read(self, content: bytes) -> Collection:
@@ -196,7 +196,7 @@ class _Verifier:
     def _check_texts(self) -> str:
         text, _ = self._texts()
         if not self._address.digits:
-            raise _OpenError("give the survey's whole link, with the digits after its #, to compare the texts")
+            raise _OpenError("give the whole link of the survey, with the digits after its #, to compare the texts")
         if link_digits(self._collection.id, page_hash(text)) != self._address.digits:
             raise _WrongError("the link was made for different texts or a different collection")
         return "they are those that the link was made for"
@@ -204,7 +204,7 @@ class _Verifier:
     def _texts(self) -> tuple[str, SurveyPage]:
         answer = self._get(f"{self._api}/page")
         if answer.status != 200:
-            raise _WrongError(f"the collector has no texts for this collection: status {answer.status}")
+            raise _WrongError(f"the collector has no texts for this collection: the status is {answer.status}")
         text = _text(answer.content)
         return text, read_page(text, "the texts that are served", self._collection)
 
@@ -214,7 +214,7 @@ class _Verifier:
 
         slug = self._address.slug
         if not slug:
-            raise _OpenError("give the survey's link to compare its page with this release")
+            raise _OpenError("give the link of the survey to compare its page with the page of this release")
         answer = self._get(f"{self._address.base}/s/{slug}")
         if answer.status != 200:
             raise _OpenError(f"the collector shows no page at /s/{slug}")
@@ -223,7 +223,7 @@ class _Verifier:
         language = next(iter(self._texts()[1].languages))
         about = {"id": self._collection.id, "slug": slug, "earlier": earlier_rounds(self._collection)}
         if served != render_template("survey.html", **about, language=language, bundle=names):
-            raise _WrongError("the page differs from that of this release, so it may load another program")
+            raise _WrongError("the page differs from the page of this release, so it may load another program")
         return "it is the page of this release, which loads the files below and nothing else"
 
     def _check_client(self) -> str:
@@ -234,9 +234,9 @@ class _Verifier:
             for served in (hashed, name):
                 answer = self._get(f"{self._address.base}/static/{served}")
                 if answer.status != 200:
-                    raise _WrongError(f"the collector has no {served}: it runs another release than this one")
+                    raise _WrongError(f"the collector has no file {served}: it runs another release than this one")
                 if answer.content != content:
-                    raise _WrongError(f"{served} differs from the file of this release")
+                    raise _WrongError(f"the file {served} differs from the file of this release")
         return f"its {len(found)} files are those of this release, byte for byte"
 
     # ---------------------------------------------------------------- what is published
@@ -244,7 +244,7 @@ class _Verifier:
     def _check_batches(self) -> str:
         answer = self._get(f"{self._api}/batches")
         if answer.status != 200:
-            raise _OpenError(f"the collector publishes no batches: status {answer.status}")
+            raise _OpenError(f"the collector publishes no batches: the status is {answer.status}")
         said = _object(answer.content)
         try:
             if said["collection"] != self._collection.id:
@@ -252,20 +252,20 @@ class _Verifier:
             self._batches = [_Batch(**one) for one in said["batches"]]
             self._shows = {name: bool(said[name]) for name in self._shows}
         except (KeyError, TypeError):
-            raise _WrongError("the answer is not a list of batches") from None
+            raise _WrongError("the collector did not answer with a list of batches") from None
         rootless = 0
         for place, batch in enumerate(self._batches, 1):
             if batch.number != place:
-                raise _WrongError(f"batch {place} is absent")
+                raise _WrongError(f"the collector does not list batch {place}")
             if not isinstance(batch.n, int) or batch.n < 1:
-                raise _WrongError(f"batch {place} has no number of reports")
+                raise _WrongError(f"the collector does not say how many reports batch {place} has")
             if batch.root is None:
                 rootless += 1
                 continue
             self._check_leaves(batch, batch.root)
         if rootless:
             raise _OpenError(
-                f"{rootless} of {len(self._batches)} batches were made by a release without receipts (leaves)"
+                f"{rootless} of {len(self._batches)} batches were made by a release that kept no receipts (leaves)"
             )
         n = sum(batch.n for batch in self._batches)
         return f"each of {len(self._batches)} has as many leaves as reports, {n:,} in all, and their root"
@@ -273,10 +273,13 @@ class _Verifier:
     def _check_leaves(self, batch: _Batch, root: str) -> None:
         answer = self._get(f"{self._api}/batches/{batch.number}/leaves")
         if answer.status != 200:
-            raise _WrongError(f"batch {batch.number} states a root (the hash of its leaves), but has no leaves")
+            raise _WrongError(
+                f"batch {batch.number} states a root, which is the hash of its leaves, but it has no leaves"
+            )
         if len(answer.content) != batch.n * LEAF_BYTES:
             raise _WrongError(
-                f"batch {batch.number} states {batch.n:,} reports, but has {len(answer.content) // LEAF_BYTES:,} leaves"
+                f"batch {batch.number} states {batch.n:,} reports, but it has {len(answer.content) // LEAF_BYTES:,} "
+                "leaves"
             )
         leaves = np.frombuffer(answer.content, np.uint8).reshape(-1, LEAF_BYTES)
         if merkle_root(leaves).hex() != root:
@@ -285,7 +288,7 @@ class _Verifier:
 
     def _check_receipts(self, mine: Sequence[bytes]) -> str:
         if not mine:
-            raise _OpenError("no secret was kept with these reports, so none of them can be found again")
+            raise _OpenError("no secret was kept with these reports, so these reports cannot be found in the batches")
         found = []
         for leaf in mine:
             number = next((k for k, leaves in self._leaves.items() if find_leaf(leaves, leaf) is not None), None)
@@ -296,7 +299,7 @@ class _Verifier:
         where = ", ".join(map(str, sorted(set(found))))
         if len(found) < len(mine):
             state = _object(self._get(f"{self._api}/state").content).get("state")
-            missing = f"{len(mine) - len(found)} of {len(mine)} are in no batch"
+            missing = f"{len(mine) - len(found)} of {len(mine)} reports are in no batch"
             if state != "closed":
                 raise _OpenError(f"{missing} yet; look again after the next release")
             raise _WrongError(f"{missing}, and the survey is closed")
@@ -310,11 +313,12 @@ class _Verifier:
             raise _WrongError(f"the aggregate belongs to collection {short_id(aggregate.collection)}, not to this one")
         n = sum(batch.n for batch in self._batches)
         if aggregate.n != n:
-            raise _WrongError(f"the aggregate has {aggregate.n:,} reports, the batches have {n:,}")
+            raise _WrongError(f"the aggregate has {aggregate.n:,} reports, but the batches have {n:,}")
         last = self._batches[-1] if self._batches else None
         if last is None or last.digest is None or last.opening is None:
             raise _OpenError(
-                "the collector does not publish the openings of its digests, so the sum cannot be compared with them"
+                "the collector does not publish the openings of its digests, so the sum cannot be compared with the "
+                "digests"
             )
         if _digest(last, self._collection.id, n, aggregate.counts) != last.digest:
             raise _WrongError("the aggregate is not the one that the collector committed itself to")
@@ -324,7 +328,7 @@ class _Verifier:
         answer = self._get(f"{self._api}/aggregate")
         if answer.status != 200:
             raise _WrongError(
-                f"the collector says that it publishes the aggregate, but it does not: status {answer.status}"
+                f"the collector says that it publishes the aggregate, but it does not: the status is {answer.status}"
             )
         return Aggregate.from_bytes(answer.content)
 
@@ -342,15 +346,17 @@ class _Verifier:
                 path.write_bytes(answer.content)
                 reader = ReportReader(path, self._collection)
                 if reader.n != batch.n:
-                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports, but has {reader.n:,}")
+                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports, but it has {reader.n:,}")
                 if reader.digest in seen:
-                    raise _WrongError(f"the reports of batch {batch.number} are those of an earlier batch")
+                    raise _WrongError(f"the reports of batch {batch.number} are the same as in an earlier batch")
                 seen.add(reader.digest)
                 for reports in reader:
                     total += mechanism.aggregate(reports).counts
             n += batch.n
             if batch.digest and batch.opening and _digest(batch, self._collection.id, n, total) != batch.digest:
-                raise _WrongError(f"the reports up to batch {batch.number} do not add up to the digest stated before")
+                raise _WrongError(
+                    f"the reports up to batch {batch.number} do not add up to the digest that was stated before"
+                )
         if not np.array_equal(self._aggregate().counts, total):
             raise _WrongError("the aggregate is not the sum of the reports")
         return f"the aggregate is the sum of {n:,} published reports"
@@ -386,7 +392,7 @@ def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise _WrongError("the answer is not UTF-8 text") from None
+        raise _WrongError("the collector did not answer with UTF-8 text") from None
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -395,7 +401,7 @@ def _object(content: bytes) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise _WrongError("the answer is not a JSON object")
+        raise _WrongError("the collector did not answer with a JSON object")
     return found
 
 
@@ -413,5 +419,5 @@ def _fetched(address: str) -> Answered:
             f"nothing answers at {address.partition('/api/')[0]}: {reason}; check the address"
         ) from None
     if len(content) > MOST:
-        raise CollectorError(f"the answer must have at most {MOST:,} bytes, but it has more: {address}")
+        raise CollectorError(f"the answer of {address} must have at most {MOST:,} bytes, but it is longer")
     return Answered(status, content)

@@ -152,18 +152,18 @@ class Attribute(Question):
             object.__setattr__(self, key, value)
         if self.question_kind.coded and self.k < 2:
             raise InvalidParameterError(
-                f"{where} must have at least two labels, missing and other among them, got {self.k}"
+                f"{where} must have at least two labels, including missing and other, got {self.k}"
             )
         self._check_labels(where)
         self.question_kind.check(self, where)
         if self.ask_if is not None and not self.question_kind.coded:
             raise InvalidParameterError(
-                f"ask_if must be left out of {where}, because it is {self.question_kind.called}"
+                f"ask_if must be left out of {where}, because this question is {self.question_kind.called}"
             )
         if self.ask_if is not None and self.missing is None:
             raise InvalidParameterError(
-                f"missing of {where} must be given, because ask_if leaves some people out: add a label such as "
-                "“not asked”, which is reported for them"
+                f"missing of {where} must be given, because ask_if leaves some people out: add a label such as “not "
+                "asked”, which is reported for these people"
             )
         self._settle_ask(where)
 
@@ -177,7 +177,7 @@ class Attribute(Question):
         if marked and self.kind not in (USUAL, *(kind.name for kind in marked)):
             told = marked[-1]
             raise InvalidParameterError(
-                f"{where} has both {told.mark} and kind={quoted(self.kind)}: leave one of them out"
+                f"{where} has both {told.mark} and kind={quoted(self.kind)}: leave out {told.mark}, or leave out kind"
             )
         if marked and self.kind == USUAL:
             settle(self, kind=marked[-1].name)
@@ -186,7 +186,7 @@ class Attribute(Question):
                 others = names_with(key)
                 remedy = "" if others == key else f"; {key} is for {others}"
                 raise InvalidParameterError(
-                    f"{key} must be left out of {where}, because it is {self.question_kind.called}{remedy}"
+                    f"{key} must be left out of {where}, because this question is {self.question_kind.called}{remedy}"
                 )
         if not isinstance(self.clip, bool):
             raise InvalidParameterError(f"clip of {where} must be true or false, got clip={quoted(self.clip)}")
@@ -216,12 +216,12 @@ class Attribute(Question):
         if ask == "mean" and not self.question_kind.averaged:
             averaged = " or ".join(name for name, kind in KINDS.items() if kind.averaged)
             raise InvalidParameterError(
-                f'ask of {where} must be "shares", because it is {self.question_kind.called}: means are for {averaged} '
-                "answers"
+                f'ask of {where} must be "shares", because this question is {self.question_kind.called}: means are '
+                f"for {averaged} answers"
             )
         if ask == "mean" and self.code_scores is None:
             raise InvalidParameterError(
-                f"scores of {where} must give one number for each category to ask for a mean; add them, or ask for "
+                f"scores of {where} must give one number for each category to ask for a mean; add scores, or ask for "
                 '"shares"'
             )
         settle(self, ask=ask)

@@ -130,14 +130,14 @@ class Collection:
         domain = checked_mechanism(self.mechanism).domain
         if domain != self.schema.sizes:
             raise MismatchError(
-                f"the mechanism must have the schema's numbers of categories, {_sizes(self.schema.sizes)}, "
-                f"got {quoted(self.mechanism)} with {_sizes(domain)}"
+                f"the mechanism must have the schema's numbers of categories, {_sizes(self.schema.sizes)}, got "
+                f"{quoted(self.mechanism)} with {_sizes(domain)}"
             )
         if self.mechanism.refusal:
-            raise InvalidParameterError(f"mechanism must suit a collection: {self.mechanism.refusal}")
+            raise InvalidParameterError(f"this mechanism cannot be used in a collection: {self.mechanism.refusal}")
         if self.mechanism.deal_id == "":
             raise InvalidParameterError(
-                "deal_id must name the deal, so that shares and reports of two deals do not mix, got an empty one"
+                "deal_id must not be empty: it names the deal, so that shares and reports of two deals do not mix"
             )
 
     @cached_property
@@ -320,23 +320,23 @@ class Collection:
             raise FileFormatError(f"{source}: {error}") from error
         if shape.id != collection.id:
             raise FileFormatError(
-                f"{source} was changed after it was made: it states id {short_id(shape.id)}, but its "
-                f"content has id {short_id(collection.id)}. Make a new collection instead; reports of the "
-                "old one do not fit this content"
+                f"{source} was changed after it was made: it states the id {short_id(shape.id)}, but its content has "
+                f"the id {short_id(collection.id)}. Make a new collection instead, because reports of the old one do "
+                "not fit this content"
             )
         written, expected = _spelled(text), _spelled(canonical_json(collection._content))
         for key in written.keys() - {"format", "format_version", "id", "guarantee"}:
             if key not in expected or written[key] != expected[key]:
                 raise FileFormatError(
-                    f"{source}: {key} must be written as when the id was computed from it, but a key has its default "
-                    "value, or a number "
-                    "is spelled in another way. Contributors' browsers refuse such a file; use the file that was made "
-                    "first"
+                    f"{source}: {key} must be written as it was when the id was computed, but a key has its default "
+                    "value, or a number is spelled in another way. Contributors' browsers refuse such a file; use "
+                    "the file that was made first"
                 )
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
-                f"{source} states a guarantee that differs from its mechanism's: {collection.privacy().headline}"
+                f"{source} states a guarantee that differs from the guarantee of its mechanism: "
+                f"{collection.privacy().headline}"
             )
         return collection
 

@@ -94,7 +94,7 @@ class Dictionary:
         except (KeyError, TypeError):
             row = next(i for i, word in enumerate(texts) if not isinstance(word, str) or word not in self._codes)
             raise UnknownCategoryError(
-                f"every word must be in the dictionary of {self.k:,} words; the one in row {row + 1} is not"
+                f"every word must be in the dictionary of {self.k:,} words, but the word in row {row + 1} is not"
             ) from None
 
     def words_of(self, codes: ArrayLike) -> tuple[str, ...]:

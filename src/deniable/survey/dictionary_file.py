@@ -59,7 +59,9 @@ class DictionaryFile:
     def __post_init__(self) -> None:
         # A document from a stranger must not make its reader open other files than those that came with it.
         if not isinstance(self.file, str) or self.file in ("", ".", "..") or set("/\\\0") & set(self.file):
-            raise InvalidParameterError(f"file of a dictionary must be a file name, got file={quoted(self.file)}")
+            raise InvalidParameterError(
+                f"file of a dictionary must be the name of a file, got file={quoted(self.file)}"
+            )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> DictionaryFile:
@@ -75,7 +77,7 @@ class DictionaryFile:
         FileFormatError
             If it is missing, or is not the one that the document was made with: naming the digests expected and found.
         """
-        expected = f"{shape.k:,} words of digest {shape.digest}"
+        expected = f"{shape.k:,} words with digest {shape.digest}"
         path = Path(directory) / cls(shape.file, Dictionary(("0", "1"))).file
         if not path.exists():
             raise FileFormatError(
@@ -84,8 +86,8 @@ class DictionaryFile:
         found = cls.read(path)
         if (found.words.k, found.words.digest) != (shape.k, shape.digest):
             raise FileFormatError(
-                f"{path} was changed, or is not the dictionary that {source} names: expected {expected}, "
-                f"found {found.words.k:,} words with digest {found.words.digest}"
+                f"{path} was changed, or is not the dictionary that {source} names: expected {expected}, got "
+                f"{found.words.k:,} words with digest {found.words.digest}"
             )
         return found
 
@@ -94,7 +96,7 @@ class DictionaryFile:
         path = Path(document).parent / self.file
         if not path.exists():
             raise OutputError(
-                f"cannot write {document}: its dictionary {self.file} must be in the same folder; copy it to {path}"
+                f"cannot write {document}: the dictionary {self.file} must be in the same folder; copy it to {path}"
             )
         if read_dictionary(path).digest != self.words.digest:
             raise OutputError(
@@ -142,7 +144,7 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     >>> _ = path.write_text("red\ngreen\nred\n")
     >>> read_dictionary(path)
     Traceback (most recent call last):
-    deniable.errors.FileFormatError: .../colours.txt must hold every word once, got “red” in lines 1 and 3
+    deniable.errors.FileFormatError: .../colours.txt must contain every word once, got “red” in lines 1 and 3
     """
     words = read_lines(path)
     try:
@@ -152,7 +154,7 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
         for line, word in enumerate(words, 1):
             if first.setdefault(word, line) != line:
                 raise FileFormatError(
-                    f"{path} must hold every word once, got {quoted(word)} in lines {first[word]} and {line}"
+                    f"{path} must contain every word once, got {quoted(word)} in lines {first[word]} and {line}"
                 ) from error
         raise FileFormatError(f"{path}: {error}") from error
 
@@ -171,5 +173,5 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
     if "\r" in text:
         words = [word.removesuffix("\r") for word in words]
     if "" in words:
-        raise FileFormatError(f"{path} must hold a word in every line, got none in line {words.index('') + 1}")
+        raise FileFormatError(f"{path} must have a word in every line, but line {words.index('') + 1} is empty")
     return tuple(words)

@@ -109,7 +109,9 @@ def draft_schema(
             column = columns.setdefault(name, ColumnTally(name, max(MAX_TRACKED, max_categories + 1)))
             column.add(values, rows - batch.num_rows + 1)
     if rows == 0:
-        raise InvalidInputError("a table must have at least one record to draft a schema from it, got none")
+        raise InvalidInputError(
+            "a table must have at least one record before a schema can be drafted from it, got none"
+        )
     attributes, warnings, spellings = [], [], {}
     for column in columns.values():
         attribute, remarks, alike = _drafted(column, max_categories, kinds)

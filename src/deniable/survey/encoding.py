@@ -130,12 +130,12 @@ def as_table(answers: Any) -> pa.Table:
         return pa.Table.from_batches([answers])
     try:
         if isinstance(answers, dict) and any(isinstance(column, (str, bytes)) for column in answers.values()):
-            raise TypeError("a column must be a sequence of answers, not one text")
+            raise TypeError("a column must be a sequence of answers, not a single text")
         return pa.table(answers)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInputError(
-            f"answers must be a table of named columns, got {type(answers).__name__}: "
-            "every column must be a sequence of answers of one type, all of one length"
+            f"answers must be a table of named columns, got {type(answers).__name__}: every column must be a sequence "
+            "of answers of one type, and all columns must have the same length"
         ) from None
 
 
@@ -162,7 +162,7 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
         if occurrences[name] > 1:
             first, second, *_ = (i + 1 for i, column in enumerate(present) if column == name)
             raise InvalidInputError(
-                f"{where} must have columns of different names, but columns {first} and {second} have the same name"
+                f"{where} must have columns with different names, but columns {first} and {second} have the same name"
             )
 
 

@@ -120,7 +120,8 @@ class Grid:
         # The comparison is false for NaN, too; integers are compared before they are made floats.
         if not -MAX_BOUND <= low < high <= MAX_BOUND:
             raise InvalidParameterError(
-                f"range of {where} must increase, within [-1e15, 1e15], got range={quoted([low, high])}"
+                f"range of {where} must go from a smaller to a larger number within [-1e15, 1e15], got "
+                f"range={quoted([low, high])}"
             )
         grid = cls((float(low) + 0.0, float(high) + 0.0), int(size))
         if len(set(grid.labels)) < size:

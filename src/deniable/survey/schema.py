@@ -82,10 +82,10 @@ class Schema:
         settle(self, attributes=attributes)
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
-            raise InvalidParameterError(f"names of attributes must be distinct, got {quoted(repeated[0])} twice")
+            raise InvalidParameterError(f"all attributes must have different names, got {quoted(repeated[0])} twice")
         if self.is_text and len(attributes) > 1:
             raise InvalidParameterError(
-                f"an open-text attribute must be the only one, got {', '.join(map(quoted, self.names))}"
+                f"an attribute of open text must be the only attribute, got {', '.join(map(quoted, self.names))}"
             )
         for place, attribute in enumerate(attributes):
             if attribute.ask_if is not None:
@@ -207,7 +207,7 @@ class Schema:
             If a code is out of range, naming row and attribute.
         """
         if self.is_text:
-            raise InvalidInputError(f"attribute {quoted(self.names[0])} is open text: it has no codes")
+            raise InvalidInputError(f"attribute {quoted(self.names[0])} asks for open text, and open text has no codes")
         records = checked_records(codes, self.sizes)
         columns, first = [], 0
         for attribute in self.attributes:
@@ -314,13 +314,13 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
     if asked is None:
         known = ", ".join(quoted(one.name) for one in earlier) or "there is none before it"
         raise InvalidParameterError(
-            f"question in {where} must be an earlier question ({known}), got question={quoted(condition.question)}"
+            f"question in {where} must name an earlier question ({known}), got question={quoted(condition.question)}"
         )
     kind = asked.question_kind
     if kind.several or kind.rounded or not kind.listed:
         raise InvalidParameterError(
-            f"question in {where} must let people choose one of its listed answers, but {quoted(asked.name)} is "
-            f"{kind.called}"
+            f"question in {where} must name a question with listed answers of which people choose one, but "
+            f"{quoted(asked.name)} is {kind.called}"
         )
     if unknown := [label for label in condition.answers if label not in asked.labels]:
         raise InvalidParameterError(
@@ -329,7 +329,7 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must be some labels of {quoted(asked.name)}, each once, but not all, got "
+            f"answers in {where} must be some labels of {quoted(asked.name)}, each once, but not all of them, got "
             f"{len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
         )
 

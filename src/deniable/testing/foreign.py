@@ -100,7 +100,7 @@ def _draws_reports(counts: list[Counter[Hashable]]) -> None:
     """One value makes different reports, or its report would be the value itself."""
     for value, of_value in enumerate(counts):
         if len(of_value) == 1 and any(other.keys() != of_value.keys() for other in counts):
-            raise BrokenLawError(f"draws_reports: value {value} makes the same report each time, and others do not")
+            raise BrokenLawError(f"draws_reports: value {value} always makes the same report, but other values do not")
 
 
 def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: float) -> None:
@@ -116,8 +116,8 @@ def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: floa
     if excess[worst] > 0:
         one, other = int(most[worst]), int(least[worst])
         raise BrokenLawError(
-            f"keeps_the_budget: report {events[worst]} came {table[one, worst]} times of {draws} from value {one} and "
-            f"{table[other, worst]} times from value {other}, so its odds are above e^{epsilon:.6g} = "
+            f"keeps_the_budget: in {draws} draws each, report {events[worst]} came {table[one, worst]} times from "
+            f"value {one} and {table[other, worst]} times from value {other}. Its odds are above e^{epsilon:.6g} = "
             f"{math.exp(epsilon):.4g}: at least {low[one, worst] / high[other, worst]:.4g}"
         )
 
@@ -127,7 +127,7 @@ def _order_does_not_matter(reports: list[list[Any]], estimate: Estimator, k: int
     mixed = [of_value[row] for row in range(50) for of_value in reports]
     forwards, backwards = (_estimated(estimate, order, k) for order in (mixed, mixed[::-1]))
     if not np.allclose(forwards, backwards, rtol=1e-9, atol=1e-9):
-        raise BrokenLawError("order_does_not_matter: the same reports in reverse order give a different estimate")
+        raise BrokenLawError("order_does_not_matter: the same reports give a different estimate in reverse order")
 
 
 def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
@@ -148,8 +148,8 @@ def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
         if len(wrong):
             code = int(wrong[0])
             raise BrokenLawError(
-                f"unbiased: where all hold value {value}, the estimate of value {code} is {error[code]:+.4g} from the "
-                f"truth on average, with a standard error of {spread[code]:.2g}"
+                f"unbiased: if all contributors hold value {value}, the estimate of value {code} differs from the "
+                f"truth by {error[code]:+.4g} on average, with a standard error of {spread[code]:.2g}"
             )
 
 

@@ -189,9 +189,8 @@ def is_found_by_name(mechanism: Any) -> None:
         again = from_spec(json.loads(json.dumps(to_spec(mechanism))))
     except FileFormatError as error:
         raise BrokenLawError(
-            f"its specification cannot be read back: {error}. A mechanism of another package is found by an entry "
-            "point "
-            f"of the group deniable.mechanisms named {quoted(mechanism.name)}"
+            f"the specification of the mechanism cannot be read back: {error}. A mechanism of another package must "
+            f"have an entry point in the group deniable.mechanisms, named {quoted(mechanism.name)}"
         ) from error
     hold(again == mechanism, f"after JSON it is {quoted(again)}")
     hold(hash(again) == hash(mechanism), "equal mechanisms have different hashes")
@@ -206,7 +205,7 @@ def is_data(mechanism: Any) -> None:
         mechanism.epsilon = 99
     except AttributeError:
         return
-    raise BrokenLawError("it is not frozen: epsilon could be set")
+    raise BrokenLawError("the mechanism is not frozen, because its epsilon could be set")
 
 
 def reports_match_their_declaration(mechanism: Any) -> None:

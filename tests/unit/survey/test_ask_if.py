@@ -59,14 +59,14 @@ def test_documents_have_the_condition_and_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        (AskIf("drinker", ("yes",)), "must be an earlier question"),
-        (AskIf("much", ("few",)), "must be an earlier question"),
+        (AskIf("drinker", ("yes",)), "must name an earlier question"),
+        (AskIf("much", ("few",)), "must name an earlier question"),
         (AskIf("smoker", ("maybe",)), "must be labels of “smoker”"),
         (AskIf("smoker", ()), "each once, but not all"),
         (AskIf("smoker", ("yes", "no")), "each once, but not all"),
         (AskIf("smoker", ("yes", "yes")), "each once, but not all"),
-        (AskIf("hours", ("5",)), "choose one of its listed answers, but “hours” is of kind"),
-        (AskIf("boxes", ("a",)), "choose one of its listed answers, but “boxes” is"),
+        (AskIf("hours", ("5",)), "people choose one, but “hours” is of kind"),
+        (AskIf("boxes", ("a",)), "people choose one, but “boxes” is"),
     ],
 )
 def test_a_condition_is_about_some_listed_answers_of_an_earlier_question(condition: AskIf, said: str) -> None:

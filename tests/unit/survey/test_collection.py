@@ -261,7 +261,7 @@ def _edited(path: tuple[str | int, ...], value: Any) -> str:
 )
 def test_an_edited_file_is_refused(path: tuple[str | int, ...], value: Any) -> None:
     with pytest.raises(
-        FileFormatError, match=r"^survey.json was changed after it was made: it states id \w+, but its content"
+        FileFormatError, match=r"^survey.json was changed after it was made: it states the id \w+, but its content"
     ):
         Collection.from_json(_edited(path, value), "survey.json")
 
@@ -294,7 +294,7 @@ def test_a_guarantee_that_is_not_the_mechanisms_is_refused(path: tuple[str | int
     with pytest.raises(FileFormatError) as caught:
         Collection.from_json(_edited(path, value), "survey.json")
     assert str(caught.value) == (
-        "survey.json states a guarantee that differs from its mechanism's: "
+        "survey.json states a guarantee that differs from the guarantee of its mechanism: "
         "epsilon = 1 for the whole contributor (implemented: 1.000000000000)"
     )
 
@@ -442,7 +442,7 @@ def test_what_is_none_of_ours_is_named(wrong: Any) -> None:
 
 
 def test_a_deal_without_a_name_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="deal_id must name the deal"):
+    with pytest.raises(InvalidParameterError, match="deal_id must not be empty"):
         Collection(Schema((Attribute("smoker", ("yes", "no")),)), QuotaRR(1.0, 100))
 
 
@@ -470,7 +470,7 @@ def test_what_the_id_is_made_of_is_spelled_in_one_way(before: str, after: str, k
     text = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0), 1, "round").to_json()
     assert before in text
     with pytest.raises(
-        FileFormatError, match=f"the collection: {key} must be written as when the id was computed from it"
+        FileFormatError, match=f"the collection: {key} must be written as it was when the id was computed"
     ):
         Collection.from_json(text.replace(before, after))
     # White space and the order of keys do not matter.

@@ -52,7 +52,7 @@ def test_bad_dictionaries_are_named(words: Any, message: str) -> None:
 def test_queries_outside_the_dictionary_are_named() -> None:
     dictionary = Dictionary(WORDS)
     with pytest.raises(
-        UnknownCategoryError, match="every word must be in the dictionary of 6 words; the one in row 3 is not"
+        UnknownCategoryError, match="every word must be in the dictionary of 6 words, but the word in row 3 is not"
     ):
         dictionary.codes(["red", "blue", "Red", "also not"])
     for odd in (None, ["red"], 0):

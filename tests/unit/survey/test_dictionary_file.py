@@ -59,10 +59,10 @@ def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, content: st
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\nb\nc\nb\na\n", "must hold every word once, got “b” in lines 2 and 4"),
-        (b"a\n\nb\n", "must hold a word in every line, got none in line 2"),
-        (b"a\nb\n\n", "got none in line 3"),
-        (b"", "got none in line 1"),
+        (b"a\nb\nc\nb\na\n", "must contain every word once, got “b” in lines 2 and 4"),
+        (b"a\n\nb\n", "must have a word in every line, but line 2 is empty"),
+        (b"a\nb\n\n", "but line 3 is empty"),
+        (b"", "but line 1 is empty"),
         (b"a\n", "words must have at least 2 entries, got 1"),
         (b"a\n\xff\n", "must be UTF-8 text, but byte 3 is 0xff, which is not UTF-8"),
     ],
@@ -76,11 +76,11 @@ def test_bad_dictionaries_are_named(tmp_path: Path, content: bytes, message: str
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/etc/passwd", "a\\b"])
 def test_a_document_cannot_point_elsewhere(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="must be a file name"):
+    with pytest.raises(InvalidParameterError, match="must be the name of a file"):
         DictionaryFile(name, Dictionary(("a", "b")))
     reference = {"name": "word", "dictionary": {"file": name, "k": 2, "digest": ""}}
     text = json.dumps({"format": "deniable schema", "format_version": 1, "attributes": [reference]})
-    with pytest.raises(FileFormatError, match=r"^s\.json: file of a dictionary must be a file name"):
+    with pytest.raises(FileFormatError, match=r"^s\.json: file of a dictionary must be the name of a file"):
         Schema.from_json(text, "s.json", tmp_path)
 
 
@@ -111,14 +111,16 @@ def test_attributes_that_contradict_themselves(words: Path) -> None:
     for wrong, message in (
         ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got “red” twice"),
         ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got “x” twice"),
-        ({"dictionary": dictionary, "categories": ("a", "b")}, "are those of its dictionary"),
+        ({"dictionary": dictionary, "categories": ("a", "b")}, "because its dictionary has the categories"),
         ({"text": True, "categories": ("a", "b")}, "open text"),
         ({"text": True, "other": "x"}, "open text"),
         ({"text": True, "dictionary": dictionary}, "open text"),
     ):
         with pytest.raises(InvalidParameterError, match=message):
             Attribute("word", **wrong)
-    with pytest.raises(InvalidParameterError, match="an open-text attribute must be the only one, got “a”, “b”"):
+    with pytest.raises(
+        InvalidParameterError, match="an attribute of open text must be the only attribute, got “a”, “b”"
+    ):
         Schema((Attribute("a", text=True), Attribute("b", ("yes", "no"))))
 
 
@@ -150,7 +152,7 @@ def test_missing_and_changed_dictionaries_are_refused(words: Path, tmp_path: Pat
     words.write_text("\n".join(reversed(WORDS)))
     found = Dictionary(WORDS[::-1]).digest
     with pytest.raises(
-        FileFormatError, match=rf"words\.txt was changed.*expected 6 words of digest {expected}, found 6 .*{found}$"
+        FileFormatError, match=rf"words\.txt was changed.*expected 6 words with digest {expected}, got 6 .*{found}$"
     ):
         Collection.load(tmp_path / "survey.json")
     words.unlink()

@@ -123,7 +123,8 @@ def test_row_numbers_across_batches() -> None:
 
 def test_no_draft_of_nothing() -> None:
     with pytest.raises(
-        InvalidInputError, match=r"^a table must have at least one record to draft a schema from it, got none$"
+        InvalidInputError,
+        match=r"^a table must have at least one record before a schema can be drafted from it, got none$",
     ):
         draft_schema(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(

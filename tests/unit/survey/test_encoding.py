@@ -292,7 +292,7 @@ def test_a_missing_column_is_named_with_those_present() -> None:
     with pytest.raises(InvalidInputError, match=r"must have the columns “a”, “b”, got 0 with other names$"):
         schema.encode({})
     with pytest.raises(
-        InvalidInputError, match=r"must have columns of different names, but columns 1 and 3 have the same name$"
+        InvalidInputError, match=r"must have columns with different names, but columns 1 and 3 have the same name$"
     ):
         schema.encode(pa.table([["yes"], ["x"], ["no"]], names=["a", "b", "a"]))
 

@@ -193,10 +193,13 @@ def test_a_key_tells_the_kind_and_excludes_others() -> None:
     words = DictionaryFile("w.txt", Dictionary(("x", "y")))
     assert Attribute("a", dictionary=words).kind == "dictionary"
     with pytest.raises(
-        InvalidParameterError, match=r"dictionary must be left out of attribute “a”, because it is open text$"
+        InvalidParameterError,
+        match=r"dictionary must be left out of attribute “a”, because this question is open text$",
     ):
         Attribute("a", text=True, dictionary=words)
-    with pytest.raises(InvalidParameterError, match=r"has both dictionary and kind=“ordered”: leave one of them out$"):
+    with pytest.raises(
+        InvalidParameterError, match=r"has both dictionary and kind=“ordered”: leave out dictionary, or leave out kind$"
+    ):
         Attribute("a", kind="ordered", dictionary=words)
     with pytest.raises(
         InvalidParameterError, match=r"dictionary of attribute “a” must be given, because its kind is dictionary"

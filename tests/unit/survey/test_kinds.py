@@ -153,12 +153,18 @@ def test_the_reference_has_every_key_and_its_examples_are_attributes() -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kind": "number"}, f"kind of attribute “a” must be one of {', '.join(KINDS)}, got kind=“number”"),
-    ({"kind": "ordered", "text": True}, "attribute “a” has both text and kind=“ordered”: leave one of them out"),
+    (
+        {"kind": "ordered", "text": True},
+        "attribute “a” has both text and kind=“ordered”: leave out text, or leave out kind",
+    ),
     (
         {"scores": (1, 2)},
-        "scores must be left out of attribute “a”, because it is of kind “categories”; scores is for ordered",
+        "scores must be left out of attribute “a”, because this question is of kind “categories”; scores is for",
     ),
-    ({"kind": "multiple", "edges": (1,)}, "edges must be left out of attribute “a”, because it is of kind “multiple”"),
+    (
+        {"kind": "multiple", "edges": (1,)},
+        "edges must be left out of attribute “a”, because this question is of kind “multiple”",
+    ),
     ({"grid": 3}, "grid must be left out of attribute “a”"),
     ({"range": (0, 1)}, "range must be left out of attribute “a”"),
     ({"clip": True}, "clip must be left out of attribute “a”"),
@@ -166,7 +172,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"kind": "numeric", "clip": 1, "range": (0, 1), "grid": 2, "categories": ()},
         "clip of attribute “a” must be true",
     ),
-    ({"separator": ","}, "separator must be left out of attribute “a”, because it is of kind “categories”"),
+    ({"separator": ","}, "separator must be left out of attribute “a”, because this question is of kind “categories”"),
     ({"kind": "text", "range": (0, 1), "categories": ()}, "range must be left out of attribute “a”"),
     (
         {"kind": "ordered", "scores": (1,)},
@@ -175,13 +181,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kind": "ordered", "scores": (1, float("inf"))}, "scores of attribute “a” must be 2 finite numbers"),
     ({"kind": "ordered", "scores": "ab"}, "scores of attribute “a” must be numbers, got scores=“ab”"),
     ({"kind": "ordered", "ask": "mean"}, "scores of attribute “a” must give one number for each category"),
-    ({"ask": "mean"}, 'ask of attribute “a” must be "shares", because it is of kind “categories”'),
+    ({"ask": "mean"}, 'ask of attribute “a” must be "shares", because this question is of kind “categories”'),
     ({"ask": "median"}, 'ask of attribute “a” must be "shares" or "mean", got ask=“median”'),
     ({"kind": "multiple", "separator": ""}, "separator of attribute “a” must be a non-empty text"),
     ({"kind": "multiple", "separator": "x"}, "categories of attribute “a” must not contain the separator “x”"),
     (
         {"kind": "multiple", "categories": ("x ", "y")},
-        "categories of attribute “a” must not contain the separator “;” or",
+        "categories of attribute “a” must not contain the separator “;”, and must not",
     ),
     ({"kind": "multiple", "categories": ("x",)}, "attribute “a” must have at least two labels"),
     ({"title": 3}, "title of attribute “a” must be a Unicode text, got title=3"),
@@ -190,16 +196,28 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "range of attribute “a” must be given, because its kind is numeric; write for instance range=(0, 100)",
     ),
     ({"kind": "numeric", "range": (0, 1)}, "grid of attribute “a” must be given, because its kind is numeric"),
-    ({"kind": "numeric", "range": (0, 1), "grid": 2}, "categories of attribute “a” are the points of its grid"),
+    (
+        {"kind": "numeric", "range": (0, 1), "grid": 2},
+        "categories of attribute “a” must be left out, because the points of its grid",
+    ),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 1},
         "grid of attribute “a” must be an integer in [2, 1024], got grid=1",
     ),
     ({"kind": "numeric", "range": (0, 1), "grid": 1025}, "grid of attribute “a” must be an integer in [2, 1024]"),
     ({"kind": "numeric", "range": (0, 1), "grid": True}, "grid of attribute “a” must be an integer in [2, 1024]"),
-    ({"kind": "numeric", "range": (1, 1), "grid": 2}, "range of attribute “a” must increase, within [-1e15, 1e15]"),
-    ({"kind": "numeric", "range": (0, 1e16), "grid": 2}, "range of attribute “a” must increase, within [-1e15, 1e15]"),
-    ({"kind": "numeric", "range": (0, float("nan")), "grid": 2}, "range of attribute “a” must increase"),
+    (
+        {"kind": "numeric", "range": (1, 1), "grid": 2},
+        "range of attribute “a” must go from a smaller to a larger number within [-1e15, 1e15]",
+    ),
+    (
+        {"kind": "numeric", "range": (0, 1e16), "grid": 2},
+        "range of attribute “a” must go from a smaller to a larger number within [-1e15, 1e15]",
+    ),
+    (
+        {"kind": "numeric", "range": (0, float("nan")), "grid": 2},
+        "range of attribute “a” must go from a smaller to a larger number",
+    ),
     ({"kind": "numeric", "range": (0, 1, 2), "grid": 2}, "range of attribute “a” must be two numbers"),
     ({"kind": "numeric", "range": "01", "grid": 2}, "range of attribute “a” must be two numbers"),
     ({"kind": "numeric", "range": (0, "1"), "grid": 2}, "range of attribute “a” must be two numbers"),

@@ -64,8 +64,8 @@ def test_labels_of_intervals() -> None:
     [
         ({"name": ""}, "name of an attribute must be a non-empty text, got name=“”"),
         ({"name": 3}, "name of an attribute must be a non-empty text, got name=3"),
-        ({"categories": ()}, "attribute “a” must have at least two labels, missing and other among them, got 0"),
-        ({"categories": ("x",)}, "attribute “a” must have at least two labels, missing and other among them, got 1"),
+        ({"categories": ()}, "attribute “a” must have at least two labels, including missing and other, got 0"),
+        ({"categories": ("x",)}, "attribute “a” must have at least two labels, including missing and other, got 1"),
         ({"categories": "xy"}, "categories of attribute “a” must be a sequence of texts, got “xy”"),
         ({"categories": ("x", 3)}, "labels of attribute “a” must be Unicode texts, got 3"),
         ({"categories": ("x", "\ud800")}, "labels of attribute “a” must be Unicode texts, got “\\ud800”"),
@@ -88,7 +88,7 @@ def test_labels_of_intervals() -> None:
         ),
         (
             {"categories": ("x", "y"), "edges": (1, 2)},
-            "categories of attribute “a” must have a name for each of the 3 intervals between its edges, got 2",
+            "categories of attribute “a” must have a name for each of the 3 intervals between its edges, got 2 names",
         ),
     ],
 )
@@ -106,7 +106,7 @@ def test_a_schema_needs_distinct_attributes() -> None:
         Schema(())
     with pytest.raises(InvalidParameterError, match=r"^attributes must be a non-empty sequence of Attribute"):
         Schema(("a",))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match=r"^names of attributes must be distinct, got “a” twice$"):
+    with pytest.raises(InvalidParameterError, match=r"^all attributes must have different names, got “a” twice$"):
         Schema((yes_no, Attribute("b", ("yes", "no")), yes_no))
 
 

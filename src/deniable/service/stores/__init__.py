@@ -80,13 +80,15 @@ def _opened(url: str, create: bool, upgrade: Upgrade) -> Store:
 
         return PostgresStore(url, create=create, upgrade=upgrade)
     # An address may hold a password.
-    raise InvalidParameterError(f"database must be sqlite:PATH or postgresql://..., got {url.partition(':')[0]}:...")
+    raise InvalidParameterError(
+        f"database must be sqlite:PATH or an address that begins with postgresql://, got {url.partition(':')[0]}:..."
+    )
 
 
 def _refuse(_: Store, version: int) -> None:
     raise StoreError(
-        f"the database has tables of version {version}, but this release needs version {VERSION}: stop its collectors "
-        "and run `deniable survey migrate`, which makes a backup first"
+        f"the tables of the database have version {version}, but this release needs version {VERSION}: stop the "
+        "collectors of this database, and run `deniable survey migrate`, which makes a backup first"
     )
 
 

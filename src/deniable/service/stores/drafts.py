@@ -52,7 +52,7 @@ class DraftTable(ABC):
                 return
             if before is None and run("SELECT 1 FROM collections WHERE slug = ?", slug):
                 raise StoreError(
-                    f"slug must be a new name, got slug={quoted(slug)}, which another survey has; choose another"
+                    f"slug must be a new name, but another survey has slug={quoted(slug)}; choose another name"
                 )
             run(
                 "INSERT INTO drafts VALUES (?, ?) ON CONFLICT (slug) DO UPDATE SET draft = ?",

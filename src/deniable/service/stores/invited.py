@@ -63,7 +63,8 @@ class Invitations(Accounts):
             ((number, state),) = run(f"SELECT number, state FROM collections WHERE id = ?{self._changes}", collection)
             if state not in ("open", "paused"):
                 raise InvalidParameterError(
-                    f"the survey must be open or paused to invite people, got state={quoted(state)}; open it first"
+                    f"the survey must be open or paused when people are invited, got state={quoted(state)}; open the "
+                    "survey first"
                 )
             ((last,),) = run("SELECT coalesce(max(part), 0) FROM invitations WHERE collection = ?", number)
             for one in new:
@@ -72,15 +73,15 @@ class Invitations(Accounts):
                     *(number, one.nullifier, one.tag, one.part and last + one.part),
                 ):
                     raise InvalidParameterError(
-                        "links must be new to this survey, but one of them is already invited; nobody was invited"
+                        "links must be new to this survey, but one of them was invited before; nobody was invited"
                     )
             for tag, found in run(
                 "SELECT tag, count(*) FROM invitations WHERE collection = ? AND tag <> '' GROUP BY tag", number
             ):
                 if found < LEAST_TAGGED:
                     raise InvalidParameterError(
-                        f"tag must name a channel of at least {LEAST_TAGGED} invitations, got {found} for "
-                        f"tag={quoted(tag)}; invite more people at a time, or leave the tag out"
+                        f"a channel must have at least {LEAST_TAGGED} invitations, so that it names nobody, got "
+                        f"{found} for tag={quoted(tag)}; invite more people at a time, or leave the tag out"
                     )
 
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:

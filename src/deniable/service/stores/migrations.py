@@ -143,11 +143,13 @@ def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
     text = meta.get("version", "")
     version = int(text) if text.isdecimal() and text.isascii() and len(text) < 9 else 0
     if version < 1:
-        raise StoreError(f"{what} must have tables of version 1 to {VERSION}, but it states {quoted(text[:20])}")
+        raise StoreError(
+            f"{what} must state the version of its tables, 1 to {VERSION}, but it states {quoted(text[:20])}"
+        )
     if version > VERSION:
         raise StoreError(
-            f"{what} was written by a newer release: its tables have version {version}, but this release can read "
-            f"{VERSION} at most"
+            f"{what} was written by a newer release: its tables have version {version}, but this release can read at "
+            f"most version {VERSION}"
         )
     return version
 

@@ -98,7 +98,7 @@ class _Connection(psycopg.Connection[Any]):
                 if not ready and time.monotonic() > self.until:
                     # Closed, so that nobody waits for it again, not even to roll back.
                     self.pgconn.finish()
-                    raise psycopg.OperationalError("it did not answer in time")
+                    raise psycopg.OperationalError("the database did not answer in time")
                 waits = gen.send(ready)
         except StopIteration as done:
             return done.value
@@ -167,7 +167,10 @@ class _Lane:
             run = _runner(cursor)
             ((fsync, commit),) = run("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
             if fsync != "on":
-                raise StoreError(f"the database must write before it confirms, but fsync = {fsync}; set it to on")
+                raise StoreError(
+                    f"the database must write to the disk before it confirms, but its setting fsync is {fsync}; set "
+                    "fsync to on"
+                )
             for name, value in (
                 ("synchronous_commit", commit if commit == _STRONGEST else "on"),
                 ("statement_timeout", f"{self._seconds:g}s"),
@@ -303,7 +306,9 @@ class PostgresStore(Store):
         write_dump(self.url, output)
 
     def beside(self, what: str) -> Path:  # noqa: ARG002
-        raise StoreError("the backup of a PostgreSQL database needs a file name: run `deniable survey migrate -o FILE`")
+        raise StoreError(
+            "the backup of a PostgreSQL database needs the name of a file: run `deniable survey migrate -o FILE`"
+        )
 
     @contextlib.contextmanager
     def _migrating(self) -> Iterator[Run]:
@@ -332,8 +337,8 @@ def restore(source: Path, url: str) -> None:
         with lane.transaction() as run:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
                 raise StoreError(
-                    "the database must be empty to restore a backup, but it has tables; make a new database with "
-                    "`createdb` (this one was not changed)"
+                    "a backup can be restored only into an empty database, but this database has tables and was not "
+                    "changed; make a new database with `createdb`"
                 )
     finally:
         lane.close()

@@ -41,11 +41,14 @@ def check_dump(source: Path) -> None:
     program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
     if others := sorted({match[1] for match in found} - _KNOWN):
-        raise StoreError(f"{what} must have tables only, but it has a {others[0].lower()}, which no collector makes")
+        raise StoreError(
+            f"{what} must contain only tables, but it contains a {others[0].lower()}, which no collector makes"
+        )
     made = _run([program, "--schema-only", "--file=-", str(source)])
     if strange := _STRANGE.search(made):
         raise StoreError(
-            f"{what} must have the tables of a collector, but it has {strange[0].strip()}, which no collector makes"
+            f"{what} must contain only the tables of a collector, but it contains {strange[0].strip()}, which no "
+            "collector makes"
         )
     checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
     lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()
@@ -64,7 +67,8 @@ def _program(name: str, what: str) -> str:
     program = shutil.which(name)
     if program is None:
         raise StoreError(
-            f"{what} needs the program {name}, which is not installed here: install PostgreSQL's client programs"
+            f"{what} needs the program {name}, which is not installed on this machine: install the client programs of "
+            "PostgreSQL"
         )
     return program
 

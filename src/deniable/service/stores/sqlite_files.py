@@ -71,7 +71,7 @@ def restore(source: Path, path: Path) -> Path | None:
     descriptor = hold_lock(path)
     try:
         if path.exists() and path.samefile(source):
-            raise StoreError(f"the backup must not be the database itself, got {path} as both")
+            raise StoreError(f"the backup must be another file than the database, got {path} for the two")
         with errors():
             check(source)
             kept = None
@@ -115,14 +115,16 @@ def check(source: Path) -> None:
             raise StoreError(f"the backup {source} must be an SQLite database, but it is something else")
     with errors(), contextlib.closing(read_only(source)) as copy:
         if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-            raise StoreError(f"the backup {source} is damaged: SQLite finds errors in it; take another one")
+            raise StoreError(
+                f"the backup {source} is damaged, because SQLite finds errors in it; restore another backup"
+            )
         found = copy.execute(
             "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
         ).fetchall()
         checked_tables({str(name) for kind, name in found if kind == "table"}, f"the backup {source}")
         if others := sorted({str(kind) for kind, _ in found} - {"table", "index"}):
             raise StoreError(
-                f"the backup {source} must have tables only, but it has a {others[0]}, which no collector makes"
+                f"the backup {source} must contain only tables, but it contains a {others[0]}, which no collector makes"
             )
         version = checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
         _check_shape(copy, version, f"the backup {source}")
@@ -142,7 +144,7 @@ def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
             " WHERE length(r.counts) NOT IN (0, length(c.counts))"
         ).fetchone()
     ):
-        raise StoreError(f"{what} must have whole counters in its sums, but one of them is cut off")
+        raise StoreError(f"{what} must contain whole counters in its sums, but one counter is cut off")
 
 
 def _shapes(connection: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -164,7 +166,7 @@ def _end_log(path: Path) -> None:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
             raise StoreInUseError(
-                f"the database {path} is being written by another program; try again when it is done"
+                f"the database {path} is being written by another program; try again when that program is done"
             ) from error
     except sqlite3.Error:
         # A database that cannot be read is why there are backups.
@@ -195,7 +197,7 @@ def hold_lock(path: Path) -> int:
     try:
         descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot write in the folder of {path}: {error.strerror}") from error
+        raise StoreError(f"cannot write into the folder of {path}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

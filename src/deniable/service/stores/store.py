@@ -240,7 +240,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
             version = self._version(run)
             restored = version is not None and bool(run("SELECT 1 FROM meta WHERE key = ?", RESTORED))
         if version is None and not create:
-            raise StoreError("the database has no tables yet: make them with `deniable serve --migrate`")
+            raise StoreError("the database has no tables yet: make the tables with `deniable serve --migrate`")
         if version is not None and version < VERSION:
             upgrade(self, version)
         if version == VERSION and not restored:
@@ -318,12 +318,13 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
             for known, of, state in found:
                 if of != slug:
                     raise StoreError(
-                        f"this collection already belongs to the survey {quoted(of)}, and a collection can be "
-                        "collected only once"
+                        f"this collection already belongs to the survey {quoted(of)}, and a collection can be used "
+                        "for only one survey"
                     )
                 if state != "draft":
                     raise StoreError(
-                        f"the survey {quoted(slug)} is {state}, so its questions cannot change; choose another name"
+                        f"the survey {quoted(slug)} is {state}, so its questions cannot be changed; choose another "
+                        "name for a new survey"
                     )
                 run("DELETE FROM collections WHERE id = ?", known)
                 run("DELETE FROM dictionaries WHERE collection = ?", known)
@@ -355,10 +356,10 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         with self._working() as run:
             found = run("SELECT position, state FROM collections WHERE slug = ? ORDER BY position", slug)
             if not found or found[-1][1] != "closed":
-                raise StoreError(f"the last round of {quoted(slug)} must be closed before the next one begins")
+                raise StoreError(f"the last round of {quoted(slug)} must be closed before the next round begins")
             if run("SELECT 1 FROM collections WHERE id = ?", collection):
                 raise StoreError(
-                    "this collection was already given to this collector, and a collection can be collected only once"
+                    "this collector already has this collection, and a collection can be used for only one survey"
                 )
             source = f"collector:{secrets.token_hex(16)}"
             run(

@@ -33,7 +33,9 @@ class DictionaryWord(QuestionKind):
             )
         words = question.dictionary.words.words
         if question.categories not in ((), words):
-            raise InvalidParameterError(f"categories of {where} are those of its dictionary: leave categories out")
+            raise InvalidParameterError(
+                f"categories of {where} must be left out, because its dictionary has the categories"
+            )
         return {"categories": words}
 
     def check(self, question: Question, where: str) -> None:

@@ -64,8 +64,8 @@ class Multiple(QuestionKind):
         for label in question.labels:
             if separator in label or label != label.strip() or not label:
                 raise InvalidParameterError(
-                    f"categories of {where} must not contain the separator {quoted(separator)} or begin or end "
-                    f"with white space, got {quoted(label)}; declare another separator, or change the category"
+                    f"categories of {where} must not contain the separator {quoted(separator)}, and must not begin or "
+                    f"end with white space, got {quoted(label)}; declare another separator, or change the category"
                 )
 
     def columns(self, question: Question) -> tuple[ColumnOf, ...]:

@@ -57,7 +57,9 @@ class Numeric(QuestionKind):
     def settled(self, question: Question, where: str) -> dict[str, Any]:
         points = Grid.checked(question.range, question.grid, where)
         if question.categories not in ((), points.labels):
-            raise InvalidParameterError(f"categories of {where} are the points of its grid: leave categories out")
+            raise InvalidParameterError(
+                f"categories of {where} must be left out, because the points of its grid are the categories"
+            )
         return {"categories": points.labels, "range": points.ends, "grid": points.size}
 
     def entry(self, question: Question) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (
             b"a,b,a\n1,2,3\n",
             InvalidInputError,
-            "must have columns of different names, but columns 1 and 3 have the same name",
+            "must have columns with different names, but columns 1 and 3 have the same name",
         ),
         (b"\xc3\xa9,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, but its header is not"),
         (b"a,b\n\xc3\xa9,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, but row 2 of column “b” is not"),
@@ -265,7 +265,7 @@ def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     _workbook(path, ["a", "b"])
     with pytest.raises(InvalidInputError, match=r"it contains no answers"), open_answers(path) as reader:
         list(reader)
-    with pytest.raises(InvalidInputError, match=r"must have columns of different names"):
+    with pytest.raises(InvalidInputError, match=r"must have columns with different names"):
         open_answers(_workbook(path, ["a", "a"], [1, 2]))
     whole = path.read_bytes()
     for content in (b"", b"a,b\n1,2\n", whole[:-30], b"PK\x03\x04" + b"x" * 50):

@@ -29,7 +29,9 @@ def test_boxes_are_columns_with_names_that_read_well() -> None:
     assert [column.labels for column in schema.columns[1:]] == [("no", "yes")] * 3
     titled = Attribute("devices", ("phone", "tv"), kind="multiple", title="What is at home?").columns
     assert [column.title for column in titled] == ["What is at home? phone", "What is at home? tv"]
-    with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got “devices: tv” twice"):
+    with pytest.raises(
+        InvalidParameterError, match="all attributes must have different names, got “devices: tv” twice"
+    ):
         Schema((DEVICES, Attribute("devices: tv", ("x", "y"))))
 
 
