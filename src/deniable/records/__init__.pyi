@@ -3,7 +3,6 @@ from .dependence.decoding import (
     DecodedTable as DecodedTable,
     dependence_decode as dependence_decode,
 )
-from .dependence.pair_tables import PairTable as PairTable, PairTables as PairTables, pair_tables as pair_tables
 from .fake_data import RSFD as RSFD, RSRFD as RSRFD
 from .oracle_choice import best_oracle as best_oracle
 from .pair_sample import PairReports as PairReports, PairSample as PairSample

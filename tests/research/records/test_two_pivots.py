@@ -19,8 +19,8 @@ from deniable.errors import (
     NoIntervalError,
     TooLargeError,
 )
-from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.split import SPLPairs
+from deniable.research.records.joint_tables import pair_tables
 from deniable.research.records.two_pivot_tables import _least_norm, learn_two_pivot_tables
 from deniable.research.records.two_pivots import TwoPivotRR
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows

@@ -133,7 +133,7 @@ ALLOWED = {
     "files/jobs/memos.py: isinstance(collection.mechanism, Memoised)": "a device keeps responses of these alone",
     "oracles/paired.py: isinstance(mechanism, AffineIndicators)": "refuses what counts no pairs",
     "planning/programme.py: isinstance(mechanism, MemoisedGRR)": "only its sequences are few enough to list",
-    "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
+    "research/records/joint_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
     "service/control.py: getattr(error, 'reason', error)": "an error of a connection, no mechanism",
     "service/verifying.py: getattr(error, 'reason', error)": "the same",
 }

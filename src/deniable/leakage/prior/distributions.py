@@ -146,15 +146,6 @@ def marginals(table: Floats) -> list[Floats]:
     return [part[0] for _, part in _with_first(table[None], list(range(1, table.ndim + 1)))]
 
 
-def pair_tables(table: Floats) -> Iterator[tuple[int, int, Floats]]:
-    """Yield (i, j, two-way table of axes i and j) for i < j; large tables are summed a few times only."""
-    rest = table
-    for i in range(table.ndim - 1):
-        for offset, part in _with_first(rest, list(range(1, rest.ndim))):
-            yield i, i + offset, part
-        rest = rest.sum(axis=0)
-
-
 def _with_first(table: Floats, axes: list[int]) -> Iterator[tuple[int, Floats]]:
     """Yield (axis, table of axis 0 and that axis); `axes` names the table's axes 1, 2, ..."""
     if len(axes) == 1:

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
-from deniable.leakage.prior.correlation import check_length
-from deniable.leakage.prior.distributions import Floats, marginals, merged_channel
-from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.leakage.prior.distributions import Floats, marginals
 
 MAX_TOTAL_STATES = 1 << 26
 """Largest product of output counts that exact total leakage contracts: 512 MiB of float64 per table.
@@ -57,41 +53,6 @@ def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, F
         # Given x the own report is independent of the others', so for a pair (x, x') the worst outputs add.
         exact[target] = (by_others + own[target]).max()
     return exact, together, direct
-
-
-def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
-    """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
-    check_length(mechanisms, len(sizes))
-    known: dict[int, Floats] = {}
-    channels = []
-    for j, (size, mechanism) in enumerate(zip(sizes, mechanisms, strict=True)):
-        if id(mechanism) not in known:
-            matrix: ArrayLike = mechanism.channel() if is_oracle(mechanism) else mechanism
-            if np.ndim(matrix) != 2:
-                raise InvalidInputError(
-                    f"mechanisms[{j}] must be a mechanism or a channel of shape (inputs, outputs), got "
-                    f"{quoted(mechanism)}: for an epsilon alone use concatenated_bound"
-                )
-            known[id(mechanism)] = merged_channel(matrix)
-        channel = known[id(mechanism)]
-        if len(channel) != size:
-            raise InvalidInputError(
-                f"mechanisms[{j}] must have {size} possible answers, as axis {j} of joint has categories, got "
-                f"{len(channel)}"
-            )
-        channels.append(channel)
-    return channels
-
-
-def check_no_empty_category(table: Floats) -> None:
-    """Raise InvalidInputError if a category has probability zero: nothing is conditional on it."""
-    for target, mass in enumerate(marginals(table)):
-        if (mass == 0).any():
-            empty = int(np.flatnonzero(mass == 0)[0])
-            raise InvalidInputError(
-                f"category {empty} of attribute {target} has the probability 0: leave this category out of the joint "
-                "table"
-            )
 
 
 def check_spent(direct: Floats) -> None:

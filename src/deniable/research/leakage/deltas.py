@@ -13,8 +13,9 @@ from deniable.errors import out_of_range
 from deniable.leakage.prior.correlation import apart, composed_channel
 from deniable.leakage.prior.distributions import Floats, checked_joint, marginals
 from deniable.leakage.totals.deltas import worst_pair
-from deniable.leakage.totals.total import check_no_empty_category, check_states, checked_channels, targets
+from deniable.leakage.totals.total import check_states, targets
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels
 
 
 def total_delta(

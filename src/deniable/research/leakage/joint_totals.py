@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidInputError
-from deniable.leakage.prior.correlation import cpl
-from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint, pair_tables
+from deniable.errors import InvalidInputError, quoted
+from deniable.leakage.prior.correlation import check_length, cpl
+from deniable.leakage.prior.distributions import (
+    Floats,
+    _with_first,
+    checked_joint,
+    conditional_from_joint,
+    marginals,
+    merged_channel,
+)
 from deniable.leakage.prior.empirical_prior import missing_note
-from deniable.leakage.totals.total import ADDITIVE_LABEL, check_no_empty_category, checked_channels, totals
-from deniable.oracles.oracle import FrequencyOracle
+from deniable.leakage.totals.total import ADDITIVE_LABEL, totals
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,3 +173,47 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
         table = np.take(table, kept, axis=axis)
         smaller.append(channel[kept])
     return table, smaller, tuple(notes)
+
+
+def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
+    """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
+    check_length(mechanisms, len(sizes))
+    known: dict[int, Floats] = {}
+    channels = []
+    for j, (size, mechanism) in enumerate(zip(sizes, mechanisms, strict=True)):
+        if id(mechanism) not in known:
+            matrix: ArrayLike = mechanism.channel() if is_oracle(mechanism) else mechanism
+            if np.ndim(matrix) != 2:
+                raise InvalidInputError(
+                    f"mechanisms[{j}] must be a mechanism or a channel of shape (inputs, outputs), got "
+                    f"{quoted(mechanism)}: for an epsilon alone use concatenated_bound"
+                )
+            known[id(mechanism)] = merged_channel(matrix)
+        channel = known[id(mechanism)]
+        if len(channel) != size:
+            raise InvalidInputError(
+                f"mechanisms[{j}] must have {size} possible answers, as axis {j} of joint has categories, got "
+                f"{len(channel)}"
+            )
+        channels.append(channel)
+    return channels
+
+
+def check_no_empty_category(table: Floats) -> None:
+    """Raise InvalidInputError if a category has probability zero: nothing is conditional on it."""
+    for target, mass in enumerate(marginals(table)):
+        if (mass == 0).any():
+            empty = int(np.flatnonzero(mass == 0)[0])
+            raise InvalidInputError(
+                f"category {empty} of attribute {target} has the probability 0: leave this category out of the joint "
+                "table"
+            )
+
+
+def pair_tables(table: Floats) -> Iterator[tuple[int, int, Floats]]:
+    """Yield (i, j, two-way table of axes i and j) for i < j; large tables are summed a few times only."""
+    rest = table
+    for i in range(table.ndim - 1):
+        for offset, part in _with_first(rest, list(range(1, rest.ndim))):
+            yield i, i + offset, part
+        rest = rest.sum(axis=0)

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError, InvalidParameterError, quoted
 from deniable.leakage.prior.distributions import Floats, checked_joint
-from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
+from deniable.leakage.totals.total import totals
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.research.leakage.calibration.calibration import checked_cap
+from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels
 
 MAX_EXHAUSTIVE = 10
 """Largest number of attributes of which every set is considered."""

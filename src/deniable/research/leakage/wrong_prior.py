@@ -33,17 +33,12 @@ from deniable.leakage.prior.distributions import (
     merged_channel,
 )
 from deniable.leakage.prior.uncertain_prior import LeakageRange, check_cells, plausible_range
-from deniable.leakage.totals.total import (
-    check_no_empty_category,
-    check_states,
-    checked_channels,
-    targets,
-    worst_log_ratios,
-)
+from deniable.leakage.totals.total import check_states, targets, worst_log_ratios
 from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.research.leakage.calibration.calibration import STATED, Calibration, calibrate, finished
 from deniable.research.leakage.calibration.criteria import Criterion, MechanismFactory, figure_of
+from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels
 
 MAX_GREEDY_CELLS = 1 << 22
 """Records of the other attributes times their outputs up to which totals are exact."""

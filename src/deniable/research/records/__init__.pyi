@@ -3,4 +3,5 @@ from .combined_rounds import combine_rounds as combine_rounds
 from .cond_rr import CondRR as CondRR
 from .corr_rr_aligned import AlignedCorrRR as AlignedCorrRR
 from .grouping import GroupedCorrRR as GroupedCorrRR
+from .joint_tables import PairTable as PairTable, PairTables as PairTables, pair_tables as pair_tables
 from .two_pivots import TwoPivotRR as TwoPivotRR

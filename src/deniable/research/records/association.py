@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from deniable.core.checks import Floats
 from deniable.errors import InvalidParameterError
 from deniable.records.dependence.association import CramersV, cramers_v_of
-from deniable.records.dependence.pair_tables import PairTable, PairTables
 from deniable.records.joint import KroneckerTerm
 from deniable.records.split_tables import inverse, report_covariance
+from deniable.research.records.joint_tables import PairTable, PairTables
 
 
 class Correlation(NamedTuple):
@@ -52,7 +52,7 @@ def cramers_v(table: PairTable) -> CramersV:
     Examples
     --------
     >>> from deniable import SimulationRandomness
-    >>> from deniable.records.dependence.pair_tables import pair_tables
+    >>> from deniable.research.records.joint_tables import pair_tables
     >>> from deniable.records.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(2, 2), epsilon=2.0)
     >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -85,7 +85,7 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     Examples
     --------
     >>> from deniable import SimulationRandomness
-    >>> from deniable.records.dependence.pair_tables import pair_tables
+    >>> from deniable.research.records.joint_tables import pair_tables
     >>> from deniable.records.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(3, 3), epsilon=4.0)
     >>> held, counts = [[0, 0], [1, 1], [2, 2], [0, 2], [2, 0]], [3000, 3000, 3000, 500, 500]
@@ -126,7 +126,8 @@ def dependence_matrix(tables: PairTables) -> Floats:
     Examples
     --------
     >>> from deniable import SimulationRandomness
-    >>> from deniable.records import SPLPairs, pair_tables
+    >>> from deniable.records import SPLPairs
+    >>> from deniable.research.records import pair_tables
     >>> pairs, held = SPLPairs(sizes=(2, 2), epsilon=4.0), [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> tables = pair_tables(pairs.simulate_aggregate(held, [400, 100, 100, 400], SimulationRandomness(1)))
     >>> dependence_matrix(tables).round(1)

@@ -39,11 +39,11 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import checked_integer, settle
 from deniable.core.estimate import RecordEstimate
-from deniable.records.dependence.pair_tables import PairTables, pair_tables
 from deniable.records.layout import grr_oracles
 from deniable.records.pivot.pivot_law import Table, TableLaw, Tables, alone, checked_tables
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPLPairs
+from deniable.research.records.joint_tables import PairTables, pair_tables
 from deniable.research.records.two_pivot_tables import check_table_cells
 
 LEVELLED = "Cond-RR levelled (biased unless the conditional distributions are the population's own)"

@@ -28,7 +28,6 @@ from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.errors import InvalidParameterError, quoted
 from deniable.oracles.grr import GRR
-from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.layout import CodeLayout, checked_share, independent, product_rows, stretches
 from deniable.records.phases.second_phase import SecondPhase
 from deniable.records.phases.two_phase import phase_one_marginals
@@ -44,6 +43,7 @@ from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import CountedRecords, SimulatedByRecord
 from deniable.records.split import SPLPairs
 from deniable.research.records.association import dependence_matrix
+from deniable.research.records.joint_tables import pair_tables
 
 Groups = tuple[tuple[int, ...], ...]
 

@@ -29,9 +29,9 @@ from deniable.core.checks import Floats, checked_integer
 from deniable.core.projection import nearest_distribution
 from deniable.errors import TooLargeError, unknown_name
 from deniable.oracles.grr import GRR
-from deniable.records.dependence.pair_tables import PairTables
 from deniable.records.pairs import attribute_pairs
 from deniable.records.pivot.pivot_law import Tables
+from deniable.research.records.joint_tables import PairTables
 
 METHODS = ("least-norm", "conditional")
 

@@ -32,13 +32,13 @@ from deniable.core.projection import nearest_distribution
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import TooLargeError
 from deniable.oracles.grr import GRR
-from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.layout import checked_share, grr_oracles, stretches
 from deniable.records.pairs import Pair, PairedRecords, attribute_pairs, branch, check_pairs, pair_cells, tally_pairs
 from deniable.records.pivot.induced_channel import DAMPED
 from deniable.records.pivot.pivot_law import MAX_REPORTS, TableLaw, Tables, checked_tables, every_report
 from deniable.records.pivot.pivot_records import PivotRecords
 from deniable.records.split import SPLPairs
+from deniable.research.records.joint_tables import pair_tables
 from deniable.research.records.two_pivot_tables import check_table_cells, learn_two_pivot_tables
 
 REMARKS = (

@@ -17,10 +17,10 @@ from deniable.errors import (
     MismatchError,
     TooLargeError,
 )
-from deniable.records.dependence import pair_tables as module
-from deniable.records.dependence.pair_tables import pair_table, pair_tables
 from deniable.records.split import SPLPairs
+from deniable.research.records import joint_tables as module
 from deniable.research.records.association import cramers_v, dependence_matrix, pearson
+from deniable.research.records.joint_tables import pair_table, pair_tables
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 from tests.unit.records.record_laws import aggregates_agree, records
 

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError, TooLargeError, unknown_name
 from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon, worst_case_cpl
-from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint, pair_tables
+from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
 from deniable.leakage.prior.tree import TreePrior
-from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
+from deniable.leakage.totals.total import totals
 from deniable.leakage.totals.tree_totals import MAX_RAYS, tree_leakage
 from deniable.research.leakage.bounds import block_cpl, independent_blocks
+from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels, pair_tables
 
 Criterion = Literal["exact", "blocks", "prior-free", "additive"]
 CRITERIA: tuple[Criterion, ...] = ("exact", "blocks", "prior-free", "additive")

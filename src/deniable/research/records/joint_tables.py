@@ -157,7 +157,7 @@ def pair_tables(aggregate: Aggregate) -> PairTables:
     Examples
     --------
     >>> from deniable import SimulationRandomness
-    >>> from deniable.records.dependence.pair_tables import pair_tables
+    >>> from deniable.research.records.joint_tables import pair_tables
     >>> from deniable.records.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(2, 2), epsilon=4.0)
     >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
