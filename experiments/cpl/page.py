@@ -63,11 +63,11 @@ def _pairs(results: Results) -> list[str]:
         f"cholesterol <- cardio is {cpl['Cardio, cholesterol <- cardio']} and cardio <- cholesterol is "
         f"{cpl['Cardio, cardio <- cholesterol']}. On CelebA, Bald <- Male is {cpl['CelebA, Bald <- Male']} and Male <- Bald "
         f"is {cpl['CelebA, Male <- Bald']}. Over CelebA's {traced(results.value('fig4d', 'pairs', data='CelebA') / 2, '.0f')} "
-        f"pairs the larger direction has {ratio['CelebA']} times the smaller (median; Adult {ratio['Adult']}, Cardio "
+        f"pairs the larger direction has {ratio['CelebA']} times the CPL of the smaller direction (median; Adult {ratio['Adult']}, Cardio "
         f"{ratio['Cardio']})",
-        f"covers {number_of(force, 'figures', '.0f')} figures (pairs, Algorithm 2, eight attacks, benchmark 1, totals). The "
-        f"largest difference is {number_of(force, 'all others', '.0e')}, but for SHE, whose noise is on a grid in the library "
-        f"({number_of(force, 'SHE', '.0e')})",
+        f"covers {number_of(force, 'figures', '.0f')} figures (pairs, Algorithm 2, eight attacks, benchmark 1, totals). Except "
+        f"for SHE, the largest difference is {number_of(force, 'all others', '.0e')}. For SHE it is larger, because the "
+        f"library rounds SHE's noise to a grid ({number_of(force, 'SHE', '.0e')})",
     ]
     for label, column in (("CPL below .1, GRR", "below epsilon/10"), ("the same by Algorithm 2", "the same by Algorithm 2"),
                           ("CPL below .5, GRR", "below epsilon/2")):  # fmt: skip
@@ -145,7 +145,7 @@ def _benchmarks(results: Results) -> list[str]:
     quotes += [
         f"At epsilon 1, OLH's guesses have {adult('OLH', guess, 1)} of Algorithm 2's total CPL, and SS's have "
         f"{adult('SS', guess, 1)}. Their frequency errors are {adult('OLH', error, 1, '.1e')} and "
-        f"{adult('SS', error, 1, '.1e')}. At epsilon 3 they have {adult('OLH', guess, 3)} and {adult('SS', guess, 3)}",
+        f"{adult('SS', error, 1, '.1e')}. At epsilon 3 they have {adult('OLH', guess, 3)} and {adult('SS', guess, 3)} of",
         f"OLH's frequency error is {dearer['Adult']} times SS's on Adult, {dearer['Cardio']} on Cardio and {dearer['CelebA']} on "
         "CelebA at epsilon 1",
         f"By the reports, OLH has {adult('OLH', report, 1)} and SS {adult('SS', report, 1)} of Algorithm 2's total at epsilon 1, "
@@ -227,8 +227,9 @@ def _tables_2_and_3(results: Results) -> list[str]:
     infinite = sum(int(row["infinite"]) for row in results.rows("table2", data="Adult", epsilon=1, mechanism="GRR"))
     adult = found["Adult"]
     quotes += [
-        f"CelebA's errors imply that the lost T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}. Over "
-        f"{setting('10,000')} surrogates each, {number_of(found['CelebA'], 'p < .05', '.0%')} of CelebA's pairs, "
+        f"CelebA's errors imply that the lost T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}",
+        f""
+        f"{setting('10,000')} surrogates, and {number_of(found['CelebA'], 'p < .05', '.0%')} of CelebA's pairs, "
         f"{number_of(adult, 'p < .05', '.0%')} of Adult's and {number_of(found['Cardio'], 'p < .05', '.0%')} of Cardio's are "
         f"significant at {setting(0.05)} (GRR, epsilon 1). Adult shows the limit of the method: "
         f"{number_of(adult, 'sparse', '.0f')} of {number_of(adult, 'pairs', '.0f')} tables have cells where fewer than "
@@ -268,8 +269,8 @@ def _errata(results: Results) -> list[str]:
     beyond = [number_of(row, "largest exact/(6)", ".2f") for row in many]
     return [
         f"On CelebA, {traced(low, '.0%')} to {traced(high, '.0%')} of {setting('300')} random sets of attributes exceed it, by up "
-        f"to {traced(most, '.0%')} (GRR at epsilon 1, sets of {setting('2')} to {setting('12')} neighbours; a share's "
-        f"standard error is {traced(error, '.0%')} at most)",
+        f"to {traced(most, '.0%')}. (This is for GRR at epsilon 1, sets of {setting('2')} to {setting('12')} neighbours; a share's "
+        f"standard error is {traced(error, '.0%')} at most",
         f"(6) says {number_of(xor, FIGURE, '.0f')}. The truth is {setting('1')} + ln cosh {setting('1')} = "
         f"{number_of(xor, 'exact', '.3f')}",
         f"(6) adds {number_of(hidden, FIGURE, '.0f')} for them. Together they reveal {number_of(hidden, 'exact', '.1f')} of at "
@@ -288,8 +289,8 @@ def _errata(results: Results) -> list[str]:
         f"With epsilon 0 and delta {setting(0.1)} (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
         f"random sets of {setting('2, 3, 5, 8')} neighbours on CelebA ({number_of(many[0], 'tried', '.0f')} each; releases "
-        f"with epsilon 1, delta .01) the delta of (6) is too small in {', '.join(rare)} of them. It is too small by factors of at most "
-        f"{', '.join(beyond)}. Where attributes are independent given X_i it holds: {number_of(hold, 'exact above (6)', '.0f')} "
+        f"with epsilon 1, delta .01). The delta of (6) is too small in {', '.join(rare)} of them. It is too small by factors of at most "
+        f"{', '.join(beyond)}. If the other attributes are independent given X_i, the sum is a bound: {number_of(hold, 'exact above (6)', '.0f')} "
         f"of {number_of(hold, 'tried', '.0f')} random joints exceeded it",
         f"Bald <- Male with ({setting('1')}, {setting('.01')}): CPL {number_of(delta, 'CPL', '.3f')}, delta' "
         f"{traced(float(delta[TIGHT]), '.4f')}",
@@ -304,8 +305,8 @@ PAGE = Page(
         "first six shared attributes": "a setting",
         "categories below 5% merged": "a setting",
         "SPL for 21 of the attributes": "the paper, section V-C",
-        "over cap/21": "a formula",
-        "at caps up to 2 some choices have it, at 5 and more none": "the rows above",
+        "SPL's budget is cap/21": "a formula",
+        "at caps up to 2 some random choices have it, and at caps of 5 and more": "the rows above",
         "more than five up to a cap of 5": "the rows above",
         "(caps 1 to 20)": "settings",
         "Figure 8 over 100 random choices of 21 of 38 shared attributes": "settings",
@@ -316,7 +317,7 @@ PAGE = Page(
         "caps (200 choices": "a setting",
         "With 12 random attributes": "a setting",
         "Random choices of 12 attributes": "a setting",
-        "read here as 4.5 or more": "a setting",
+        "a factor of 4.5 or more": "a setting",
         "that at a cap of 1 the excess is small": "the rows above",
         "with 1 - prod(1 - delta)": "a formula",
         "arXiv 2508.12539": "the paper's number",
@@ -324,29 +325,29 @@ PAGE = Page(
         "(n = 202,599)": "the data set",
         "n = 48,842": "the data set",
         "every record used 25 times": "the default of --runs",
-        "ours is 25": "the default of --runs",
+        "We use T = 25": "the default of --runs",
         "in 1e-4": "a unit",
-        "with 1e-4 its GRR on CelebA is that of its Table I": "expected.json, remarks",
+        "If the unit is 1e-4": "expected.json, remarks",
         "NMSE, 1e-4": "a unit",
         "rows X_i, columns X_j: (.04, 0, 0), (.04, .28, .40), (0, .07, .17)": "`JOINT` of sampled.py",
         "differ by more than .01": "`TOLERANCE` of attacks.py",
         "(one resident of Holand-Netherlands)": "the data set",
-        "which excludes an attribute with 42 values (native-country), and simulated errors of 3e-4": "the data set; Table II",
+        "which excludes an attribute with 42 values (native-country). Second, simulated errors of 3e-4": "the data set; Table II",
         "a spread of .6 near .5": "the paper, section III-D",
         "from a cap of 5 on": "the row of budgets before it",
-        "CelebA's own for the first 21": "a setting",
+        "For the first 21 attributes, these": "a setting",
         "common budgets of 21 attributes": "a setting",
         "24% to 33% of the random sets of CelebA's attributes exceed (6) instead of 25% to 34%, by up to 32% instead of 44%": SEEDS,
         "figure 8's factor is 3.2 to 5.0 at a cap of 1, and caps break for 83%, 80% and 45% instead of 74%, 76% and 36%": SEEDS,
         "Over 100 other choices": "the default of --runs",
         "LFW's 200 choices": "the default of --runs",
         "Table II's T would be 21 to 24": SEEDS,
-        "Noise falls as 1/T": "a variance",
+        "Its squared error falls as 1/T": "a variance",
         "over all functions it is 0": "docs/theory/leakage.md",
-        "right 300 random sets of attributes each, and 300 random joints": "the default of --runs",
+        "right are 300 random sets of attributes for each number of neighbours, and 300 random joints": "the default of --runs",
         "without |X_i|^2": "a formula",
         "delta (e^CPL - 1)/(e^epsilon - 1)": "docs/theory/leakage.md",
-        "budgets and shares are lost from its text; 1, 2 and 3 are ours": "settings",
+        "missing from the text that we have: 1, 2 and 3 are ours": "settings",
     },
     pictures={
         "cpl-saturation.png": "fig4b.png",

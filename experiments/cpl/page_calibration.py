@@ -136,7 +136,8 @@ def _public(results: Results) -> list[str]:
         f"by the paper's criterion LFW's budgets are {', '.join(added[:-1])} and {added[-1]} of CelebA's at caps of "
         f"{setting('1, 2, 5, 10 and 20')}",
         f"are {traced(min(smaller), '.0%')} to {traced(max(smaller), '.0%')} smaller than CelebA's own",
-        f"a cap of {setting(20)} becomes {number_of(worst, 'exact total', '.1f')} under CelebA's joint",
+        f"a cap of {setting(20)} on LFW. Under CelebA's joint distribution, their total is "
+        f"{number_of(worst, 'exact total', '.1f')}",
         f"Its CPLs correlate with CelebA's by {traced(min(first), '.2f')} to {traced(max(first), '.2f')} over the "
         f"first {setting(21)} attributes and {traced(min(every), '.2f')} to {traced(max(every), '.2f')} over all "
         f"{setting(38)}. At epsilon 1, {below} of the first {setting(21)}'s CPLs lie below CelebA's",
