@@ -49,7 +49,7 @@ PAGE = Page(
     (_sums, _costs),
     stated={
         "Differential Privacy (2025)": "the paper's year",
-        "every single output probability at most .001": "a thousand stamps",
+        "every single output has a probability of at most .001": "a thousand stamps",
         "There are 202,599 labelled faces": "the number of rows of CelebA",
         "26 binary attributes are the limit": "`MAX_TOTAL_STATES`",
         "(Chow, Liu 1968)": "a reference",
