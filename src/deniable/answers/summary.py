@@ -400,7 +400,15 @@ def summarize(
     if attributes and all(row.note for row in attributes):
         raise NoIntervalError(attributes[0].note)
     rows, curves = questions.of(named, options, n)
-    processing = next((_steps(estimate) for estimate in named.values() if estimate.raw is not None), ())
+    processing = next(
+        (
+            # The post-processing alone, without what made the mechanism's own estimate biased.
+            estimate.processing[len(estimate.raw.processing) :]
+            for estimate in named.values()
+            if estimate.raw is not None
+        ),
+        (),
+    )
     biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
     records = None
     if truth is not None:
@@ -483,11 +491,6 @@ def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dic
     if isinstance(estimates, Estimate):
         return {estimates.attribute or "value": estimates}
     return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}
-
-
-def _steps(estimate: Estimate) -> tuple[str, ...]:
-    """Return the post-processing alone, without what made the mechanism's own estimate biased."""
-    return estimate.processing[len(estimate.raw.processing) :] if estimate.raw is not None else ()
 
 
 def _attribute(

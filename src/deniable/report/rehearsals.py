@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from deniable.errors import quoted
-from deniable.planning.rehearsal import Rate, Rehearsal, RehearsedQuestion
+from deniable.planning.rehearsal import Rate, Rehearsal
 from deniable.report.estimates import estimate_page
 from deniable.report.page import Card, Page, Part, Section
 from deniable.report.parts.table import Table
@@ -90,7 +90,7 @@ def _questions(rehearsal: Rehearsal) -> tuple[Part, ...]:
         [question.label for question in questions],
         ["-" if question.top_wrong is None else _rate(question.top_wrong) for question in questions],
         [_rate(question.missed) for question in questions],
-        [_off(question) for question in questions],
+        [f"{question.off:.1f}" if question.off >= 0.95 else f"{question.off:.2g}" for question in questions],
     ]
     means = tuple(f"{one.label}: its mean, {one.unit}" for one in questions if one.ask == "mean")
     words = (
@@ -115,10 +115,6 @@ def _differences(rehearsal: Rehearsal) -> tuple[Part, ...]:
     header = ["difference", "truth", "wrong sign", "left open", "sure and wrong"]
     words = "The guessed difference in percentage points. Left open: the interval of the difference holds 0."
     return Table.of(header, columns), Text((words,))
-
-
-def _off(question: RehearsedQuestion) -> str:
-    return f"{question.off:.1f}" if question.off >= 0.95 else f"{question.off:.2g}"
 
 
 def _percent(rate: float) -> str:

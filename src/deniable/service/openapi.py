@@ -178,7 +178,9 @@ def _operation(
     for name in problems:
         by_status.setdefault(str(PROBLEMS[name][0]), []).append(name)
     said = {
-        status: _content(" ".join(PROBLEMS[name][1] for name in names), MEDIA_TYPE, _ref("Problem"))
+        status: _content(
+            " ".join(PROBLEMS[name][1] for name in names), MEDIA_TYPE, {"$ref": "#/components/schemas/Problem"}
+        )
         for status, names in by_status.items()
     }
     return {
@@ -208,10 +210,6 @@ def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
-
-
-def _ref(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -116,7 +116,10 @@ def write_reports(
     3
     """
     fields = collection.mechanism.report_fields
-    schema = pa.schema([pa.field(field.name, arrow_type(field), False) for field in fields] + [_id_field()])
+    schema = pa.schema(
+        [pa.field(field.name, arrow_type(field), False) for field in fields]
+        + [pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)]
+    )
     digest = _Digest(collection.id, fields)
     with (
         atomic_path(path, private=private, commit=commit) as temporary,
@@ -278,7 +281,3 @@ def _dictionaries(fields: tuple[ReportField, ...]) -> list[str]:
     plain = [field.name for field in fields if field.width is None]
     lists = [f"{field.name}.list.element" for field in fields if field.width is not None and field.dtype != "uint8"]
     return [ID_COLUMN, *plain, *lists]
-
-
-def _id_field() -> pa.Field:
-    return pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)
