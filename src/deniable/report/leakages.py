@@ -75,7 +75,7 @@ def audit_page(summary: AuditSummary) -> Page:
     Examples
     --------
     >>> from deniable.leakage import AuditResult, AuditSummary
-    >>> result = AuditResult(1.21, 0.01, 1.0, (0, 2), "the report's label is in {0}", 4, 18176)
+    >>> result = AuditResult(1.21, 0.01, 1.0, (0, 2), "the label of the report is 0", 4, 18176)
     >>> [part.rows for part in audit_page(AuditSummary(0.01, (("smoker", result),))).sections[0].parts[:1]]
     [1]
     """
@@ -93,8 +93,8 @@ def audit_page(summary: AuditSummary) -> Page:
         f" for all {len(found)} together" if len(found) > 1 else ""
     )
     verdicts = [
-        f"{name} {result.verdict}: epsilon is at least {result.epsilon_lower:.4f}, with {confidence}. It tells input "
-        f"{result.pair[0]} from input {result.pair[1]}; event: {result.event}"
+        f"{name} {result.verdict}: epsilon is at least {result.epsilon_lower:.4f}, with {confidence}. This event tells "
+        f"input {result.pair[0]} from input {result.pair[1]}: {result.event}"
         for name, result in found
         if result.exceeds_claim
     ]

@@ -149,8 +149,12 @@ def test_constant_attributes_and_unheld_categories() -> None:
     [
         ({"records": np.zeros((0, 2), dtype=int)}, InvalidInputError, "records must not be empty"),
         ({"records": np.array([[0, 3]])}, InvalidInputError, r"0..2"),
-        ({"mechanisms": (GRR(2, 1.0), GRR(2, 1.0))}, InvalidInputError, r"domain sizes \[2, 3\], got \[2, 2\]"),
-        ({"mechanisms": (GRR(2, 1.0),)}, InvalidInputError, r"domain sizes \[2, 3\], got \[2\]"),
+        (
+            {"mechanisms": (GRR(2, 1.0), GRR(2, 1.0))},
+            InvalidInputError,
+            r"numbers of categories of the records, 2, 3, got 2, 2",
+        ),
+        ({"mechanisms": (GRR(2, 1.0),)}, InvalidInputError, r"numbers of categories of the records, 2, 3, got 2"),
         ({"replications": 0}, InvalidParameterError, "replications must be >= 1"),
         ({"surrogates": -1}, InvalidParameterError, "surrogates must be >= 0"),
     ],

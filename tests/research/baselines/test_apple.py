@@ -168,7 +168,9 @@ def test_estimate_refuses_intervals(sketch: Any) -> None:
 
 def test_frequencies_of_the_bias_are_checked() -> None:
     mechanism = AppleCMS(3, 1.0, m=4, hashes=2)
-    with pytest.raises(InvalidInputError, match=r"frequencies must be 3 finite numbers, got shape=\(2,\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"frequencies must be 3 finite numbers, one for each value, got shape=\(2,\)"
+    ):
         mechanism.conditional_bias([0.5, 0.5])
     with pytest.raises(InvalidInputError, match="must sum to 1, got a sum of 3"):
         mechanism.expected_squared_bias([1, 1, 1])
@@ -292,9 +294,11 @@ def test_hostile_reports_are_named() -> None:
         apple.aggregate(IndexedBits(good.hash_index, bits))
     with pytest.raises(InvalidReportError, match=r"hash_index must be in 0\.\.1, got hash_index=2 in row 2"):
         apple.aggregate(IndexedBits(np.array([0, 2, 0]), good.bits))
-    with pytest.raises(InvalidReportError, match="one length, got 2, 3"):
+    with pytest.raises(InvalidReportError, match="the same length, got the lengths 2 and 3"):
         apple.aggregate(IndexedBits(good.hash_index[:2], good.bits))
-    with pytest.raises(InvalidReportError, match=r"must be IndexedBits\(hash_index, bits\), got ndarray"):
+    with pytest.raises(
+        InvalidReportError, match=r"must be IndexedBits\(hash_index, bits\), got an object of the type ndarray"
+    ):
         apple.aggregate(good.bits)
     hadamard = AppleHCMS(5, 1.0, m=4, hashes=2)
     with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.15, got report=16 in row 1"):

@@ -111,8 +111,8 @@ def test_the_law_that_a_mechanism_breaks_is_named(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("{mine}:absent", "must have a function “absent”"),
-        ("{mine}:number", "must have a function"),
+        ("{mine}:absent", "has no function “absent”"),
+        ("{mine}:number", "has no function"),
         ("nowhere.py:make", "candidate must name a file or a module"),
         ("builtins:divmod", "must return a pair of functions"),
         ("pure-ldp/SS", "must be one of GRR, OUE, OLH"),

@@ -101,12 +101,12 @@ def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:
     (file,) = Path("shares").glob("*.parquet")
     left = pq.read_table(file).column("contributor").to_pylist()
     assert left == [i for i in range(1, N + 1) if i != 17 and not 101 <= i <= 400]
-    assert "holds no share for contributor 17: it was handed out, or never dealt" in hand_out("17", "b.parquet")
-    assert "holds no share for contributor 101:" in hand_out("100-102", "b.parquet")
-    assert f"holds no share for contributor {N + 1:,}" in hand_out(f"{N}-{N + 1}", "b.parquet")
+    assert "has no share for contributor 17: this share was handed out, or never dealt" in hand_out("17", "b.parquet")
+    assert "has no share for contributor 101:" in hand_out("100-102", "b.parquet")
+    assert f"has no share for contributor {N + 1:,}" in hand_out(f"{N}-{N + 1}", "b.parquet")
     assert "clinic.parquet exists" in hand_out("1", "clinic.parquet")
-    assert "contributor must be a number or a range such as 1-500, got contributor=“x”" in hand_out("x", "b.parquet")
-    assert "contributors must be a range" in hand_out("5-4", "b.parquet")
+    assert "contributor must be a number, or a range such as 1-500, got contributor=“x”" in hand_out("x", "b.parquet")
+    assert "the range of contributors must begin with 1" in hand_out("5-4", "b.parquet")
     assert not Path("b.parquet").exists()
     assert "300 contributors have each spent" in randomize(dealt, "clinic.parquet", few(300))
     assert "1 contributors have each spent" in randomize(dealt, "anna.parquet", few(1), "one.parquet")
@@ -114,7 +114,7 @@ def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:
 
 def test_all_shares_can_be_handed_out(dealt: Run) -> None:
     assert dealt("hand-out", "survey.json", "shares", "--contributor", f"1-{N}", "-o", "all.parquet").exit_code == 0
-    assert "shares contains no shares: they were all handed out" in randomize(dealt, "shares")
+    assert "shares contains no shares: all shares were handed out" in randomize(dealt, "shares")
     assert "4,000 contributors" in randomize(dealt, "all.parquet")
 
 
@@ -136,7 +136,7 @@ def test_a_share_is_used_once(dealt: Run) -> None:
 
 def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
     dealt("hand-out", "survey.json", "shares", "--contributor", "1-10", "-o", "ten.parquet")
-    assert "ten.parquet holds 10, but the answers have more rows (row 11 has no share)" in randomize(
+    assert "ten.parquet contains 10 shares, and the answers have more rows: row 11 has no share" in randomize(
         dealt, "ten.parquet", few(11)
     )
     assert "there is no file nothing.parquet" in randomize(dealt, "nothing.parquet")
@@ -162,12 +162,12 @@ def test_a_mechanism_without_a_dealer_takes_no_shares(dealt: Run) -> None:
     result = dealt("randomize", "plain.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
     assert "shares must be left out, because GRR needs no dealer" in result.stderr
     result = dealt("deal", "plain.json", "--contributors", 5, "-o", "none")
-    assert "mechanism must be one with a dealer, got GRR" in result.stderr
+    assert "the collection must have a mechanism with a dealer, got GRR" in result.stderr
 
 
 def test_one_collection_is_dealt_once(dealt: Run) -> None:
     again = ("deal", "survey.json", "--contributors", N, "-o")
-    assert "shares exists: a deal needs a new directory" in dealt(*again, "shares").stderr
+    assert "shares exists, but a deal needs a new directory" in dealt(*again, "shares").stderr
     assert "this collection was dealt before, to 4,000 contributors in shares" in dealt(*again, "second").stderr
     assert not Path("second").exists()
     result = dealt(*again, "second", "--allow-repeat")
@@ -175,7 +175,7 @@ def test_one_collection_is_dealt_once(dealt: Run) -> None:
     assert "must not be used side by side" in result.stderr
     (file,) = Path("second").glob("*.parquet")
     file.rename("shares/second.parquet")
-    assert "holds shares of another dealing than shares/second.parquet" in randomize(dealt, "shares")
+    assert "contains shares of another run of `deniable deal` than shares/second.parquet" in randomize(dealt, "shares")
 
 
 def test_another_number_of_contributors_is_refused(quota: Run) -> None:
@@ -207,7 +207,7 @@ def test_several_deals_of_one_survey(dealt: Run) -> None:
     pooled = (N * parts[0] + 450 * parts[1]) / (N + 450)
     assert data["attributes"][0]["categories"][0]["estimate"] == pytest.approx(pooled, abs=1e-12)
     same = dealt("estimate", "survey.json", "all.aggregate", "--deal", "all.aggregate")
-    assert "two aggregates belong to one deal" in same.stderr
+    assert "two aggregates belong to the same deal" in same.stderr
     dealt("collection", "--schema", "smoker.json", "--epsilon", "1", "-o", "plain.json")
     dealt("randomize", "plain.json", "answers.csv", "-o", "plain.parquet")
     dealt("aggregate", "plain.json", "plain.parquet", "-o", "plain.aggregate")
@@ -267,7 +267,7 @@ def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
                 both[0].wait(timeout=4)
         errors = [child.communicate(timeout=300)[1] for child in both]
     assert sorted(child.returncode for child in both) == [0, 2]
-    assert sum("holds no share for contributor 1: it was handed out" in error for error in errors) == 1
+    assert sum("has no share for contributor 1: this share was handed out" in error for error in errors) == 1
     assert len(list(Path().glob("?.parquet"))) == 1
     assert share_ledger("shares").entries() == ()
 

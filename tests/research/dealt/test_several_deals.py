@@ -212,14 +212,14 @@ def test_what_cannot_be_combined_is_named() -> None:
     rng = SimulationRandomness(1)
     deal = JRR(P, RHO, 4).simulate_aggregate([3, 1], rng)
     new = GRR(2, 1.0).simulate_aggregate([3, 1], rng)
-    with pytest.raises(MismatchError, match=r"one aggregate at least must come from .* dealt shares, got one from GRR"):
+    with pytest.raises(MismatchError, match=r"at least one aggregate must come from .* dealer, got GRR"):
         combine_deals([new, GRR(2, 2.0).simulate_aggregate([3, 1], rng)])
-    with pytest.raises(MismatchError, match=r"two aggregates belong to one deal, GRR"):
+    with pytest.raises(MismatchError, match=r"two aggregates belong to the same deal, GRR"):
         combine_deals([deal, new, new])
-    with pytest.raises(MismatchError, match="one domain size, got k=2 and k=3"):
+    with pytest.raises(MismatchError, match="the same number of categories, got k=2 and k=3"):
         combine_deals([deal, GRR(3, 1.0).simulate_aggregate([3, 1, 0], rng)])
     batches = QuotaBatches(1.0, 10, 1)
-    with pytest.raises(MismatchError, match="frequency oracle such as GRR, got one from QuotaBatches"):
+    with pytest.raises(MismatchError, match="frequency oracle such as GRR, got QuotaBatches"):
         combine_deals([new, batches.simulate_aggregate([[6, 4]], rng)])
     with pytest.raises(EmptyAggregateError):
         combine_deals([deal, Aggregate.empty(GRR(2, 1.0))])

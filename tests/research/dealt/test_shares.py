@@ -56,7 +56,10 @@ def test_a_deal_used_twice_at_once_is_refused(mechanism: Any) -> None:
 def test_more_of_a_type_than_any_deal_has_is_refused() -> None:
     rng = SimulationRandomness(1)
     signs = Shares("", (np.ones(6, dtype=np.uint8),))
-    with pytest.raises(InvalidInputError, match="n=10 has at most 5 shares of type 1, got 6: a share is duplicated"):
+    with pytest.raises(
+        InvalidInputError,
+        match="n=10 contributors has at most 5 shares of type 1, got 6: at least one share is duplicated",
+    ):
         KaryJRR(3, 0.5, -0.5, 10).randomize([0] * 6, signs, rng)
     quota = QuotaRR(1.0, 10, 3)
     # Three of each forced answer at least: seven of one and four truth-tellers at most.
@@ -109,7 +112,7 @@ def test_the_cap_is_named_where_it_is_wrong() -> None:
             make(math.inf)
         with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be .*32.*, got epsilon_aux=33"):
             make(33)
-    with pytest.raises(InvalidParameterError, match=r"nearest feasible values: epsilon_aux=1.0 or epsilon=0.5"):
+    with pytest.raises(InvalidParameterError, match=r"nearest feasible values are epsilon_aux=1.0 and epsilon=0.5"):
         KaryJRR.optimal(3, 10, 1.0, 1, epsilon_aux=0.5)
 
 
@@ -201,7 +204,7 @@ def test_a_cap_near_none_is_feasible(k: int, n: int, epsilon: float, cap: float,
         ([1, 2], [[math.nan], [17]], "pieces must be integers in 0..250"),
         ([1, 2], [[-9], [17]], "pieces must be integers in 0..250"),
         ([1, 2], [[9], [251]], "pieces must be integers in 0..250"),
-        ([1], [[9]], "pieces of at least 2 helpers are needed"),
+        ([1], [[9]], "pieces of at least 2 different helpers are needed"),
     ],
 )
 def test_damaged_pieces_are_named(points: Any, pieces: Any, message: str) -> None:

@@ -62,7 +62,7 @@ def test_an_attribute_that_is_not_wanted_is_still_protected() -> None:
 
 def test_weights_and_caps_out_of_range_are_refused() -> None:
     joint, grr = [[0.4, 0.1], [0.1, 0.4]], [GRR(k=2, epsilon=1.0)] * 2
-    with pytest.raises(InvalidInputError, match="weights must have one entry per attribute"):
+    with pytest.raises(InvalidInputError, match="weights must have one entry for each of the"):
         select_attributes(joint, grr, 1.0, [1.0])
     with pytest.raises(InvalidParameterError, match="weights must be finite and >= 0"):
         select_attributes(joint, grr, 1.0, [1.0, -1.0])

@@ -82,8 +82,8 @@ def test_only_groups_are_estimated() -> None:
 
 def test_refuses() -> None:
     for parameters, message in (
-        ({"maps": ((0, 1),)}, r"maps must have one map per attribute \(2\)"),
-        ({"maps": 3}, "maps must have one map per attribute"),
+        ({"maps": ((0, 1),)}, r"maps must have one map for each of the 2 attributes"),
+        ({"maps": 3}, "maps must have one map for each of the"),
         ({"maps": ((0, 1), (0, 1, 2, 1, 0))}, r"maps\[1\]\[2\] must be <= 1"),
         ({"maps": ((0, 1), (0, 0, 0, 0, 0))}, r"maps\[1\] must use every group 0\.\.1, but group 1 has no code"),
         ({"sizes": (2, 1)}, r"sizes\[1\] must be >= 2"),

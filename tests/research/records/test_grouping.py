@@ -139,12 +139,12 @@ def test_maps_belong_to_their_group() -> None:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (((0, 1),), r"groups must name each of the attributes 0\.\.2 once"),
-        (((0, 1), (1, 2)), r"groups must name each of the attributes 0\.\.2 once"),
-        (((1, 0), (2,)), r"groups\[0\] must have ascending attributes"),
-        (((0, 1, 2), ()), r"groups\[1\] must have one attribute or more"),
+        (((0, 1),), r"groups must contain each of the attributes 0\.\.2 exactly once"),
+        (((0, 1), (1, 2)), r"groups must contain each of the attributes 0\.\.2 exactly once"),
+        (((1, 0), (2,)), r"groups\[0\] must list its attributes in ascending order"),
+        (((0, 1, 2), ()), r"groups\[1\] must contain at least one attribute"),
         (((0, 1, 3),), r"groups\[0\]\[2\] must be <= 2"),
-        (7, "groups must be a partition"),
+        (7, "groups must be lists of attributes"),
     ],
 )
 def test_refuses_what_is_no_partition(groups: Any, message: str) -> None:

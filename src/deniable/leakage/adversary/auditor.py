@@ -110,8 +110,8 @@ class LabelReader(Reader):
 
     def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:  # noqa: ARG002
         inside = np.flatnonzero(event)
-        shown = ", ".join(str(label) for label in inside[:5]) + (", ..." if len(inside) > 5 else "")
-        return f"the report's label is in {{{shown}}}"
+        one_of = "one of " if len(inside) > 1 else ""
+        return f"the label of the report is {one_of}{quoted(inside)}"
 
 
 @final
@@ -143,8 +143,8 @@ class FeatureReader(Reader):
 
     def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:
         inside = [divmod(int(label), self._levels) for label in np.flatnonzero(event)]
-        levels = ", ".join(f"({a}, {b})" for a, b in inside)
-        return f"the levels of values {pair[0]} and {pair[1]} in the report are in {{{levels}}}"
+        levels = ", or ".join(f"{a} and {b}" for a, b in inside)
+        return f"the levels of values {pair[0]} and {pair[1]} in the report are {levels}"
 
 
 def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], events: Labels | None) -> Reader:

@@ -18,7 +18,7 @@ from scipy import stats
 
 from deniable.core.checks import Codes, checked_integer, checked_records, checked_sizes
 from deniable.core.randomness import SimulationRandomness
-from deniable.errors import InvalidInputError
+from deniable.errors import InvalidInputError, quoted
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.research.adversary.attacks import attack
@@ -114,7 +114,10 @@ def statistical_cpl(
         raise InvalidInputError("records must not be empty, got 0 records")
     fitting = [mechanism.k for mechanism in mechanisms]
     if fitting != list(domains):
-        raise InvalidInputError(f"mechanisms must have the domain sizes {list(domains)}, got {fitting}")
+        raise InvalidInputError(
+            f"mechanisms must have the numbers of categories of the records, {quoted(list(domains))}, got "
+            f"{quoted(fitting)}"
+        )
     starts = np.concatenate([[0], np.cumsum(domains)])
     counts = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
     guesses = np.empty(codes.shape, dtype=np.int64)

@@ -91,7 +91,7 @@ def score(name: str, estimate: ArrayLike, reference: ArrayLike, epsilon: float) 
     estimated, true = off_diagonal(estimate, "estimate"), off_diagonal(reference, "reference")
     if estimated.shape != true.shape:
         raise InvalidInputError(
-            f"estimate and reference must have one shape, got {estimated.size} and {true.size} pairs"
+            f"estimate and reference must have the same shape, got {estimated.size} and {true.size} pairs"
         )
     difference = (estimated - true) / epsilon
     return AlgorithmScore(name, float(np.maximum(-difference, 0).mean()), float(np.maximum(difference, 0).mean()))
@@ -239,10 +239,10 @@ def off_diagonal(matrix: ArrayLike, name: str) -> Floats:
     """Return the entries of a leakage matrix for all ordered pairs, or raise InvalidInputError."""
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
-        raise InvalidInputError(f"{name} must have shape (d, d) with d >= 2, got shape={array.shape}")
+        raise InvalidInputError(f"{name} must be a square matrix with at least two rows, got shape={array.shape}")
     pairs: Floats = array[~np.eye(len(array), dtype=np.bool_)]
     if not np.isfinite(pairs).all():
-        raise InvalidInputError(f"{name} must be finite, got infinity or NaN")
+        raise InvalidInputError(f"{name} must contain only finite numbers, got infinity or NaN")
     return pairs
 
 
@@ -327,7 +327,10 @@ def benchmark_mechanisms(
     n = len(priors.codes)
     reference = leakage_matrix(priors, [epsilon] * len(priors.kept_domains))
     if reference.max() < 1e-12:  # rounding errors are not leakage
-        raise InvalidInputError("records must have dependent attributes: Algorithm 2's total CPL is 0")
+        raise InvalidInputError(
+            "records must have attributes that depend on each other, but the leakage that Algorithm 2 finds in them "
+            "is 0"
+        )
     scores = []
     for name, make in mechanisms.items():
         chosen = [make(k, epsilon) for k in priors.kept_domains]

@@ -139,11 +139,15 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     def _checked(self, reports: Any) -> IndexedBits:
         if not isinstance(reports, tuple) or len(reports) != len(IndexedBits._fields):
-            raise InvalidReportError(f"reports must be IndexedBits(hash_index, bits), got {type(reports).__name__}")
+            raise InvalidReportError(
+                f"reports must be IndexedBits(hash_index, bits), got an object of the type {type(reports).__name__}"
+            )
         index, bits = checked_report_codes(reports[0], self.hashes, "hash_index"), checked_bits(reports[1], self.m)
         check_padding(bits, self.m)
         if len(index) != len(bits):
-            raise InvalidReportError(f"hash_index and bits must have one length, got {len(index)}, {len(bits)}")
+            raise InvalidReportError(
+                f"hash_index and bits must have the same length, got the lengths {len(index)} and {len(bits)}"
+            )
         return IndexedBits(index, bits)
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:

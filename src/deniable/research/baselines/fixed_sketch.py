@@ -137,7 +137,9 @@ class FixedHashes:
     def _checked(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         f = np.asarray(frequencies, dtype=np.float64)
         if f.shape != (self.k,) or not np.isfinite(f).all():
-            raise InvalidInputError(f"frequencies must be {self.k} finite numbers, got shape={f.shape}")
+            raise InvalidInputError(
+                f"frequencies must be {self.k} finite numbers, one for each value, got shape={f.shape}"
+            )
         if abs(float(f.sum()) - 1) > 1e-6:
             raise InvalidInputError(f"frequencies must sum to 1, got a sum of {float(f.sum())}")
         return f

@@ -364,8 +364,8 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
     weights[middle] += spare - spare // 2
     if min(weights) < 1 or half_ratio(weights) ** 2 > exp_bounds(epsilon)[0]:
         raise InvalidParameterError(
-            f"resolution and clamp must leave weights that 64 bits can hold at epsilon={float(epsilon)}, "
-            f"got resolution={resolution}, clamp={clamp}"
+            f"resolution and clamp must be small enough for weights of 64 bits at epsilon={float(epsilon)}, got "
+            f"resolution={resolution}, clamp={clamp}"
         )
     return tuple(weights)
 

@@ -253,7 +253,10 @@ def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
     check_counts(counts, n)
     # Modulo 2^64, which the sum of many large counts may exceed.
     if int(histogram.min()) < 0 or (int(counts.sum()) - n * point_count(q, t - 1)) % (1 << 64):
-        raise DamagedStateError(f"every report must be counted once for each incident value, got n={n}")
+        raise DamagedStateError(
+            "the counts must contain every report exactly once for each value that it supports, but they do not for "
+            f"n={n}"
+        )
     return counts
 
 
@@ -277,6 +280,6 @@ def _line_sums(function: Counts, q: int, s: int) -> Counts:
         sums = fft.irfft(transform[position], n=q, axis=1)
         whole = np.rint(sums)
         if float(np.abs(sums - whole).max()) > 0.25:
-            raise TooLargeError("the counters are too large for a transform in floating point")
+            raise TooLargeError("the counters are too large to be transformed in floating point: use fewer reports")
         result[rows] = whole.astype(np.int64)
     return result

@@ -156,7 +156,9 @@ class PGR(PureOracle[Codes]):
             raise InvalidParameterError(f"q must be a prime number, got q={q}")
         settle(self, q=q)
         if self.points > MAX_POINTS:
-            raise InvalidParameterError(f"q must give at most {MAX_POINTS} points, got q={q}, {self.points} points")
+            raise InvalidParameterError(
+                f"q must be small enough for at most {MAX_POINTS} points, got q={q}, which gives {self.points} points"
+            )
 
     @property
     def _q(self) -> int:

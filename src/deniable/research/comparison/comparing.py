@@ -107,7 +107,7 @@ class Peer(Candidate):
         self._peer, self._mechanism = name.split("/")
         if self._mechanism not in PEERS[self._peer][1]:
             raise InvalidParameterError(
-                f"mechanism of {self._peer} must be one of {', '.join(PEERS[self._peer][1])}, got "
+                f"the mechanism of {self._peer} must be one of {', '.join(PEERS[self._peer][1])}, got "
                 f"{quoted(self._mechanism)}"
             )
 
@@ -130,8 +130,8 @@ class Peer(Candidate):
         if done.returncode:
             why = done.stderr.strip().splitlines()[-1:] or ["no message"]
             raise MissingExtraError(
-                f"{self.name} did not run with {self._python}: {why[0]}; install {self._peer} there, or name another "
-                "environment with --peers"
+                f"{self.name} did not run with {self._python}: {why[0]}; install {self._peer} in that environment, or "
+                "name another environment with --peers"
             )
         return np.array([_checked(one, self._k, self.name) for one in json.loads(done.stdout)])
 
@@ -162,7 +162,8 @@ def candidate(text: str, k: int, epsilon: float, python: Path | None = None) -> 
     made = _factory(text)(k, epsilon)
     if not isinstance(made, tuple) or len(made) != 2 or not all(map(callable, made)):
         raise InvalidParameterError(
-            f"{text} must return a pair of functions (client, estimate), got {type(made).__name__}"
+            f"{text} must return a pair of functions (client, estimate), got an object of the type "
+            f"{type(made).__name__}"
         )
     return Functions(text.rpartition(":")[2], *made, k, epsilon)
 
@@ -182,7 +183,7 @@ def _factory(text: str) -> Any:
         raise InvalidParameterError(f"candidate must name a file or a module, got {quoted(place)}: {error}") from error
     factory = getattr(module, name, None)
     if not callable(factory):
-        raise InvalidParameterError(f"{place} must have a function {quoted(name)}, but it has none; check the spelling")
+        raise InvalidParameterError(f"{place} has no function {quoted(name)}; check the spelling")
     return factory
 
 
@@ -293,7 +294,9 @@ def compare(
     checked_integer("contributors", contributors, 1)
     law = np.asarray(frequencies, dtype=np.float64)
     if law.ndim != 1 or len(law) < 2 or (law < 0).any() or not math.isclose(law.sum(), 1.0, abs_tol=1e-9):
-        raise InvalidParameterError(f"frequencies must be >= 0, at least two, and sum to 1, got a sum of {law.sum():g}")
+        raise InvalidParameterError(
+            f"frequencies must be at least two numbers >= 0 that sum to 1, got a sum of {law.sum():g}"
+        )
     data = [np.random.default_rng([seed, run]).choice(len(law), contributors, p=law) for run in range(runs)]
     seeds = [int(one) for one in np.random.SeedSequence(seed).generate_state(runs)]
     truth = np.array([np.bincount(values, minlength=len(law)) / contributors for values in data])

@@ -85,5 +85,5 @@ def _range(text: str) -> tuple[int, int]:
         return int(first), int(last if dash else first)
     except ValueError:
         raise InvalidParameterError(
-            f"contributor must be a number or a range such as 1-500, got contributor={quoted(text)}"
+            f"contributor must be a number, or a range such as 1-500, got contributor={quoted(text)}"
         ) from None

@@ -176,7 +176,9 @@ class DealtMechanism(Mechanism[Reports]):
 
     def _check_shares(self, shares: Shares, rows: int) -> None:
         if not isinstance(shares, Shares):
-            raise InvalidInputError(f"shares must be Shares from the dealer, got {type(shares).__name__}")
+            raise InvalidInputError(
+                f"shares must be Shares from the dealer, got an object of the type {type(shares).__name__}"
+            )
         if shares.deal_id != self.deal_id:
             raise MismatchError(
                 f"the shares belong to deal {quoted(shares.deal_id)}, not to deal {quoted(self.deal_id)}"
@@ -201,7 +203,7 @@ class DealtMechanism(Mechanism[Reports]):
                 )
             if len(column) != rows:
                 raise InvalidInputError(
-                    f"every contributor needs one share, got {rows} inputs and {len(column)} shares"
+                    f"every contributor needs one share, got {rows} contributors and {len(column)} shares"
                 )
         if rows > self.n:
             raise InvalidInputError(

@@ -78,26 +78,27 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
       '1': 0.091588 ± 0.0065668
     """
     if not aggregates:
-        raise InvalidParameterError("aggregates must hold at least one deal, got none")
+        raise InvalidParameterError("aggregates must contain at least one deal, got none")
     deals = [aggregate.mechanism for aggregate in aggregates]
     if not any(mechanism.dealt for mechanism in deals):
-        raise MismatchError(
-            f"one aggregate at least must come from a mechanism with dealt shares, got one from {quoted(deals[0])}"
-        )
+        raise MismatchError(f"at least one aggregate must come from a mechanism with a dealer, got {quoted(deals[0])}")
     parts: list[Estimate] = []
     mechanisms: list[Part] = []
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
         if not (is_dealt_oracle(mechanism) or is_pure(mechanism)):
             raise MismatchError(
-                f"aggregates must come from a mechanism with dealt shares whose deals can be combined, or from a "
-                f"frequency oracle such as GRR, got one from {quoted(mechanism)}"
+                "every aggregate must come from a mechanism with a dealer whose deals can be combined, or from a "
+                f"frequency oracle such as GRR, got {quoted(mechanism)}"
             )
         if mechanism.domain != deals[0].domain:
             raise MismatchError(
-                f"deals must share one domain size, got k={deals[0].domain[0]} and k={mechanism.domain[0]}"
+                f"all deals must have the same number of categories, got k={deals[0].domain[0]} and "
+                f"k={mechanism.domain[0]}"
             )
         if mechanism in deals[:place]:
-            raise MismatchError(f"two aggregates belong to one deal, {quoted(mechanism)}: add them up first")
+            raise MismatchError(
+                f"two aggregates belong to the same deal, {quoted(mechanism)}: add these aggregates up first"
+            )
         mechanisms.append(mechanism)
         parts.append(mechanism.estimate(aggregate))
     if len(parts) == 1:
@@ -252,7 +253,9 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
             f"as {short_id(collection.id)}: schema, title and version must be equal"
         )
     if theirs.dealt and _budget(mine) != _budget(theirs):
-        raise MismatchError(f"all deals must have one mechanism and budget, got {quoted(mine)} and {quoted(theirs)}")
+        raise MismatchError(
+            f"all deals must have the same mechanism and budget, got {quoted(mine)} and {quoted(theirs)}"
+        )
 
 
 def _budget(mechanism: Mechanism[Any]) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k:
     for x in {int(agreements.argmax()), int(agreements.argmin()), n * 0x9E3779B1 % k}:
         again = agreements_at(counters, x, p, dimension)
         if again != agreements[x]:
-            raise DamagedStateError(f"{again} hyperplanes pass through {x}, the transform gave {agreements[x]}")
+            raise DamagedStateError(f"{again} hyperplanes pass through {x}, but the transform gave {agreements[x]}")
     counts, rests = np.divmod(n - total + p * agreements, m)
     if rests.any():
         raise DamagedStateError(f"the transformed counters must be divisible by m={m}")

@@ -112,7 +112,7 @@ def select_attributes(
     d = table.ndim
     worth = np.ones(d) if weights is None else np.asarray(weights, dtype=np.float64)
     if worth.shape != (d,):
-        raise InvalidInputError(f"weights must have one entry per attribute ({d}), got shape={worth.shape}")
+        raise InvalidInputError(f"weights must have one entry for each of the {d} attributes, got shape={worth.shape}")
     if not (np.isfinite(worth).all() and (worth >= 0).all()):
         raise InvalidParameterError(f"weights must be finite and >= 0, got weights={quoted(worth)}")
     known: dict[frozenset[int], Floats] = {}

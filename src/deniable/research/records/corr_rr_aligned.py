@@ -96,10 +96,10 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     def _check_parameters(self) -> None:
         if sum(self.sizes) > MAX_MAPPED:
-            raise TooLargeError(f"the maps must have at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
+            raise TooLargeError(f"the maps must have at most {MAX_MAPPED} codes together, got {sum(self.sizes)}")
         if not hasattr(self.maps, "__len__") or len(self.maps) not in (0, len(self.sizes)):
             raise InvalidParameterError(
-                f"maps must have one map per attribute ({len(self.sizes)}), got {quoted(self.maps)}"
+                f"maps must have one map for each of the {len(self.sizes)} attributes, got {quoted(self.maps)}"
             )
         given = self.maps or [contiguous_map(size, self.groups) for size in self.sizes]
         maps = [

@@ -51,18 +51,24 @@ Groups = tuple[tuple[int, ...], ...]
 def checked_groups(groups: Any, d: int) -> Groups:
     """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise InvalidParameterError(f"groups must be a partition of the attributes, got groups={quoted(groups)}")
+        raise InvalidParameterError(
+            f"groups must be lists of attributes that contain every attribute once, got groups={quoted(groups)}"
+        )
     result = []
     for place, group in enumerate(groups):
         if isinstance(group, (str, bytes)) or not hasattr(group, "__len__") or len(group) == 0:
-            raise InvalidParameterError(f"groups[{place}] must have one attribute or more, got {quoted(group)}")
+            raise InvalidParameterError(f"groups[{place}] must contain at least one attribute, got {quoted(group)}")
         own = tuple(checked_integer(f"groups[{place}][{i}]", j, 0, d - 1) for i, j in enumerate(group))
         if list(own) != sorted(set(own)):
-            raise InvalidParameterError(f"groups[{place}] must have ascending attributes, got {own}")
+            raise InvalidParameterError(
+                f"groups[{place}] must list its attributes in ascending order, got {quoted(own)}"
+            )
         result.append(own)
     listed = sorted(j for group in result for j in group)
     if listed != list(range(d)):
-        raise InvalidParameterError(f"groups must name each of the attributes 0..{d - 1} once, got {tuple(result)}")
+        raise InvalidParameterError(
+            f"groups must contain each of the attributes 0..{d - 1} exactly once, got {quoted(result)}"
+        )
     return tuple(result)
 
 

@@ -99,7 +99,7 @@ def test_columns_that_are_none_of_the_mechanisms_are_named(mechanism: Any) -> No
         ((*columns, columns[0]), "shares must come from the dealer"),
         ((columns[0].astype(np.int64), *columns[1:]), f"{name} must be an array of dtype uint8 .* got int64"),
         ((columns[0][..., None], *columns[1:]), f"{name} must have shape"),
-        ((columns[0][:9], *columns[1:]), "every contributor needs one share, got 10 inputs and 9 shares"),
+        ((columns[0][:9], *columns[1:]), "every contributor needs one share, got 10 contributors and 9 shares"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             mechanism.randomize(inputs, Shares("", wrong), rng)

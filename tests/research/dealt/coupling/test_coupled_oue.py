@@ -301,14 +301,14 @@ def test_bad_use_is_named() -> None:
     mechanism = CoupledOUE(10, 0.25, 10, deal_id="monday")
     shares = mechanism.deal(10, SimulationRandomness(1))
     truth = np.zeros(10, dtype=np.int64)
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 9 shares"):
         mechanism.randomize(truth, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         CoupledOUE(10, 0.25, 10).randomize(truth, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="shares must come from the dealer"):
         mechanism.randomize(truth, Shares("monday", (np.zeros(10, np.uint8),)), SimulationRandomness(1))
     ones = np.full((1, 2), 3, dtype=np.uint8)
-    with pytest.raises(InvalidInputError, match="a bit must have one type, got one with two in row 1"):
+    with pytest.raises(InvalidInputError, match="every bit must have one type, but a bit in row 1"):
         mechanism.randomize([0], Shares("monday", (ones, ones)), SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"padding bits 10\.\.15 must be zero"):
         mechanism.randomize([0], Shares("monday", (ones * 0 + 255, ones * 0)), SimulationRandomness(1))

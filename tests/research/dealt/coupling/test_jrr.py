@@ -242,7 +242,7 @@ def test_parts_of_one_deal_add_and_deals_combine() -> None:
     assert both.standard_errors[1] == pytest.approx(math.hypot(*errors) / 5001, rel=1e-12)
     quota = QuotaRR(1.0, 500, deal_id="c").simulate_aggregate([400, 100], SimulationRandomness(2))
     assert combine_deals([parts, quota]).n == 1500
-    with pytest.raises(MismatchError, match="two aggregates belong to one deal"):
+    with pytest.raises(MismatchError, match="two aggregates belong to the same deal"):
         combine_deals([parts, parts])
     plain = jrr.estimate(parts)
     assert plain.standard_errors.tolist() == pytest.approx(jrr.estimate(parts).standard_errors.tolist(), rel=1e-9)
@@ -325,20 +325,23 @@ def test_bad_parameters_name_the_nearest_feasible_value() -> None:
 def test_bad_shares_are_named() -> None:
     jrr, rng = JRR(0.6, -0.5, 10, deal_id="a"), SimulationRandomness(1)
     shares = jrr.deal(10, rng)
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 9 shares"):
         jrr.randomize([0] * 10, shares[:9], rng)
-    with pytest.raises(InvalidInputError, match="got 9 inputs and 10 shares"):
+    with pytest.raises(InvalidInputError, match="got 9 contributors and 10 shares"):
         jrr.randomize([0] * 9, shares, rng)
     with pytest.raises(MismatchError, match="the shares belong to deal “b”, not to deal “a”"):
         jrr.randomize([0] * 10, Shares("b", (shares.columns[0],)), rng)
-    with pytest.raises(InvalidInputError, match="must be Shares from the dealer, got list"):
+    with pytest.raises(InvalidInputError, match="must be Shares from the dealer, got an object of the type list"):
         jrr.randomize([0] * 10, [0] * 10, rng)  # type: ignore[arg-type]
     twice = np.array([1] * 6 + [0] * 4, dtype=np.uint8)
-    with pytest.raises(InvalidInputError, match="n=10 has at most 5 shares of type 1, got 6: a share is duplicated"):
+    with pytest.raises(
+        InvalidInputError,
+        match="n=10 contributors has at most 5 shares of type 1, got 6: at least one share is duplicated",
+    ):
         jrr.randomize([0] * 10, Shares("a", (twice,)), rng)
     with pytest.raises(InvalidInputError, match="at least one share is duplicated"):
         jrr.randomize([0] * 11, Shares("a", (np.append(shares.columns[0], shares.columns[0][:1]),)), rng)
-    with pytest.raises(InvalidInputError, match="n=10 has at most 0 shares of type 2, got 1"):
+    with pytest.raises(InvalidInputError, match="n=10 contributors has at most 0 shares of type 2, got 1"):
         jrr.randomize([0], Shares("a", (np.array([2], dtype=np.uint8),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 10"):
         jrr.randomize([0] * 10, Shares("a", (np.append(shares.columns[0][:9], np.uint8(3)),)), rng)

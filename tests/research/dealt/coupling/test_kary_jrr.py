@@ -391,7 +391,7 @@ def test_bad_use_is_named() -> None:
     jrr = KaryJRR(3, 0.6, -0.5, 10, deal_id="monday")
     rng = SimulationRandomness(1)
     shares = jrr.deal(10, rng)
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 9 shares"):
         jrr.randomize([0] * 10, shares[:9], rng)
     with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         KaryJRR(3, 0.6, -0.5, 10).randomize([0] * 10, shares, rng)

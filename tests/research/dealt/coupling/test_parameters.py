@@ -194,7 +194,7 @@ def test_many_colluders_leave_randomised_response() -> None:
 
 def test_infeasible_wishes_are_named() -> None:
     with pytest.raises(
-        InvalidParameterError, match=r"epsilon_aux must be >= epsilon=1.0.*epsilon_aux=1.0 or epsilon=0.5"
+        InvalidParameterError, match=r"epsilon_aux must be >= epsilon=1.0.*epsilon_aux=1.0 and epsilon=0.5"
     ):
         JRR.optimal(100, 1.0, 5, epsilon_aux=0.5)
     with pytest.raises(InvalidParameterError, match="colluders must be <= 99, got colluders=100"):

@@ -303,7 +303,7 @@ def test_bad_parameters_are_named(arguments: dict[str, Any], message: str) -> No
 def test_bad_use_is_named() -> None:
     mechanism = ReportCoupledRR(0.7, 10, deal_id="monday")
     shares = mechanism.deal(10, SimulationRandomness(1))
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 9 shares"):
         mechanism.randomize([0] * 10, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “”"):
         ReportCoupledRR(0.7, 10).randomize([0] * 10, shares, SimulationRandomness(1))

@@ -111,7 +111,9 @@ def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: 
     for row in four.pieces:
         for kind in (0, 1):
             assert p_value((row[types == kind] // 32).tolist(), coarse) > FALSE_ALARM / 100
-    with pytest.raises(DealingError, match=r"pieces of at least 2 helpers are needed, one row each, got points=3"):
+    with pytest.raises(
+        DealingError, match=r"pieces of at least 2 different helpers are needed, one row for each, got points=3"
+    ):
         join_pieces([3], four.pieces[2:3], 251, four.degree)
 
 
@@ -222,14 +224,14 @@ def test_damaged_piece_is_noticed(three: SplitDeal) -> None:
     damaged = three.pieces.copy()
     damaged[2, 17] = (damaged[2, 17] + 1) % 251
     with pytest.raises(
-        DealingError, match="the pieces of contributor 17 contradict each other: one of them is damaged"
+        DealingError, match="the pieces of contributor 17 contradict each other, so one of them is damaged"
     ):
         join_pieces([1, 2, 3], damaged, 251, 1)
 
 
 @pytest.mark.parametrize(("points", "rows"), [([1], 1), ([1, 1], 2), ([1, 2], 1)])
 def test_too_few_pieces(points: list[int], rows: int) -> None:
-    with pytest.raises(DealingError, match="pieces of at least 2 helpers are needed"):
+    with pytest.raises(DealingError, match="pieces of at least 2 different helpers are needed"):
         join_pieces(points, np.zeros((rows, 4), dtype=np.int64), 251, 1)
 
 
@@ -249,7 +251,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"n": 99}, "n must be 100, the number of contributors the deal was made for, got n=99"),
         ({"shuffle": "riffle"}, "shuffle must be one of resharing, network, got shuffle=“riffle”"),
         ({"timeout": 0}, "timeout must be > 0, got timeout=0"),
-        ({"mechanism": "QuotaRR"}, "mechanism must deal quota types or signs"),
+        ({"mechanism": "QuotaRR"}, "mechanism must be QuotaRR or JRR"),
     ],
 )
 def test_bad_parameters(options: dict[str, Any], message: str) -> None:

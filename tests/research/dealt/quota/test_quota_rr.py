@@ -257,7 +257,7 @@ def test_guarantee_says_who_is_trusted() -> None:
     ("arguments", "message"),
     [
         ({"n": 1}, "n must be >= 2, got n=1"),
-        ({"n": 10, "minimum": 5}, r"minimum must be <= 4 so that k minimum < n for k=2, n=10, got minimum=5"),
+        ({"n": 10, "minimum": 5}, r"minimum must be <= 4, so that k=2 times minimum is below n=10, got minimum=5"),
         ({"n": 10, "minimum": -1}, "minimum must be >= 0, got minimum=-1"),
         ({"n": 10, "k": 1}, "k must be >= 2, got k=1"),
         ({"n": 10, "epsilon_aux": 1.0}, "epsilon_aux must be > epsilon=1.0, got epsilon_aux=1.0"),
@@ -276,13 +276,15 @@ def test_bad_shares_are_named() -> None:
     quota = QuotaRR(1.0, 10, 2, deal_id="monday")
     shares = quota.deal(10, SimulationRandomness(1))
     truth = np.zeros(10, dtype=np.int64)
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 9 shares"):
         quota.randomize(truth, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal “monday”, not to deal “tuesday”"):
         QuotaRR(1.0, 10, 2, deal_id="tuesday").randomize(truth, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 1"):
         quota.randomize([0], Shares("monday", (np.array([3], dtype=np.uint8),)), SimulationRandomness(1))
-    with pytest.raises(InvalidInputError, match="shares must be Shares from the dealer, got ndarray"):
+    with pytest.raises(
+        InvalidInputError, match="shares must be Shares from the dealer, got an object of the type ndarray"
+    ):
         quota.randomize(truth, shares.columns[0], SimulationRandomness(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="got something else in row 3"):
         quota.randomize([0, 1, 2], shares[:3], SimulationRandomness(1))
@@ -305,11 +307,11 @@ def test_bad_aggregates_are_named() -> None:
     with pytest.raises(MismatchError):
         quota.estimate(Aggregate.empty(GRR(2, 1.0)))
     whole = quota.simulate_aggregate([5, 5], SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="two aggregates belong to one deal"):
+    with pytest.raises(MismatchError, match="two aggregates belong to the same deal"):
         combine_deals([whole, whole])
-    with pytest.raises(MismatchError, match="one domain size, got k=2 and k=3"):
+    with pytest.raises(MismatchError, match="the same number of categories, got k=2 and k=3"):
         combine_deals([whole, QuotaRR(1.0, 10, 2, k=3).simulate_aggregate([3, 3, 4], SimulationRandomness(1))])
-    with pytest.raises(MismatchError, match="must come from a mechanism with dealt shares"):
+    with pytest.raises(MismatchError, match="must come from a mechanism with a dealer"):
         combine_deals([Aggregate.empty(GRR(2, 1.0))])
     with pytest.raises(InvalidParameterError, match="at least one deal"):
         combine_deals([])

@@ -171,7 +171,7 @@ def test_bad_records_are_named() -> None:
     records = np.zeros((10, 2), dtype=int)
     with pytest.raises(MismatchError, match="belong to deal “a”, not to deal “b”"):
         QuotaRecords((2, 3), 1.0, 10, deal_id="b").randomize(records, shares, Simulation(1))
-    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 3 shares"):
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 contributors and 3 shares"):
         quota.randomize(records, shares[:3], Simulation(1))
     with pytest.raises(InvalidInputError, match="must be Shares"):
         quota.randomize(records, shares.columns[1], Simulation(1))  # type: ignore[arg-type]
@@ -256,7 +256,9 @@ def test_the_smallest_batch_is_where_a_quota_begins_to_help(epsilon: float, k: i
 
 
 def test_bad_batches_are_named() -> None:
-    with pytest.raises(InvalidParameterError, match=r"size must be >= 6, the smallest batch in which a quota helps"):
+    with pytest.raises(
+        InvalidParameterError, match=r"size must be >= 6, the size of the smallest batch in which a quota helps"
+    ):
         QuotaBatches(1.0, 5, 10)
     with pytest.raises(InvalidParameterError, match="batches must be >= 1"):
         QuotaBatches(1.0, 50, 0)

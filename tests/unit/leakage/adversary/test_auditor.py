@@ -166,7 +166,7 @@ def test_foreign_clients_are_read_as_told() -> None:
 def test_clients_without_privacy_are_exposed() -> None:
     plain = audit(Truthful(), 4.0, inputs=range(3), rng=SimulationRandomness(21))
     assert plain.exceeds_claim
-    assert plain.event == f"the report's label is in {{{plain.pair[0]}}}"
+    assert plain.event == f"the label of the report is {plain.pair[0]}"
     leaky = audit(ForgetsOneBit(), 1.0, reports_of=OUE(4, 1.0), rng=SimulationRandomness(21))
     assert leaky.epsilon_lower > 4
 
@@ -252,10 +252,10 @@ def test_needed_samples_grow_with_what_is_asked() -> None:
 
 
 def test_results_read_as_sentences() -> None:
-    result = AuditResult(1.25, 0.01, 1.0, (0, 3), "the report's label is in {0}", 4, 20_000)
+    result = AuditResult(1.25, 0.01, 1.0, (0, 3), "the label of the report is 0", 4, 20_000)
     assert str(result) == (
-        "exceeds the claim: epsilon >= 1.2500 with confidence 0.99, claimed 1; inputs 0 and 3, event: the report's "
-        "label is in {0}; 20000 reports for each of 4 inputs"
+        "exceeds the claim: epsilon >= 1.2500 with confidence 0.99, claimed 1; inputs 0 and 3, event: the label "
+        "of the report is 0; 20000 reports for each of 4 inputs"
     )
 
 

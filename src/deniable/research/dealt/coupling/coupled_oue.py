@@ -145,8 +145,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         x = peer_posterior(n, colluders) * exact(checked_weight(weight))
         if x >= 1:
             raise InvalidParameterError(
-                f"colluders must be <= {(n - 1) // 2} for n={n}, so that the peer may be somebody else, "
-                f"got colluders={colluders}"
+                f"colluders must be <= {(n - 1) // 2} for n={n}, because the peer must possibly be somebody else, got "
+                f"colluders={colluders}"
             )
         q = float(1 / (1 + x + lower * (1 - x))) * (1 + 2.0**-51)  # a float stands for its shortest decimal
         return cls(k, q, n, weight, colluders, deal_id)
@@ -171,7 +171,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
             check_padding(bits, self.k, InvalidInputError)
         both = (ones & truth).any(axis=1)
         if both.any():
-            raise InvalidInputError(f"a bit must have one type, got one with two in row {both.argmax() + 1}")
+            raise InvalidInputError(f"every bit must have one type, but a bit in row {both.argmax() + 1} has two types")
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
         ones, truth = columns

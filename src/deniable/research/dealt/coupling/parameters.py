@@ -101,8 +101,8 @@ def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4
     if not step > 0 or not p > 0.5:
         least = math.log((0.5 + step) / (0.5 - step)) if 0 < step < 0.5 else math.nan
         raise InvalidParameterError(
-            f"step must be > 0 and below e^epsilon/(1 + e^epsilon) - 1/2 = {pi - 0.5:.6g} for epsilon={epsilon}, "
-            f"got step={step} (which needs epsilon > {least:.6g})"
+            f"step must be > 0 and below e^epsilon/(1 + e^epsilon) - 1/2 = {pi - 0.5:.6g} for epsilon={epsilon}, got "
+            f"step={step}; this step needs epsilon > {least:.6g}"
         )
     start = 1 - 1 / p
     need = max(start, -(pi / p - 1) * (n - 1) / m) if m else start
@@ -151,9 +151,9 @@ def optimal_parameters(
     cap = None if epsilon_aux is None else spent(checked_epsilon(epsilon_aux, "epsilon_aux"))
     if cap is not None and cap < budget:
         raise InvalidParameterError(
-            f"epsilon_aux must be >= epsilon={epsilon}: a colluding dealer learns at least what my own report says; "
-            f"got epsilon_aux={epsilon_aux} (the nearest feasible values: epsilon_aux={epsilon} or "
-            f"epsilon={epsilon_aux})"
+            f"epsilon_aux must be >= epsilon={epsilon}, because a colluding dealer learns at least what the report "
+            f"itself says, got epsilon_aux={epsilon_aux}; the nearest feasible values are epsilon_aux={epsilon} and "
+            f"epsilon={epsilon_aux}"
         )
     kappa = float(imbalance(n, None if count is None else checked_integer("count", count, 0, n)))
     alone = math.tanh(float(budget) / 2)

@@ -107,7 +107,7 @@ def deal_file(
     """
     mechanism, output = dealer_of(collection), Path(output)
     if output.exists():
-        raise OutputError(f"{output} exists: a deal needs a new directory")
+        raise OutputError(f"{output} exists, but a deal needs a new directory: choose another name")
     ledger = share_ledger(output.absolute().parent)
     warnings: list[str] = []
 
@@ -119,7 +119,7 @@ def deal_file(
                 message += " (interrupted: if that directory did not appear, nobody has a share of it)"
             if not allow_repeat:
                 raise AlreadyRandomizedError(
-                    f"{message}; make a new collection, or deal it again with allow_repeat=True",
+                    f"{message}; make a new collection, or deal again with allow_repeat=True",
                     parameters=("allow_repeat=True",),
                 )
             warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
@@ -164,7 +164,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     Raises
     ------
     InvalidParameterError
-        If the numbers are not range of contributors, or a share is not there: it was handed out, or never dealt.
+        If the numbers are not a range of contributors, or a share was handed out, or never dealt.
     AlreadyRandomizedError
         If a share was used.
     OutputError
@@ -186,7 +186,10 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     dealer_of(collection)
     directory, output = Path(directory), Path(output)
     if not 1 <= first <= last:
-        raise InvalidParameterError(f"contributors must be a range 1 <= first <= last, got {first}..{last}")
+        raise InvalidParameterError(
+            f"the range of contributors must begin with 1 or more and not end before its beginning, got {first} to "
+            f"{last}"
+        )
     if not directory.is_dir():
         raise FileFormatError(f"there is no directory {directory}")
     if output.exists():
@@ -209,7 +212,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         if len(numbers) != last - first + 1:
             absent = first + int(np.flatnonzero(np.append(numbers, -1) != np.arange(len(numbers) + 1) + first)[0])
             raise InvalidParameterError(
-                f"{directory} holds no share for contributor {absent:,}: it was handed out, or never dealt"
+                f"{directory} has no share for contributor {absent:,}: this share was handed out, or never dealt"
             )
         clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
         if clash is not None:

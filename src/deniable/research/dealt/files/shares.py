@@ -73,7 +73,9 @@ PathLike = str | os.PathLike[str]
 def dealer_of(collection: Collection) -> DealtMechanism[Any]:
     """Return a collection's mechanism if it deals shares, or raise InvalidParameterError."""
     if not collection.dealt:
-        raise InvalidParameterError(f"mechanism must be one with a dealer, got {collection.mechanism.name}")
+        raise InvalidParameterError(
+            f"the collection must have a mechanism with a dealer, got {collection.mechanism.name}"
+        )
     return cast("DealtMechanism[Any]", collection.mechanism)
 
 
@@ -156,11 +158,15 @@ class ShareReader:
             stated = SHARES.stated(file.metadata.metadata, path, self.collection)
         if stated["deal"] != self._mechanism.deal_id:
             raise MismatchError(
-                f"{path} holds shares of deal {quoted(stated['deal'])}, not of {quoted(self._mechanism.deal_id)}"
+                f"{path} contains shares of deal {quoted(stated['deal'])}, not of deal "
+                f"{quoted(self._mechanism.deal_id)}"
             )
         self.dealing = self.dealing or stated["dealing"]
         if stated["dealing"] != self.dealing:
-            raise MismatchError(f"{path} holds shares of another dealing than {self._files[0]}")
+            raise MismatchError(
+                f"{path} contains shares of another run of `deniable deal` than {self._files[0]}: use the files of "
+                "one run"
+            )
         check_column(schema, ReportField(CONTRIBUTOR, "int64"), str(path))
         for field in self._mechanism.share_fields:
             check_column(schema, field, str(path))
@@ -251,8 +257,8 @@ class ShareStream:
         found = next(self._batches, None)
         if found is None:
             raise InvalidInputError(
-                f"every contributor needs one share: {self._reader.path} holds {self._reader.n:,}, "
-                f"but the answers have more rows (row {self._reader.n + 1:,} has no share)"
+                f"every contributor needs one share, but {self._reader.path} contains {self._reader.n:,} shares, and "
+                f"the answers have more rows: row {self._reader.n + 1:,} has no share"
             )
         return found
 
@@ -303,7 +309,7 @@ def _share_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(path.glob("*.parquet"))
     if not files:
-        raise FileFormatError(f"{path} contains no shares: they were all handed out, or this is not a deal")
+        raise FileFormatError(f"{path} contains no shares: all shares were handed out, or this is not a deal")
     return files
 
 

@@ -59,7 +59,9 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     """Return the plan for one deal of a mechanism whose shares are quota types or signs, to its own number n."""
     dealt = types_dealt(mechanism)
     if dealt is None:
-        raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {quoted(mechanism)}")
+        raise InvalidParameterError(
+            f"mechanism must be QuotaRR or JRR, whose shares helpers can deal, got {quoted(mechanism)}"
+        )
     if n != mechanism.n:
         raise InvalidParameterError(
             f"n must be {mechanism.n}, the number of contributors the deal was made for, got n={n}"

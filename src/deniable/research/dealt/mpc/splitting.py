@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.core.randomness import Randomness
-from deniable.errors import DealingError, MissingExtraError, out_of_range, unknown_name
+from deniable.errors import DealingError, MissingExtraError, out_of_range, quoted, unknown_name
 from deniable.research.dealt.dealt import DealtMechanism
 from deniable.research.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES, plan_of
 from deniable.research.dealt.mpc.polynomials import value_at
@@ -89,23 +89,26 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     array([2])
     >>> join_pieces([1, 2, 3], [[9], [17], [23]], modulus=251, degree=1)
     Traceback (most recent call last):
-    deniable.errors.DealingError: the pieces of contributor 0 contradict each other: one of them is damaged
+    deniable.errors.DealingError: the pieces of contributor 0 contradict each other, so one of them is damaged
     """
     known = np.asarray(pieces)
     enough = degree + 1
     if known.ndim != 2 or len(known) != len(points) or len(set(points)) < enough:
-        raise DealingError(f"pieces of at least {enough} helpers are needed, one row each, got points={list(points)}")
+        raise DealingError(
+            f"pieces of at least {enough} different helpers are needed, one row for each, got "
+            f"points={quoted(list(points))}"
+        )
     inside = all(isinstance(point, (int, np.integer)) and 0 < point < modulus for point in points)
     if not inside or len(set(points)) != len(points):
-        raise DealingError(f"points must be different integers in 1..{modulus - 1}, got points={list(points)}")
+        raise DealingError(f"points must be different integers in 1..{modulus - 1}, got points={quoted(list(points))}")
     if known.dtype.kind not in "iu" or (known.size and (known.min() < 0 or known.max() >= modulus)):
-        raise DealingError(f"pieces must be integers in 0..{modulus - 1}: one of them is damaged")
+        raise DealingError(f"pieces must be integers in 0..{modulus - 1}, but one of them is damaged")
     known = known.astype(np.int64)
     for row in range(enough, len(points)):
         expected = value_at(points[:enough], known[:enough], modulus, points[row])
         wrong = np.flatnonzero(expected != known[row])
         if wrong.size:
-            raise DealingError(f"the pieces of contributor {wrong[0]} contradict each other: one of them is damaged")
+            raise DealingError(f"the pieces of contributor {wrong[0]} contradict each other, so one of them is damaged")
     return value_at(points[:enough], known[:enough], modulus)
 
 

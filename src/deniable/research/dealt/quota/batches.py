@@ -78,7 +78,7 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
     high = 2
     while not helps(high):
         if high >= _LARGEST_SEARCHED:
-            raise InvalidParameterError(f"epsilon must leave room for a quota, got epsilon={epsilon} for k={k}")
+            raise InvalidParameterError(f"epsilon must be smaller for a quota to help, got epsilon={epsilon} for k={k}")
         high *= 2
     return bisect_left(range(high), True, high // 2 + 1, key=helps)
 
@@ -168,8 +168,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         if self.minimum is None and part.a0 == 0:
             least = smallest_batch(self.epsilon, self.k, self.epsilon_aux)
             raise InvalidParameterError(
-                f"size must be >= {least}, the smallest batch in which a quota helps at epsilon={self.epsilon}, "
-                f"k={self.k}, got size={self.size}"
+                f"size must be >= {least}, the size of the smallest batch in which a quota helps at "
+                f"epsilon={self.epsilon} and k={self.k}, got size={self.size}"
             )
         for name in ("epsilon", "k", "design", "epsilon_aux", "minimum"):
             object.__setattr__(self, name, getattr(part, name))
@@ -272,7 +272,9 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         """
         held: NDArray[np.int64] = np.asarray(counts)
         if held.shape != (self.batches, self.k):
-            raise InvalidInputError(f"counts must have shape ({self.batches}, {self.k}), got shape={held.shape}")
+            raise InvalidInputError(
+                f"counts must have shape ({self.batches}, {self.k}), one row for each batch, got shape={held.shape}"
+            )
         drawn = [self.part.simulate_aggregate(own, rng).counts for own in held]
         reported = np.full(self.batches, self.size, dtype=np.int64)
         return Aggregate(self, np.concatenate([*drawn, reported]), self.n)

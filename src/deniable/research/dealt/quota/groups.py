@@ -113,7 +113,9 @@ class QuotaGroups(DealtMechanism[Reports]):
         group = checked_report_codes(groups, len(sizes), self.group)
         value = checked_report_codes(values, int(sizes.max()))
         if len(group) != len(value):
-            raise InvalidReportError(f"reports must have one {self.group} per value, got {len(group)} and {len(value)}")
+            raise InvalidReportError(
+                f"every report must have one {self.group} and one value, got {len(group)} and {len(value)}"
+            )
         wrong = value >= sizes[group]
         if wrong.any():
             row = int(wrong.argmax())

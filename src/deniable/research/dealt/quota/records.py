@@ -133,8 +133,8 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         self._check_deal(2 * d)
         if d > MAX_ATTRIBUTES or d * self.n > MAX_WORK:
             raise TooLargeError(
-                f"a deal of records must have <= {MAX_ATTRIBUTES} attributes and attributes times n <= 2^32, "
-                f"got {d} attributes, n={self.n}"
+                f"a deal of records must have at most {MAX_ATTRIBUTES} attributes, and at most 2^32 shares of single "
+                f"attributes, got {d} attributes for n={self.n}"
             )
         if self.minima is not None:
             checked_entries(self.minima, d, f"minima must name a quota for each of {d} attributes")

@@ -150,7 +150,9 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
             settle(self, said=minima[0], denied=minima[1])
         said, denied = checked_integer("said", self.minima[0], 0), checked_integer("denied", self.minima[1], 0)
         if said + denied >= self.n:
-            raise InvalidParameterError(f"said + denied must be < n={self.n}, got said={said}, denied={denied}")
+            raise InvalidParameterError(
+                f"said and denied together must be below n={self.n}, got said={said}, denied={denied}"
+            )
 
     @property
     def minima(self) -> tuple[int, int]:
@@ -172,7 +174,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     def _check_types(self, columns: Columns) -> None:
         if columns[0].size and int(columns[0].max()) > TRUTH:
-            raise InvalidInputError("types must be in 0..2, got another number")
+            raise InvalidInputError("types must be 0, 1 or 2, got another number")
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
         reports: Bits = np.empty((len(codes), packed_width(self.k)), dtype=np.uint8)
