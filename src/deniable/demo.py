@@ -147,12 +147,11 @@ def learned(summaries: Sequence[Summary]) -> str:
 def protected(summaries: Sequence[Summary]) -> str:
     """Return what protects one woman, in one sentence."""
     factors = [
-        f"{odds_text(summary.guarantee.epsilon)} times at epsilon {summary.guarantee.epsilon:g}"
-        for summary in summaries
+        f"{odds_text(summary.guarantee.epsilon)} at epsilon {summary.guarantee.epsilon:g}" for summary in summaries
     ]
     return (
         "What protects one woman: whatever she answered, whoever looks at her report and whatever else they know, the "
-        f"odds about her move by at most {', '.join(factors)}."
+        f"odds about her change by a factor of at most {', '.join(factors)}."
     )
 
 

@@ -27,7 +27,7 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     assert "“Red” of “Whom would you vote for?” fell by" in words
     assert "From “May” to “June”" in words
     for title in "May", "June":
-        assert f"Guarantee of “{title}”: epsilon = 2 for the whole contributor; odds move at most" in words
+        assert f"Guarantee of “{title}”: epsilon = 2 for the whole contributor; odds change at most" in words
     told = run("compare", *files, "--independent", "--verbose").stdout
     assert "“May”: epsilon = 2 for the whole contributor (implemented: " in told
     assert "“June”: epsilon = 2 for the whole contributor (implemented: " in told

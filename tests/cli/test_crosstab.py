@@ -33,7 +33,7 @@ def test_a_table_comes_with_sentences_intervals_and_the_guarantee_in_one_line(ma
     assert shown.exit_code == 0, shown.output
     lines = shown.stdout.splitlines()
     assert lines[0] == "“colour” and “smoker”"
-    assert lines[-1] == "Guarantee: epsilon = 4 for the whole contributor; odds move at most 54.6 times"
+    assert lines[-1] == "Guarantee: epsilon = 4 for the whole contributor; odds change at most 54.6-fold"
     assert max(map(len, lines)) <= 80
     flat = " ".join(shown.stdout.split())
     assert "4,000 of 4,000 contributors reported these two answers together" in flat

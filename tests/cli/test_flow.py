@@ -25,7 +25,7 @@ def test_whole_way_from_answers_to_estimates(collected: Run) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "Estimated frequencies"
-    assert lines[-1] == "Guarantee: epsilon = 3 for the whole contributor; odds move at most 20.1 times"
+    assert lines[-1] == "Guarantee: epsilon = 3 for the whole contributor; odds change at most 20.1-fold"
     verbose = collected("estimate", "survey.json", "all.aggregate", "--truth", "answers.csv", "--verbose").stdout
     assert verbose.startswith(result.stdout.removesuffix(f"{lines[-1]}\n"))
     promised = verbose.splitlines()[len(lines) - 1 :]
@@ -153,7 +153,7 @@ def test_an_edited_schema_is_not_overwritten(run: Run) -> None:
 def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> None:
     result = run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json", "--title", "Survey")
     assert result.exit_code == 0
-    assert "\nGuarantee: epsilon = 1 for the whole contributor; odds move at most 2.72 times\n" in result.stdout
+    assert "\nGuarantee: epsilon = 1 for the whole contributor; odds change at most 2.72-fold\n" in result.stdout
     assert "recommended" in result.stdout
     data = json.loads(Path("survey.json").read_text())
     assert data["title"] == "Survey"

@@ -33,7 +33,7 @@ def test_inspect_says_what_is_derived_first(liar: Run) -> None:
     lines = shown.stdout.splitlines()
     assert lines[0].startswith("epsilon = 32 for the whole contributor (implemented: 31.9999983")
     flat = " ".join(shown.stdout.split())
-    assert "nobody's odds about you move by more than 79,000,000,000,000 times" in flat
+    assert "nobody's odds about you can change by more than a factor of 79,000,000,000,000" in flat
     assert "title, as its author wrote it: “epsilon = 0.1 for the whole contributor”" in flat
     assert flat.index("79,000,000,000,000") < flat.index("0.1")
     assert "PERFECTLY" not in shown.output
@@ -47,7 +47,7 @@ def test_inspect_says_what_is_derived_first(liar: Run) -> None:
 def test_inspect_as_data(liar: Run) -> None:
     data = json.loads(liar("inspect", "survey.json", "--json").stdout)
     assert (data["guarantee"]["epsilon"], data["odds"]) == (32.0, 79e12)
-    assert data["sentences"][0].endswith("more than 79,000,000,000,000 times")
+    assert data["sentences"][0].endswith("more than a factor of 79,000,000,000,000")
     assert [row["scaling"] for row in data["guarantee"]["trust_models"]].count("per report") == 1
     assert [attribute["name"] for attribute in data["attributes"]] == ["smoker", "colour"]
     assert data["attributes"][0]["categories"] == ["yes", "no"]
@@ -84,7 +84,7 @@ def test_the_guarantee_is_printed_and_then_kept(run: Run) -> None:
     done = run(*RANDOMIZE, "--max-epsilon", "1")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("epsilon = 1 for the whole contributor")
-    assert "nobody's odds about you move by more than 2.72 times" in done.stdout
+    assert "nobody's odds about you can change by more than a factor of 2.72" in " ".join(done.stdout.split())
     assert "warning" not in done.stderr
 
 

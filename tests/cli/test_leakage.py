@@ -205,7 +205,7 @@ def test_leakage_of_a_collection(run: Run, mechanism: str, oracle: str) -> None:
     assert identity in Path("a.html").read_text()
     text = run("leakage", "linked.csv", "--collection", "survey.json").stdout
     assert text.startswith("“Lungs”: what this release leaks\n")
-    assert text.endswith("\nGuarantee: epsilon = 2 for the whole contributor; odds move at most 7.39 times\n")
+    assert text.endswith("\nGuarantee: epsilon = 2 for the whole contributor; odds change at most 7.39-fold\n")
 
 
 @pytest.mark.parametrize("mechanism", ["SMP[ADP]", "PivotCoded"])

@@ -115,7 +115,7 @@ def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoR
         )
     assert halves[0] > 2 * halves[1]
     assert "(the truth, which no collector sees: 67.8%)" in flat
-    assert "the odds about her move by at most 2.72 times at epsilon 1, 54.6 times at epsilon 4" in flat
+    assert "the odds about her change by a factor of at most 2.72 at epsilon 1, 54.6 at epsilon 4" in flat
     assert text.rstrip().splitlines()[-1] == f"Open {folder / 'report.html'}"
     # The page has its title, what was learned, the first chart, and then everything else.
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))

@@ -251,47 +251,53 @@ class Guarantee:
         Examples
         --------
         >>> from deniable import GRR
-        >>> for sentence in GRR(k=4, epsilon=1.0).privacy().plain_words():
+        >>> for sentence in GRR(k=4, epsilon=1.0).privacy().plain_words():  # doctest: +NORMALIZE_WHITESPACE
         ...     print(sentence)
-        whatever you send, nobody's odds about you move by more than 2.72 times
-        if two answers of yours seemed equally likely before, one seems at most 2.72 times as likely as the other after
-        reports add up: who sees two (r reports of the same answer) can move the odds by 7.39 times
+        whatever you send, nobody's odds about you can change by more than a factor of 2.72
+        if two of your possible answers seemed equally likely before, one can seem at most 2.72 times as likely as the
+        other afterwards
+        reports add up: anyone who sees two (r reports of the same answer) can change the odds by a factor of up to 7.39
         """
         most = max(self.epsilon, self.implemented_epsilon)
         once = [row for row in self.trust_models if row.scaling == "once"]
         worse = [row for row in once if row.epsilon > most or math.isinf(row.epsilon)]
         if math.isinf(most) and not any(math.isfinite(row.epsilon) for row in once):
-            words, worse = ["there is no limit on how much somebody can learn about you"], []
+            words, worse = ["there is no limit on how much someone can learn about you"], []
         elif math.isinf(most):
-            words = ["there is no limit on how much somebody can learn about you: it depends on who works together"]
+            words = ["there is no limit on how much someone can learn about you: it depends on who works together"]
         elif worse:
             first = once[0]
             who = f"{first.adversary} who sees {first.view}"
-            words = [f"whatever you send, the odds about you move by no more than {odds_text(most)} times for {who}"]
+            words = [
+                f"whatever you send, the odds about you can change by a factor of at most {odds_text(most)} for {who}"
+            ]
         else:
             factor = odds_text(most)
             words = [
-                f"whatever you send, nobody's odds about you move by more than {factor} times",
-                f"if two answers of yours seemed equally likely before, one seems at most {factor} times as likely as "
-                "the other after",
+                f"whatever you send, nobody's odds about you can change by more than a factor of {factor}",
+                f"if two of your possible answers seemed equally likely before, one can seem at most {factor} times as "
+                "likely as the other afterwards",
             ]
         for row in worse:
-            limit = "without any limit" if math.isinf(row.epsilon) else f"by up to {odds_text(row.epsilon)} times"
-            words.append(f"but {row.adversary} who sees {row.view} can move the odds {limit}")
+            limit = "without any limit" if math.isinf(row.epsilon) else f"by a factor of up to {odds_text(row.epsilon)}"
+            words.append(f"but {row.adversary} who sees {row.view} can change the odds {limit}")
         if len(self.per_attribute) > 1:
             names = attributes if len(attributes) == len(self.per_attribute) else range(len(self.per_attribute))
-            each = (
-                f"{quoted(name)} {odds_text(value)} times"
-                for name, value in zip(names, self.per_attribute, strict=True)
+            each = (f"{quoted(name)} {odds_text(value)}" for name, value in zip(names, self.per_attribute, strict=True))
+            words.append(
+                f"for one answer on its own, if the others are known, by a factor of at most: {', '.join(each)}"
             )
-            words.append(f"about one answer alone, the others being known, at most: {', '.join(each)}")
         if several:
-            each = (f"{quoted(one.name)} {odds_text(one.epsilon)} times" for one in self.questions(several))
-            words.append(f"about all options of one question, the others being known, at most: {', '.join(each)}")
+            each = (f"{quoted(one.name)} {odds_text(one.epsilon)}" for one in self.questions(several))
+            words.append(
+                "for all options of one question, if the other questions are known, by a factor of at most: "
+                f"{', '.join(each)}"
+            )
         for row in self.trust_models:
             if row.scaling == "per report" and math.isfinite(row.epsilon):
                 words.append(
-                    f"reports add up: who sees two ({row.view}) can move the odds by {odds_text(2 * row.epsilon)} times"
+                    f"reports add up: anyone who sees two ({row.view}) can change the odds by a factor of up to "
+                    f"{odds_text(2 * row.epsilon)}"
                 )
         return tuple(words)
 

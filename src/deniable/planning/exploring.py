@@ -114,7 +114,7 @@ class Stop(Result):
     promise : str
         What it means for a contributor.
     odds : str
-        By how much odds move at most.
+        Largest factor by which odds can change.
     mechanism : str
         The one that a collection takes.
     bits : float

@@ -198,7 +198,7 @@ class Setting(Result):
     bits_per_report : float
         Information content of one report.
     odds : float
-        What a contributor's odds move by at most, rounded up to three digits.
+        Largest factor by which the odds about a contributor can change, rounded up to three digits.
     sure : str
         How sure somebody can become of what they took for a coin toss, a percentage, rounded up.
     promise : str
@@ -321,8 +321,8 @@ def plan_survey(
     >>> [(float(setting.epsilon), round(setting.questions[0].half_width, 1)) for setting in decision.settings]
     [(0.5, 12.3), (1.0, 5.9), (2.0, 2.6), (4.0, 0.9)]
     >>> print(decision.settings[1].promise)  # doctest: +NORMALIZE_WHITESPACE
-    nobody's odds about a contributor move by more than 2.72 times, whatever was answered and whoever looks: who took an
-    answer for a coin toss is at most 73.2% sure of it afterwards
+    nobody's odds about a contributor can change by more than a factor of 2.72, whatever the contributor answers: anyone
+    who thought an answer 50% likely before is at most 73.2% sure of it afterwards
     """
     n = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
     if target is not None:
@@ -350,11 +350,11 @@ def promise(epsilon: float) -> str:
     Examples
     --------
     >>> promise(4.0).partition(",")[0]
-    "nobody's odds about a contributor move by more than 54.6 times"
+    "nobody's odds about a contributor can change by more than a factor of 54.6"
     """
     return (
-        f"nobody's odds about a contributor move by more than {odds_text(epsilon)} times, whatever was answered and "
-        "whoever looks: who took an answer for a coin toss is at most "
+        f"nobody's odds about a contributor can change by more than a factor of {odds_text(epsilon)}, whatever the "
+        "contributor answers: anyone who thought an answer 50% likely before is at most "
         f"{max_posterior_text(epsilon)} sure of it afterwards"
     )
 

@@ -14,8 +14,8 @@ from deniable.survey.collection import Collection, short_id
 from deniable.survey.inspection import inspect_collection
 
 ABOUT = {
-    "one": "It is about one of the questions alone, which your device draws. ",
-    "pairs": "It is about one or two of the questions alone, which your device draws. ",
+    "one": "It is about only one of the questions, which your device draws. ",
+    "pairs": "It is about only one or two of the questions, which your device draws. ",
 }
 """Sentences about a report that is not about every question; by `RecordMechanism.reveals`."""
 
@@ -25,10 +25,10 @@ def consent_text(
     *,
     who: str = "[who asks]",
     why: str = "[What it is for, and what you will do with the result.]",
-    voluntary: str = "[That nobody has to take part, and what follows, or does not, for those who do not.]",
-    network: str = "[What your server stores of that, and for how long.]",
-    rounds: str = "[Once; or how many times, and that budgets add up.]",
-    kept: str = "[The sum of all reports, for how long; or the reports, too.]",
+    voluntary: str = "[That nobody has to take part, and what happens to people who do not.]",
+    network: str = "[What your server stores of this, and for how long.]",
+    rounds: str = "[Once; or how often, and that the budgets add up.]",
+    kept: str = "[The sum of all reports, and for how long; or the reports as well.]",
     contact: str = "[Name, address, and the data protection officer.]",
 ) -> str:
     """Organiser: return the text that people read before they take part, filled in from a collection.
@@ -36,9 +36,9 @@ def consent_text(
     Parameters
     ----------
     collection : Collection
-        What is asked; its questions and its guarantee, derived, are said in plain words.
+        The collection. The text states its questions, and its guarantee in plain words.
     who, why, voluntary, network, rounds, kept, contact : str
-        Sentences that only the organiser can write; blanks in brackets by default.
+        Sentences that only the organiser can write. The defaults are blanks in brackets.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def consent_text(
     >>> text = consent_text(collection(Schema((Attribute("smoker", ("yes", "no")),)), 1), who="The health office")
     >>> print(text.splitlines()[3])
     The health office asks you one question: smoker. [What it is for, and what you will do with the result.]
-    >>> "nobody's odds about you move by more than 2.72 times" in text
+    >>> "nobody's odds about you can change by more than a factor of 2.72" in text
     True
     """
     environment = jinja2.Environment(

@@ -233,7 +233,7 @@ class Card:
         _, *lines = guarantee.lines(attributes, several)
         if math.isfinite(guarantee.epsilon) and not any(row.delta for row in guarantee.trust_models):
             factor = odds_text(guarantee.epsilon)
-            brief += f"; odds move at most {factor} times"
+            brief += f"; odds change at most {factor}-fold"
             lines.insert(
                 0, f"Seeing a report changes the odds between any two possible answers by a factor of at most {factor}."
             )

@@ -104,13 +104,13 @@ _PAIRS = 20
 def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     columns = [
         [bound_text(float(setting.epsilon)) for setting in settings],
-        [f"{setting.odds:,g} times" for setting in settings],
+        [f"{setting.odds:,g}" for setting in settings],
         [setting.max_posterior for setting in settings],
     ]
-    table = Table.of(["epsilon", "odds move by at most", "a coin toss becomes at most"], columns)
+    table = Table.of(["epsilon", "odds change by a factor of at most", "50% becomes at most"], columns)
     words = (
-        "Whatever contributors answer, their report moves nobody's odds about them by more than this factor. A person "
-        "to whom an answer was a coin toss is at most this sure of it afterwards."
+        "Whatever contributors answer, their report changes nobody's odds about them by more than this factor. Anyone "
+        "who thought an answer 50% likely before is at most as sure of it afterwards as the last column says."
     )
     return table, Text((words,))
 

@@ -82,12 +82,12 @@ def inspect_collection(collection: Collection) -> Inspection:
     >>> survey = Collection(smoker, GRR(k=2, epsilon=1.0), title="epsilon = 0.1")
     >>> found = inspect_collection(survey)
     >>> found.guarantee.epsilon, found.sentences[0], found.warnings
-    (1.0, "whatever you send, nobody's odds about you move by more than 2.72 times", ())
+    (1.0, "whatever you send, nobody's odds about you can change by more than a factor of 2.72", ())
     """
     guarantee = collection.privacy()
     warnings = list(guarantee.warnings)
     if collection.dealt:
-        warnings.append("a dealer hands out secret shares: whom that trusts is said above")
+        warnings.append("a dealer hands out secret shares: the lines above say whom you have to trust")
     return Inspection(
         collection,
         guarantee,

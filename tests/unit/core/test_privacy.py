@@ -92,10 +92,12 @@ def test_what_is_implemented_is_rounded_up_too() -> None:
 
 def test_plain_words() -> None:
     assert GRR(k=2, epsilon=1.0).privacy().plain_words()[0] == (
-        "whatever you send, nobody's odds about you move by more than 2.72 times"
+        "whatever you send, nobody's odds about you can change by more than a factor of 2.72"
     )
     words = SMP(sizes=(2, 3), epsilon=1.0).privacy().plain_words(("smoker", "age"))
-    assert "about one answer alone, the others being known, at most: “smoker” 2.72 times, “age” 2.72 times" in words
+    assert (
+        "for one answer on its own, if the others are known, by a factor of at most: “smoker” 2.72, “age” 2.72" in words
+    )
 
 
 def test_plain_words_do_not_promise_what_a_dealer_can_undo() -> None:
@@ -103,10 +105,14 @@ def test_plain_words_do_not_promise_what_a_dealer_can_undo() -> None:
     for name in ("QuotaRR", "ReportCoupledRR", "CoupledOUE"):
         words = MECHANISMS[name].privacy().plain_words()
         assert not any("nobody's" in line for line in words)
-        assert any("who sees all reports and all shares can move the odds without any limit" in line for line in words)
+        assert any(
+            "who sees all reports and all shares can change the odds without any limit" in line for line in words
+        )
     capped = QuotaRR(epsilon=1.0, n=100, epsilon_aux=2.0, deal_id="a").privacy().plain_words()
-    assert capped[0].startswith("whatever you send, the odds about you move by no more than 2.72 times for collector")
-    assert any("collector and dealer" in line and "by up to 7.39 times" in line for line in capped)
+    assert capped[0].startswith(
+        "whatever you send, the odds about you can change by a factor of at most 2.72 for collector"
+    )
+    assert any("collector and dealer" in line and "by a factor of up to 7.39" in line for line in capped)
 
 
 @pytest.mark.parametrize(("epsilon", "warned"), [(4.0, False), (4.000001, True), (32.0, True)])

@@ -212,7 +212,7 @@ def test_the_first_survey_takes_ten_commands_which_work(tmp_path: Path, monkeypa
                 assert not [row for row in shown.pop(0).splitlines() if row not in printed]
             if line.split()[1] == "inspect":
                 said = " ".join(result.stdout.split())
-                assert "whatever you send, nobody's odds about you move by more than 7.39 times" in said
+                assert "whatever you send, nobody's odds about you can change by more than a factor of 7.39" in said
         else:
             subprocess.run(line, shell=True, check=True)
         if line.startswith("sed"):
@@ -335,12 +335,12 @@ def test_a_consent_text_promises_what_its_collection_does() -> None:
     words = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "good"))))
     one = collection(words, 2)
     one_text = consent_text(one, who="We")
-    assert "nobody's odds about you move by more than 7.39 times" in one_text
-    assert "about one of the questions alone" in one_text
+    assert "nobody's odds about you can change by more than a factor of 7.39" in one_text
+    assert "about only one of the questions" in one_text
     assert one.id[:12] in one_text
     every = consent_text(Collection(words, SPL(sizes=(2, 2), epsilon=1.0)))
-    assert "alone, which your device draws" not in every
-    assert "alone, which your device draws" not in consent_text(collection(yes_or_no(1), 1))
+    assert "which your device draws" not in every
+    assert "which your device draws" not in consent_text(collection(yes_or_no(1), 1))
     dealt = Collection(yes_or_no(1), deniable.mechanism("QuotaRR", k=2, epsilon=1.0, n=100, deal_id="one"))
     assert "for ever" not in consent_text(dealt)
     assert "a dealer hands out secret shares" in consent_text(dealt)
@@ -364,10 +364,10 @@ def test_numbers_of_the_impact_assessment_are_those_of_the_demonstration() -> No
         f"{report_width(survey.mechanism)} bytes",
         f"{errors['affairs']:.1f} points for affairs, {max(errors.values()):.1f} for age",
         f"known to {less.questions[0].half_width:.0f} points and age to {less.questions[3].half_width:.0f}",
-        f"move by at most {odds_text(1.0)} times",
+        f"change by a factor of at most {odds_text(1.0)}",
         f"at most {max_posterior_text(1.0)} sure",
         f"right in {100 * guess.after:.1f} of 100 cases instead of {100 * guess.without:.0f}",
-        f"spent both budgets: {odds_text(2.0)} times",
+        f"spent both budgets: a factor of {odds_text(2.0)}",
         f"at least {SurveyPage.model_fields['min_batch'].default} is added",
     ]
     for words in said:

@@ -83,7 +83,7 @@ def test_literals() -> None:
     )
     assert setting.questions[0].worst == "any share"
     assert (setting.odds, setting.max_posterior) == (2.72, "73.2%")
-    assert "2.72 times" in setting.promise
+    assert "a factor of 2.72," in setting.promise
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

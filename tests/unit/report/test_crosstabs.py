@@ -84,7 +84,7 @@ def test_the_page_says_everything_in_every_form() -> None:
     print_page(console, page)
     text = console.export_text()
     assert text.startswith("“<b>Staff”: “team” and “content”\n")
-    assert text.rstrip().endswith("Guarantee: epsilon = 3 for the whole contributor; odds move at most 20.1 times")
+    assert text.rstrip().endswith("Guarantee: epsilon = 3 for the whole contributor; odds change at most 20.1-fold")
     assert "The shares of “no” are what is left to 100%." in text
     html = render_html(page)
     assert "&lt;b&gt;Staff" in html

@@ -274,7 +274,7 @@ def test_a_collection_keeps_its_id_and_its_guarantee_gets_a_section(cls: Any) ->
     assert summary.prior_free == pytest.approx(2.0)
     assert {total.additive_figure_not_a_bound is None for total in summary.totals} == {cls is not SPL}
     text = printed(summary)
-    assert text.endswith("\nGuarantee: epsilon = 2 for the whole contributor; odds move at most 7.39 times\n")
+    assert text.endswith("\nGuarantee: epsilon = 2 for the whole contributor; odds change at most 7.39-fold\n")
     assert "asks about" not in text
     assert len(json.loads(json.dumps(summary.to_dict()))["guarantee"]["trust_models"]) == len(rows) + 2
 

@@ -292,7 +292,7 @@ def test_columns_that_do_not_fit_follow_below(width: int) -> None:
 def test_the_title_comes_first_and_the_guarantee_last_in_one_line() -> None:
     text = printed(summary_of(estimate([0.6, 0.4])))
     assert text.startswith("Estimated frequencies\n")
-    assert text.endswith("\n\nGuarantee: epsilon = 1 for the whole contributor; odds move at most 2.72 times\n")
+    assert text.endswith("\n\nGuarantee: epsilon = 1 for the whole contributor; odds change at most 2.72-fold\n")
     assert "implemented" not in text
     assert "noise of the randomisation only" in " ".join(text.split())
 

@@ -83,7 +83,10 @@ def test_columns_of_questions() -> None:
 def test_whatever_says_the_guarantee_says_it(tmp_path: Path) -> None:
     survey = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=2.0), title="T")
     found = inspect_collection(survey)
-    sentence = f"about all options of one question, the others being known, at most: “devices” {odds_text(1.2)} times"
+    sentence = (
+        "for all options of one question, if the other questions are known, by a factor of at most: "
+        f"“devices” {odds_text(1.2)}"
+    )
     line = "per question: epsilon = 1.2 for devices (exact)"
     assert sentence in found.sentences
     assert found.to_dict()["questions"] == [{"name": "devices", "epsilon": 1.2, "status": "exact"}]
