@@ -149,8 +149,8 @@ def _errors(r: Results) -> list[str]:
         f"At epsilon .5, on the described data, `SMP` has {least} to {most} times the error of the best baseline",
         f"with the *true* frequencies as priors its error is {truth} where learned priors have {learned}",
         f"The standard errors are {r.number('statements-methods', 'error', '.1e', method='RS+RFD, true priors')} and "
-        f"{r.number('statements-methods', 'error', '.1e', method=CLIPPED)}, so that which",
-        f"with it as prior RS+RFD's error is {truth} where priors learned from a tenth of the contributors give {learned}",
+        f"{r.number('statements-methods', 'error', '.1e', method=CLIPPED)}, so it is undecided which",
+        f"RS+RFD's error is {truth}. Priors learned from a tenth of the contributors give {learned}",
         f"Corr-RR {both('Corr-RR')}, RS+RFD {both(CLIPPED)}, RS+FD {both('RS+FD')}, SPL {both('SPL')}, `SMP` {both('SMP')}. "
         f"Table 6 prints {of('Corr-RR, printed')} for Corr-RR. With *exactly* known marginals the squared bias alone is "
         f"{bias(2, 0.1)}",
@@ -217,7 +217,7 @@ def _beside(r: Results) -> list[str]:
     (one,) = r.rows("preprint-default", cells="all")
     quotes.append(
         f"In {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5, the default is better in "
-        f"{number_of(one, 'default better', '.0f')}. It loses by up to {number_of(one, 'default largest', '.1f')}"
+        f"{number_of(one, 'default better', '.0f')}. In the others, its error is up to {number_of(one, 'default largest', '.1f')}"
     )
     return quotes
 
@@ -540,7 +540,7 @@ PAGE = Page(
         "the rare values .05 and .08": "shares of the answers in the data",
         "for all 256 categories": "`hierarchical`: its models",
         "k >= 16": "`hierarchical`: its models",
-        "Their prior is .001": "`hierarchical`: its models",
+        "The prior probability of these models is .001": "`hierarchical`: its models",
         "Theorem 5's 1/2": "docs/theory/corr_rr.md",
         "indices, 7.1,": "docs/theory/corr_rr.md",
         "epsilon' = ln(d (e^epsilon - 1) + 1)": "docs/theory/corr_rr.md",

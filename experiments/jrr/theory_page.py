@@ -29,14 +29,15 @@ def _adversaries(results: Results) -> list[str]:
     worth = max(float(row["epsilon"]) for row in results.rows("theory-adversaries", n=10_000)
                 if float(row["epsilon"]) not in (0.01, 0.1, 0.5, 1.0))  # fmt: skip
     quotes.append(
-        f"at a nominal {setting(0.1)} the variance of JRR is {error} of the variance of randomised response. An "
-        f"attacker who knows the others' answers learns {known}. Randomised response at {known} is pure"
+        f"at a nominal {setting(0.1)} the variance of JRR is {error} of the variance of randomised response. "
+        f"Against an adversary who knows the others' answers, JRR has epsilon {known}. Randomised "
+        f"response at {known} is pure"
     )
     theirs, ratio = number_of(many, "others' data", ".3f"), number_of(many, "RR at others' data", ".1f")
     quotes.append(
         f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on. With more contributors it is worth "
-        f"its dealer from a smaller epsilon on. At n = 10^6 and an epsilon of {setting(0.1)} the attacker's number is "
-        f"{theirs}, and RR's variance is {ratio} times JRR's."
+        f"its dealer from a smaller epsilon on. At n = 10^6 and an epsilon of {setting(0.1)} the adversary's epsilon "
+        f"is {theirs}, and RR's variance is {ratio} times JRR's."
     )
     return quotes
 

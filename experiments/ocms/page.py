@@ -166,7 +166,7 @@ def _losses(r: Results) -> list[str]:
             statement="Theorem 3.9",
             fields="all P > m",
         )
-        + " in the excess. Most",
+        + ". Most",
     ]
 
 
@@ -425,7 +425,7 @@ def _pilot(r: Results) -> list[str]:
             )
         )
     rows.append(
-        f"For the three commonest values in turn, this ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
+        f"For the three rows of each epsilon in turn, this ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
         f"{calculated[5]} at epsilon 5. The ratio exceeds one if the library chooses a cheaper family"
     )
     return rows
@@ -559,7 +559,7 @@ STATED = {
     "Supplements S1 to S8": _PAPER,
     "false as printed (3.9)": "Theorem 3.9",
     "listing all 14,641 assignments over a field of 121 elements (m = 5)": "11^4; random-bits-listed.csv",
-    "20,000 simulated draws show it": _SETTING,
+    "In a larger case we simulated 20,000 draws": _SETTING,
     "at n = 121, and for": _SETTING,
     "k = 1,000, a pilot of 1,000 of 10,000 contributors, 95% confidence, 2,000 runs": _SETTING,
     "the sketch for any frequency, f = 1, on the same data": _SETTING,
