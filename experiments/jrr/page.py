@@ -384,7 +384,7 @@ PAGE = Page(
     stated={
         "1,000 deals per point": "the default of --runs, as in the paper's section 5.1",
         '"RI is always less than" 1e-4 and "R is less than 3%"': "the paper, section 5.3.5",
-        "holds below n = 25,000 alone": "as below",
+        "holds only below n = 25,000": "as below",
         "the 1,000 runs that it drew": "the paper, section 5.1",
         "at most 3e-7 too small, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
         "where the frequency is 1/k": "docs/theory/coupling.md",
