@@ -50,7 +50,10 @@ def test_json_has_every_number(run: Run, loads: Path) -> None:
 def test_errors_are_one_line(run: Run, loads: Path) -> None:
     result = run("load-times", loads, "--outcome", "lcp")
     assert result.exit_code == 2
-    assert "outcome must name a column, got outcome=“lcp”" in result.stderr
+    assert (
+        "outcome must name a column (duration, confidence.randomizedTriggerRate, confidence.value), got outcome=“lcp”"
+        in result.stderr
+    )
     result = run("load-times", loads, "--quantiles", "median")
     assert result.exit_code == 2
     assert "quantiles must be numbers" in result.stderr

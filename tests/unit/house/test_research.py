@@ -57,6 +57,7 @@ def test_research_is_imported_when_it_is_asked_for_only() -> None:
 
 def test_research_comes_in_by_the_entry_points_of_all_packages() -> None:
     registered = {f"{group}:{point.name}" for group in GROUPS for point in extensions(group)}
-    ours = {"commands:bench", "commands:deal", "commands:hand-out", "plans:dealt", "dealing:shares", "dealing:estimate"}
+    ours = {f"commands:{name}" for name in ("bench", "calibrate", "deal", "hand-out", "load-times")}
+    ours |= {"plans:dealt", "dealing:shares", "dealing:estimate"}
     assert ours <= registered
     assert extension("plans", "dealt").__module__ == "deniable.research.dealt.planning"
