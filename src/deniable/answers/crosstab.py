@@ -25,7 +25,7 @@ from scipy import special
 
 from deniable.core import bounded_sums
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import NOTHING, Answer, Bounds
+from deniable.core.answer import NOTHING, UNDETERMINED, Answer, Bounds, ComputedIntervals, Intervals
 from deniable.core.bounded_sums import BoundedSum, Ratio, is_few, side_by_side
 from deniable.core.checks import (
     TARGETS,
@@ -208,7 +208,10 @@ class Crosstab:
         """
         (ratio,) = self._ratios(of, [given])
         return self._answer(
-            f"share of {quoted(of)} in {quoted(given)}", ratio.value, ratio.error, ratio.interval, ratio.is_few
+            f"share of {quoted(of)} in {quoted(given)}",
+            ratio.value,
+            ratio.error,
+            ComputedIntervals(ratio.interval, ratio.is_few),
         )
 
     def difference(self, of: Label, *, groups: tuple[Label, Label]) -> Answer:
@@ -256,7 +259,10 @@ class Crosstab:
             return d - math.sqrt(max(below, 0.0)), d + math.sqrt(max(above, 0.0))
 
         return self._answer(
-            f"share of {quoted(of)} in {quoted(first)} less that in {quoted(second)}", d, error, bounds, few
+            f"share of {quoted(of)} in {quoted(first)} less that in {quoted(second)}",
+            d,
+            error,
+            ComputedIntervals(bounds, few),
         )
 
     def odds_ratio(
@@ -322,7 +328,10 @@ class Crosstab:
 
         a, b, _ = products[target]
         return self._answer(
-            f"odds ratio of {quoted(groups)} and {quoted(of)}", a / b if b else math.nan, error, bounds, few
+            f"odds ratio of {quoted(groups)} and {quoted(of)}",
+            a / b if b else math.nan,
+            error,
+            ComputedIntervals(bounds, few),
         )
 
     def conditionals(
@@ -366,7 +375,7 @@ class Crosstab:
         whatever the target. There is none where the test of independence would be refused for want of reports: margins
         of V are then mostly noise.
         """
-        nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, lambda _tail, _target: NOTHING)
+        nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, UNDETERMINED)
         if not self.n:
             return nothing
         found, crowding = sampled_cramers_v(self._own), self._own.crowding
@@ -374,9 +383,8 @@ class Crosstab:
         if crowding > MOST_CROWDED:
             needed = math.ceil(crowding * self.n / MOST_CROWDED)
             refusal = f"no interval is known for Cramer's V from {self.n:,} reports of this pair: it needs {needed:,}"
-        return replace(
-            nothing, value=min(found.corrected, 1.0), bounds=lambda tail, _: found.bounds(tail), refusal=refusal
-        )
+        intervals = ComputedIntervals(lambda tail, _: found.bounds(tail), UNDETERMINED.few)
+        return replace(nothing, value=min(found.corrected, 1.0), intervals=intervals, refusal=refusal)
 
     # ---------------------------------------------------------------- what they are made of
 
@@ -407,8 +415,7 @@ class Crosstab:
         question: str,
         value: float,
         error: Callable[[Target], float],
-        bounds: Callable[[float, Target], Bounds],
-        few: Callable[[Target], bool] | None = None,
+        intervals: Intervals,
     ) -> Answer:
         rows, columns = self.names
         return Answer(
@@ -416,8 +423,7 @@ class Crosstab:
             {target: error(target) if self.n else math.inf for target in TARGETS},
             f"{question} of {quoted(rows)} and {quoted(columns)}",
             self.n,
-            bounds if self.n else lambda _tail, _target: NOTHING,
-            few=few if self.n else None,
+            intervals if self.n else UNDETERMINED,
             source=self._all.source,
         )
 

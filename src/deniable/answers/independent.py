@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from deniable.core.answer import Answer, Bounds, refusal_of
+from deniable.core.answer import Answer, Bounds, ComputedIntervals, refusal_of
 from deniable.core.checks import TARGETS, Target
 from deniable.core.estimate import Estimate
 from deniable.errors import InvalidParameterError, MismatchError, quoted
@@ -173,7 +173,8 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
 
     known = all(answer.sums for answer in answers)
     sums = tuple(one.scaled(weight) for weight, answer in parts for one in answer.sums if weight) if known else ()
-    together = Answer(value, errors, sums=sums, few=None if known else _any_few(answers))
+    together = Answer(value, errors, sums=sums)
+    few = together.is_few if known else _any_few(answers)
 
     def added(tail: float, target: Target) -> Bounds:
         """Return the ends of single intervals that hold together, added up."""
@@ -182,11 +183,11 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
         return sum(low for low, _ in ends), sum(high for _, high in ends)
 
     def bounds(tail: float, target: Target) -> Bounds:
-        if together.is_few(target) and known:
+        if few(target) and known:
             # The one is narrower where single answers are far from what they can be at most, the other at their ends.
             (low, high), (least, most) = (ends(tail / 2, target) for ends in (together.at_tail, added))
             return max(low, least), min(high, most)
-        if together.is_few(target):
+        if few(target):
             return added(tail, target)
         down, up = [0.0], [0.0]
         for weight, answer in parts:
@@ -196,7 +197,8 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
             up.append(abs(weight) * above)
         return value - math.hypot(*down), value + math.hypot(*up)
 
-    return replace(_together(answers, value, question, errors, bounds), sums=sums, few=together.is_few)
+    intervals = ComputedIntervals(bounds, few)
+    return replace(_together(answers, value, question, errors, bounds), sums=sums, intervals=intervals)
 
 
 def check_apart(answers: Sequence[Answer | Estimate]) -> None:
@@ -242,8 +244,7 @@ def _together(
         errors,
         question,
         n,
-        bounds,
-        few=_any_few(answers),
+        ComputedIntervals(bounds, _any_few(answers)),
         refusal=refusal_of(answers),
         source=source,
     )

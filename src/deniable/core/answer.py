@@ -8,9 +8,10 @@ were drawn from (noise and sampling).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
@@ -24,6 +25,100 @@ Bounds: TypeAlias = tuple[float, float]
 
 NOTHING = (-math.inf, math.inf)
 """The interval of an answer that the reports do not determine."""
+
+
+class Intervals(ABC):
+    """How the interval of an answer is made.
+
+    Every answer has one of these. Subclasses say for which answers they are.
+    """
+
+    @abstractmethod
+    def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:
+        """Return (lower, upper); each bound fails with probability at most about `tail`, and may be infinite."""
+
+    @abstractmethod
+    def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:
+        """Return (lower, upper) that are not cut off at 0 or 1, for intervals of sums of independent answers."""
+
+    @abstractmethod
+    def is_few(self, answer: Answer, target: Target) -> bool:
+        """Return whether the answer is made of too few reports that matter to be taken for normal."""
+
+
+@final
+class NormalIntervals(Intervals):
+    """Intervals of z standard errors either way (Wald), or the bounds of the answer's `sums` where these are few."""
+
+    def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:
+        if self.is_few(answer, target):
+            lower, upper = bounded_sums.bounds(answer.sums, tail, target)
+            return float(lower[0]), float(upper[0])
+        half = normal_quantile(tail) * answer.errors[target]
+        return answer.value - half, answer.value + half
+
+    def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:
+        return self.at_tail(answer, tail, target)
+
+    def is_few(self, answer: Answer, target: Target) -> bool:
+        grain = np.max([one.grain(target) for one in answer.sums], initial=0.0)
+        return bool(answer.sums) and bool(bounded_sums.is_few(answer.errors[target], grain))
+
+
+NORMAL = NormalIntervals()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ComputedIntervals(Intervals):
+    """Intervals of an answer whose author has a formula for them.
+
+    Parameters
+    ----------
+    bounds : callable
+        (tail, target) -> (lower, upper).
+    few : callable
+        target -> whether the answer is made of too few reports to be taken for normal.
+    """
+
+    bounds: Callable[[float, Target], Bounds]
+    few: Callable[[Target], bool]
+
+    def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return self.bounds(tail, target)
+
+    def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return self.bounds(tail, target)
+
+    def is_few(self, answer: Answer, target: Target) -> bool:  # noqa: ARG002
+        return self.few(target)
+
+
+UNDETERMINED = ComputedIntervals(lambda _tail, _target: NOTHING, lambda _target: False)
+"""The intervals of an answer that the reports do not determine."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RescaledIntervals(Intervals):
+    """Intervals of factor times another answer, plus offset."""
+
+    original: Answer
+    factor: float
+    offset: float
+
+    def _moved(self, bounds: Bounds) -> Bounds:
+        lower, upper = sorted(self.factor * end + self.offset for end in bounds)
+        return lower, upper
+
+    def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return self._moved(self.original.at_tail(tail, target))
+
+    def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return self._moved(self.original.ends(tail, target))
+
+    def is_few(self, answer: Answer, target: Target) -> bool:
+        return self.original.intervals.is_few(answer, target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +137,10 @@ class Answer:
         What was asked, in words that complete "the ...".
     n : int
         Number of reports behind it.
-    bounds : callable, optional
-        (tail, target) -> (lower, upper), either bound failing with probability at most about `tail`; an end may be
-        infinite. By default value -+ z standard errors (Wald), or where `is_few` the bounds of `sums`.
-    score : callable, optional
-        As `bounds`, not cut off at 0 or 1: how far the answer may lie off on either side, from which intervals of sums
-        of independent answers are made. By default `bounds`.
+    intervals : Intervals
+        How its interval is made. By default z standard errors either way, or the bounds of `sums` where these are few.
     sums : tuple of BoundedSum
         The independent sums of reports that the answer is the total of, where that is known.
-    few : callable, optional
-        target -> whether the answer is made of too few reports to be taken for normal. By default told by `sums`.
     refusal : str
         Why there is no interval, where there is none.
     source : frozenset of str
@@ -73,10 +162,8 @@ class Answer:
     errors: Mapping[Target, float]
     question: str = ""
     n: int = 0
-    bounds: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
-    score: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
+    intervals: Intervals = field(default=NORMAL, repr=False)
     sums: tuple[BoundedSum, ...] = field(default=(), repr=False)
-    few: Callable[[Target], bool] | None = field(default=None, repr=False)
     refusal: str = field(default="", repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -135,24 +222,15 @@ class Answer:
 
     def is_few(self, target: Target) -> bool:
         """Return whether it is made of too few reports that matter to be taken for normal; see `bounded_sums`."""
-        if self.few is not None:
-            return self.few(target)
-        grain = np.max([one.grain(target) for one in self.sums], initial=0.0)
-        return bool(self.sums) and bool(bounded_sums.is_few(self.errors[target], grain))
+        return self.intervals.is_few(self, target)
 
     def at_tail(self, tail: float, target: Target) -> Bounds:
         """Return (lower, upper), either failing with probability at most about `tail`: for answers made of answers."""
-        if self.bounds is not None:
-            return self.bounds(tail, target)
-        if self.is_few(target):
-            lower, upper = bounded_sums.bounds(self.sums, tail, target)
-            return float(lower[0]), float(upper[0])
-        half = normal_quantile(tail) * self.errors[target]
-        return self.value - half, self.value + half
+        return self.intervals.at_tail(self, tail, target)
 
     def ends(self, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper) of `score`: for sums of independent answers."""
-        return self.at_tail(tail, target) if self.score is None else self.score(tail, target)
+        """Return (lower, upper) that are not cut off at 0 or 1: for sums of independent answers."""
+        return self.intervals.ends(self, tail, target)
 
     def determined(self, confidence: float = 0.95, **options: Any) -> bool:
         """Return whether both ends of the interval exist and are finite."""
@@ -161,19 +239,13 @@ class Answer:
 
 def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str = "") -> Answer:
     """Return factor times an answer, plus offset, both known exactly."""
-
-    def moved(bounds: Bounds) -> Bounds:
-        lower, upper = sorted(factor * end + offset for end in bounds)
-        return lower, upper
-
     return replace(
         answer,
         value=factor * answer.value + offset,
         errors={target: abs(factor) * error for target, error in answer.errors.items()},
         question=question or answer.question,
         sums=tuple(one.scaled(factor, offset / len(answer.sums)) for one in answer.sums),
-        bounds=lambda tail, target: moved(answer.at_tail(tail, target)),
-        score=lambda tail, target: moved(answer.ends(tail, target)),
+        intervals=RescaledIntervals(answer, factor, offset),
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core import bounded_sums
-from deniable.core.answer import Answer, rescaled
+from deniable.core.answer import NORMAL, Answer, Bounds, Intervals, rescaled
 from deniable.core.bounded_sums import BoundedSum, ReportLaw, Sample, bounded_sum, is_few, side_by_side
 from deniable.core.checks import (
     TARGETS,
@@ -162,6 +162,76 @@ class Shown(ABC):
         return frame
 
 
+class FrequencyIntervals(ABC):
+    """How the intervals of an estimate's categories are made.
+
+    Every estimate has one of these. Subclasses say for which estimates they are.
+    """
+
+    @abstractmethod
+    def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:
+        """Return (lower, upper), each float64[k]; each bound fails with probability at most about `tail`."""
+
+    @abstractmethod
+    def of(self, codes: NDArray[np.int64]) -> FrequencyIntervals:
+        """Return how the intervals of a part of the categories are made."""
+
+
+@final
+class SupportIntervals(FrequencyIntervals):
+    """Intervals from the estimate's noise, counts and samples: the default."""
+
+    def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:
+        return estimate._from_reports(tail, target)
+
+    def of(self, codes: NDArray[np.int64]) -> SupportIntervals:  # noqa: ARG002
+        return self
+
+
+FROM_REPORTS = SupportIntervals()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OwnIntervals(FrequencyIntervals):
+    """Intervals that a mechanism computes itself, because its reports are not an independent sum.
+
+    Parameters
+    ----------
+    bounds : callable
+        (tail, target) -> (lower, upper) of all categories.
+    """
+
+    bounds: Callable[[float, Target], tuple[Floats, Floats]]
+
+    def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:  # noqa: ARG002
+        return self.bounds(tail, target)
+
+    def of(self, codes: NDArray[np.int64]) -> OwnIntervals:
+        def chosen(tail: float, target: Target) -> tuple[Floats, Floats]:
+            lower, upper = self.bounds(tail, target)
+            return lower[codes], upper[codes]
+
+        return OwnIntervals(chosen)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CategoryIntervals(Intervals):
+    """Intervals of an answer that is the frequency of the one category of an estimate."""
+
+    category: Estimate
+
+    def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return _first(self.category._at_tail(tail, target))
+
+    def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:  # noqa: ARG002
+        return _first(self.category._score(tail, target))
+
+    def is_few(self, answer: Answer, target: Target) -> bool:
+        return self.category.scarce or NORMAL.is_few(answer, target)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Estimate(Questions, Shown):
@@ -189,11 +259,10 @@ class Estimate(Questions, Shown):
         The post-processing that made this estimate, oldest first; empty for a raw estimate.
     raw : Estimate, optional
         The raw estimate behind a post-processed one, where there is an unbiased one.
-    bounds : callable, optional
-        The mechanism's own interval, where its reports are not independent sum: (tail, target) -> (lower, upper), each
-        float64[k], either bound failing with probability at most `tail`.
+    intervals : FrequencyIntervals
+        How intervals are made. By default from the noise, `support` and `samples`.
     scarce : bool
-        With `bounds`: whether too few mistaken reports are expected for sums of independent answers to be normal.
+        With `OwnIntervals`: whether too few mistaken reports are expected for sums of independent answers to be normal.
     support : SupportCounts, optional
         The counts behind the frequencies, where their law is known: a sum of two binomials.
     joint : callable, optional
@@ -239,7 +308,7 @@ class Estimate(Questions, Shown):
     attribute: str = ""
     processing: tuple[str, ...] = ()
     raw: Estimate | None = None
-    bounds: Callable[[float, Target], tuple[Floats, Floats]] | None = None
+    intervals: FrequencyIntervals = FROM_REPORTS
     scarce: bool = False
     support: SupportCounts | None = None
     joint: JointNoise | None = None
@@ -321,7 +390,7 @@ class Estimate(Questions, Shown):
         return np.argsort(-self.frequencies, kind="stable")[:n]
 
     def _of(self, codes: NDArray[np.int64]) -> Estimate:
-        bounds, support, raw = self.bounds, self.support, self.raw
+        support, raw = self.support, self.raw
         whole = self.part or Selection(self.frequencies, np.arange(self.k))
         part = replace(whole, codes=whole.codes[codes])
         return replace(
@@ -331,7 +400,7 @@ class Estimate(Questions, Shown):
             noise_present=self.noise_present[codes],
             labels=tuple(self.labels[code] for code in codes),
             raw=None if raw is None else raw._of(codes),
-            bounds=None if bounds is None else lambda tail, target: _chosen(bounds(tail, target), codes),
+            intervals=self.intervals.of(codes),
             support=None if support is None else support.of(codes),
             scores=None if self.scores is None else self.scores[codes],
             part=part,
@@ -456,8 +525,9 @@ class Estimate(Questions, Shown):
         return self._despite(malicious, alpha / 2, target) if malicious else self._at_tail(alpha / 2, target)
 
     def _at_tail(self, tail: float, target: Target) -> tuple[Floats, Floats]:
-        if self.bounds is not None:
-            return self.bounds(tail, target)
+        return self.intervals.at_tail(self, tail, target)
+
+    def _from_reports(self, tail: float, target: Target) -> tuple[Floats, Floats]:
         lower, upper = self._score(tail, target)
         if self.support is not None:
             few = np.ones(self.k, dtype=np.bool_)
@@ -680,10 +750,8 @@ class Estimate(Questions, Shown):
                 float(one.frequencies[0]),
                 errors,
                 **about,
-                bounds=lambda tail, target: _first(one._at_tail(tail, target)),
-                score=lambda tail, target: _first(one._score(tail, target)),
+                intervals=CategoryIntervals(one),
                 sums=one._sums(np.ones(1), float(one.frequencies[0])),
-                few=(lambda _: True) if one.scarce else None,
             )
             return replace(rescaled(answer, factor, offset + constant), value=value)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
@@ -920,11 +988,6 @@ def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
     """Return the variance of (count/n - q)/(p - q) at true frequency f, noise only, n contributors."""
     p, q = float(p), float(q)
     return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
-
-
-def _chosen(bounds: tuple[Floats, Floats], codes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    lower, upper = bounds
-    return lower[codes], upper[codes]
 
 
 def _first(bounds: tuple[Floats, Floats]) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import Answer, Bounds
+from deniable.core.answer import Answer, Bounds, ComputedIntervals
 from deniable.core.bounded_sums import BoundedSum, Ratio
 from deniable.core.checks import Target, listed
 from deniable.core.fieller import fieller
@@ -245,7 +245,8 @@ class Questions(ABC):
                 return tested.bounds(tail, target)
             return fieller(a, b, variances[target], normal_quantile(tail))
 
-        return Answer(value, errors, question, n, bounds, few=tested.is_few, refusal=refusal, source=source)
+        intervals = ComputedIntervals(bounds, tested.is_few)
+        return Answer(value, errors, question, n, intervals, refusal=refusal, source=source)
 
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:
         """Return sum_v weights[v] f(v) among contributors with these codes; weights are 0 elsewhere."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -360,7 +360,6 @@ class Fit:
             error = float(np.sqrt(max(self._covariance[place, place], 0.0)))
             width = error if math.isfinite(error) and error > 0 else 0.5 / deviation
             scale = np.broadcast_to(1 / parameters.unit, built.problem.size)
-            few = built.listed is not None and self.n * len(built.listed.relative) <= _MOST_SCORED
             self._held[place] = HeldFixed(
                 built.problem,
                 parameters.turned[place],
@@ -369,10 +368,19 @@ class Fit:
                 FAR / deviation,
                 scale,
                 self._middle,
-                self._expected_information if few else None,
+                self._information(),
                 not max(error * deviation, self.expected_error or 0.0) <= WARN_ERROR,
             )
         return self._held[place]
+
+    def _information(self) -> Callable[[Floats, Floats], Floats]:
+        """Return what `HeldFixed` takes for the information at given parameters."""
+        built = self._built
+        if built.listed is not None and self.n * len(built.listed.relative) <= _MOST_SCORED:
+            return lambda theta, _: self._expected_information(theta)
+        if built.problem.is_likelihood:
+            return lambda _, middle: middle
+        return lambda theta, _: -built.problem.evaluate(theta).hessian
 
     def _check_likelihood(self, what: str) -> None:
         source = self.source

@@ -58,9 +58,9 @@ class HeldFixed:
         What parameters are multiplied by before they are compared with `FAR`.
     middle : callable
         theta to the middle of the sandwich in the problem's parameters.
-    information : callable or None
-        theta to the expected information; None where scores are regressed on each other, or with a problem that is not
-        a likelihood, where the Hessian takes its place.
+    information : callable
+        (theta, middle there) -> the information in the problem's parameters that the efficient score is made with: the
+        expected one, the middle itself where scores are regressed on each other, or minus the Hessian.
     weak : bool
         Whether so little is known that the likelihood may have several maxima with the coefficient held fixed. The
         statistic then depends on where a search came from, and values far beyond an end may be accepted again. An end
@@ -74,7 +74,7 @@ class HeldFixed:
     limit: float
     scale: Floats
     middle: Callable[[Floats], Floats]
-    information: Callable[[Floats], Floats] | None = None
+    information: Callable[[Floats, Floats], Floats]
     weak: bool = False
     _ends: dict[tuple[Side, float, Kind], float] = field(default_factory=dict)
     _seen: dict[float, tuple[Floats, float]] = field(default_factory=dict)
@@ -110,14 +110,10 @@ class HeldFixed:
         """Return (sum s)^2 / sum s^2 of the efficient score at this value."""
         psi, _ = self.at(value)
         theta = self.back @ psi
-        middle = self.back.T @ self.middle(theta) @ self.back
+        outer = self.middle(theta)
+        middle = self.back.T @ outer @ self.back
+        information = self.back.T @ self.information(theta, outer) @ self.back
         gradient = self.moved.evaluate(psi, second=False).gradient
-        if self.information is not None:
-            information = self.back.T @ self.information(theta) @ self.back
-        elif self.problem.is_likelihood:
-            information = middle
-        else:
-            information = -self.moved.evaluate(psi).hessian
         rest, j = self.free, self.place
         weights = np.zeros(len(psi))
         weights[j] = 1.0

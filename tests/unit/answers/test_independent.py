@@ -14,7 +14,7 @@ import pytest
 from deniable import GRR, OUE, Attribute, Collection, Estimate, Schema, SimulationRandomness, SubsetSelection, answers
 from deniable.answers.independent import weighted_sum
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer
+from deniable.core.answer import Answer, ComputedIntervals
 from deniable.core.checks import Target
 from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.postprocess import simplex
@@ -23,7 +23,7 @@ from deniable.postprocess import simplex
 def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, few: bool = False) -> Answer:
     """An answer whose interval is the same at every tail."""
     errors: dict[Target, float] = {"contributors": error, "population": 2 * error}
-    return Answer(value, errors, "it", 10, lambda *_: (lower, upper), few=lambda _: few)
+    return Answer(value, errors, "it", 10, ComputedIntervals(lambda *_: (lower, upper), lambda _: few))
 
 
 def _at(mechanism: Any, counts: Any, seed: int = 5) -> Estimate:

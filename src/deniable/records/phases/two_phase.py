@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.core.estimate import FROM_REPORTS, Estimate, Floats, RecordEstimate
 from deniable.core.joint import mixed
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, quoted
 
@@ -159,7 +159,9 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         share = np.array([precision_at_uniform(part) for part in parts])
     contributors = sum(part.contributors for part in parts)
     if share.sum() <= 0:
-        return replace(parts[0], frequencies=np.full(parts[0].k, np.nan), n=0, contributors=contributors, bounds=None)
+        return replace(
+            parts[0], frequencies=np.full(parts[0].k, np.nan), n=0, contributors=contributors, intervals=FROM_REPORTS
+        )
     share = share / share.sum()
     used = [(w, part) for w, part in zip(share.tolist(), parts, strict=True) if w > 0]
     # As many contributors sampled without weights would leave the same sampling variance; never more than there are.
@@ -179,7 +181,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         noise_present=np.asarray(present),
         contributors=contributors,
         processing=tuple(dict.fromkeys(steps)),
-        bounds=None,  # a part's own intervals are about its frequencies
+        intervals=FROM_REPORTS,  # a part's own intervals are about its frequencies
         support=None,
         joint=mixed(joints, shares) if len(joints) == len(used) else None,
         samples=tuple(replace(one, share=w * one.share) for w, part in used for one in part.samples)

@@ -27,7 +27,7 @@ from deniable.core.checks import (
     checked_records,
     settle,
 )
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, OwnIntervals, RecordEstimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to
@@ -314,7 +314,7 @@ class DealtOracle(DealtMechanism[Reports]):
             self.frequencies(aggregate),
             aggregate.n,
             variance,
-            partial(self.frequency_bounds, aggregate),
+            OwnIntervals(partial(self.frequency_bounds, aggregate)),
             # How more than two dealt counts are correlated is not determined here.
             joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
             scarce=few(variance, self.support_step / aggregate.n),

@@ -8,11 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable.core.checks import Target
-from deniable.core.estimate import Estimate, Floats
+from deniable.core.estimate import FROM_REPORTS, Estimate, Floats, FrequencyIntervals
 from deniable.core.joint import JointNoise
 
-Bounds = Callable[[float, Target], tuple[Floats, Floats]]
 Variance = Callable[[float], float]
 
 
@@ -36,7 +34,7 @@ def tangent_estimate(
     frequencies: Floats,
     n: int,
     variance: Variance,
-    bounds: Bounds | None = None,
+    intervals: FrequencyIntervals = FROM_REPORTS,
     contributors: int = -1,
     joint: JointNoise | None = None,
     *,
@@ -44,7 +42,7 @@ def tangent_estimate(
 ) -> Estimate:
     """Return the estimate whose noise is the tangent, at the clipped frequencies, to the exact variance.
 
-    Its standard errors are exact at the estimate. Without `bounds` the score interval uses the tangent.
+    Its standard errors are exact at the estimate.
 
     Parameters
     ----------
@@ -54,8 +52,8 @@ def tangent_estimate(
         Number of reports.
     variance : callable
         f -> exact variance of an estimated frequency, quadratic in f.
-    bounds : callable, optional
-        (tail, target) -> (lower, upper).
+    intervals : FrequencyIntervals
+        How intervals are made. By default the score interval uses the tangent.
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional
@@ -74,7 +72,7 @@ def tangent_estimate(
         absent,
         absent + slopes,
         contributors=contributors,
-        bounds=bounds,
+        intervals=intervals,
         scarce=scarce,
         joint=joint,
     )

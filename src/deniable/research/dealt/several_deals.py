@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Floats, Target
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, OwnIntervals, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError, quoted
 from deniable.oracles.pure import PureOracle, is_pure
@@ -127,7 +127,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
         lower, upper = np.sum(weighted, axis=0)
         return lower, upper
 
-    return Estimate(frequencies, n, variances, variances, bounds=bounds, scarce=scarce)
+    return Estimate(frequencies, n, variances, variances, intervals=OwnIntervals(bounds), scarce=scarce)
 
 
 def _step(mechanism: Part) -> float:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, Floats, Target, checked_integer, settle
-from deniable.core.estimate import Estimate
+from deniable.core.estimate import Estimate, OwnIntervals
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import EpsilonLike
@@ -222,7 +222,9 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         def found(tail: float, target: Target) -> tuple[Floats, Floats]:
             return bounds(law, supports, total / n, variance, self.part.support_step / n, tail, target)
 
-        return tangent_estimate(total / n, n, variance, found, scarce=few(variance, self.part.support_step / n))
+        return tangent_estimate(
+            total / n, n, variance, OwnIntervals(found), scarce=few(variance, self.part.support_step / n)
+        )
 
     def variance(self, f: float, n: int | None = None) -> float:
         """Variance of an estimated frequency whose true value in every batch is f, noise only.

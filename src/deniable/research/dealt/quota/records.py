@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, Floats, Target, checked_entries, checked_integer, checked_sizes, settle
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, OwnIntervals, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
@@ -234,4 +234,4 @@ def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
         return part.frequency_bounds(own, tail, target, contributors)
 
     scarce = few(variance, part.support_step / own.n)
-    return tangent_estimate(part.frequencies(own), own.n, variance, bounds, contributors, scarce=scarce)
+    return tangent_estimate(part.frequencies(own), own.n, variance, OwnIntervals(bounds), contributors, scarce=scarce)
