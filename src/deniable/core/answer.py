@@ -28,7 +28,7 @@ NOTHING = (-math.inf, math.inf)
 
 
 class Intervals(ABC):
-    """How the interval of an answer is made.
+    """The method by which an answer makes its interval.
 
     Every answer has one of these. Subclasses say for which answers they are.
     """
@@ -138,7 +138,8 @@ class Answer:
     n : int
         Number of reports behind it.
     intervals : Intervals
-        How its interval is made. By default z standard errors either way, or the bounds of `sums` where these are few.
+        The method that makes its interval. By default z standard errors either way, or the bounds of `sums` where these
+        are few.
     sums : tuple of BoundedSum
         The independent sums of reports that the answer is the total of, where that is known.
     refusal : str

@@ -163,7 +163,7 @@ class Shown(ABC):
 
 
 class FrequencyIntervals(ABC):
-    """How the intervals of an estimate's categories are made.
+    """The method by which an estimate makes the intervals of its categories.
 
     Every estimate has one of these. Subclasses say for which estimates they are.
     """
@@ -174,7 +174,7 @@ class FrequencyIntervals(ABC):
 
     @abstractmethod
     def of(self, codes: NDArray[np.int64]) -> FrequencyIntervals:
-        """Return how the intervals of a part of the categories are made."""
+        """Return the method for a part of the categories."""
 
 
 @final
@@ -260,7 +260,7 @@ class Estimate(Questions, Shown):
     raw : Estimate, optional
         The raw estimate behind a post-processed one, where there is an unbiased one.
     intervals : FrequencyIntervals
-        How intervals are made. By default from the noise, `support` and `samples`.
+        The method that makes intervals. By default from the noise, `support` and `samples`.
     scarce : bool
         With `OwnIntervals`: whether too few mistaken reports are expected for sums of independent answers to be normal.
     support : SupportCounts, optional

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeIs
 
 from deniable.core.checks import Codes, checked_report_records
 from deniable.core.kernels import kernel
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, stretches_sum_to
 from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError, quoted
+from deniable.oracles.grr import GRR
 from deniable.records.layout import row_blocks, starts_of, stretches
 from deniable.records.record import HiddenRecords
 
@@ -141,3 +144,17 @@ class PairedRecords(HiddenRecords):
 
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate(marginal_counts(counts, self.sizes))
+
+
+class IndependentPairs(PairedRecords):
+    """Paired records whose attributes are randomised independently of each other, so that tables can be inverted."""
+
+    @property
+    @abstractmethod
+    def channels(self) -> tuple[GRR, ...]:
+        """The randomised response that each attribute goes through."""
+
+
+def has_independent_pairs(mechanism: object) -> TypeIs[IndependentPairs]:
+    """Tell a mechanism whose pair tables can be inverted attribute by attribute from all others."""
+    return isinstance(mechanism, IndependentPairs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel, worth_compiling
 from deniable.core.mechanism import Reports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
@@ -98,7 +98,7 @@ def sampled_reports(
     Rows are an index: places, or a slice of all. Records codes[n, d] are already checked: oracles need not check them
     again. `attributes` int[n] are the sampled ones.
     """
-    if len(codes) <= INTERPRETED_ROWS:
+    if not worth_compiling(len(codes)):
         # A device has one attribute to report: sorting by tables takes it half as long as the whole report.
         sampled = attributes.tolist()
         for j in sorted(set(sampled)):

@@ -27,6 +27,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.oracles.grr import GRR
 from deniable.records.joint import JointRecords
 from deniable.records.layout import (
     BitLayout,
@@ -38,7 +39,7 @@ from deniable.records.layout import (
     make_layout,
     row_blocks,
 )
-from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
+from deniable.records.pairs import IndependentPairs, branch, check_pairs, tally_pairs
 from deniable.records.record import EveryAttribute, SimulatedByMarginal, SimulatedByRecord
 from deniable.records.split_tables import SplitTables
 
@@ -137,7 +138,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
 @final
 @dataclass(frozen=True)
-class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
+class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
     """Each contributor reports every attribute through GRR, with an equal share of the budget for each.
 
     The collector counts the reports by pairs of attributes: it keeps a table of the reported codes for every pair.
@@ -192,6 +193,10 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
     def layout(self) -> CodeLayout:
         """A column of codes per attribute."""
         return CodeLayout(grr_oracles(self.sizes, checked_share(self.epsilon, len(self.sizes))))
+
+    @property
+    def channels(self) -> tuple[GRR, ...]:
+        return self.layout.oracles
 
     def tables(self, aggregate: Aggregate) -> SplitTables:
         self.check(aggregate)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import exact_kernel
 from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.thresholds import SCALE
 
@@ -42,73 +42,49 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
     choices : int[n, len(bounds)]
         Overwritten; its dtype must hold the choices.
     """
-    if 0 < len(choices) <= INTERPRETED_ROWS:
-        choices[:] = uniform_few(rng, tuple(bounds), len(choices))
-        return
     start = 0
-    for part, product in _words_of(tuple(bounds)):
-        _fill(rng, part, product, choices[:, start : start + len(part)])
+    for part, limit in _words_of(tuple(bounds)):
+        _fill(rng, part, limit, choices[:, start : start + len(part)])
         start += len(part)
 
 
-def uniform_few(rng: Randomness, bounds: tuple[int, ...], n: int) -> list[list[int]]:
-    """Return the rows that `uniform_rows` writes, of the same words, as plain integers: for one report.
-
-    Sampling one of d attributes would take a device twice as long by way of arrays, as would d fakes.
-    """
-    found: list[list[int]] = [[] for _ in range(n)]
-    for part, product in _words_of(bounds):
-        limit, rows = SCALE % product, found
-        while rows:
-            rejected = []
-            for row, rest in zip(rows, draw(rng, len(rows)).tolist(), strict=True):
-                chosen = []
-                for bound in part:
-                    rest *= bound
-                    chosen.append(rest >> 64)
-                    rest &= SCALE - 1
-                if rest < limit:
-                    rejected.append(row)
-                else:
-                    row += chosen
-            rows = rejected
-    return found
-
-
 @lru_cache(maxsize=1024)
-def _words_of(bounds: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Return which bounds share a word, and their product."""
+def _words_of(bounds: tuple[int, ...]) -> tuple[tuple[NDArray[np.uint64], np.uint64], ...]:
+    """Return which bounds share a word, and below which last fraction the word is drawn again."""
     found, start = [], 0
     while start < len(bounds):
         stop, product = start + 1, bounds[start]
         while stop < len(bounds) and product * bounds[stop] <= MAX_PRODUCT:
             product *= bounds[stop]
             stop += 1
-        found.append((bounds[start:stop], product))
+        found.append((np.array(bounds[start:stop], dtype=np.uint64), np.uint64(SCALE % product)))
         start = stop
     return tuple(found)
 
 
-def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) -> None:
-    factors, limit = np.array(bounds, dtype=np.uint64), np.uint64(SCALE % product)
+def _fill(rng: Randomness, bounds: NDArray[np.uint64], limit: np.uint64, choices: Codes) -> None:
+    whole = np.empty(min(STRIP, len(choices)), dtype=np.uint64)
     for rows, words in blocks(rng, len(choices)):
         block = choices[rows]
-        _multiply(words, factors, block)
-        rejected = words < limit
-        if not rejected.any():
+        if not _multiply(words, bounds, limit, whole, block):
             continue
-        again = np.flatnonzero(rejected)
+        again = np.flatnonzero(words < limit)
         while again.size:
             fresh, redrawn = draw(rng, again.size), np.empty((again.size, len(bounds)), choices.dtype)
-            _multiply(fresh, factors, redrawn)
+            _multiply(fresh, bounds, limit, whole, redrawn)
             block[again] = redrawn
             again = again[fresh < limit]
 
 
-@kernel
-def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -> None:
-    # Leaves in words[n] the fraction that is left. A strip at a time, column by column: the products vectorise.
-    whole = np.empty(min(STRIP, words.shape[0]), dtype=np.uint64)
+@exact_kernel
+def _multiply(
+    words: Words, bounds: NDArray[np.uint64], limit: np.uint64, whole: Words, choices: NDArray[Any]
+) -> np.int64:
+    """Write the choices of every word, leave in words[n] the fraction that is left; return how many are below `limit`.
+
+    A strip at a time, column by column: the products vectorise. `whole` is scratch of a strip.
+    """
+    rejected = np.int64(0)
     for start in range(0, words.shape[0], STRIP):
         part, rows = words[start : start + STRIP], choices[start : start + STRIP]
         for j in range(bounds.shape[0]):
@@ -118,6 +94,9 @@ def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -
                 low = (part[i] & _LOW) * bound
                 high = (part[i] >> _HALF) * bound + (low >> _HALF)
                 whole[i] = high >> _HALF
-                part[i] = (high << _HALF) | (low & _LOW)
+                part[i] = ((high & _LOW) << _HALF) | (low & _LOW)
             for i in range(part.shape[0]):
                 rows[i, j] = whole[i]
+        for i in range(part.shape[0]):
+            rejected += np.int64(part[i] < limit)
+    return rejected

@@ -90,7 +90,7 @@ def test_exact_kernels_know_all_names_that_they_use() -> None:
     kernels = {one.name: one for one in _exact_kernels()}
     assert kernels.keys() == {
         *("randomize_codes", "parameters_from_words", "hash_codes", "set_codes"),
-        *("choose_rows", "copy_words", "_privatise", "_surround_alike"),
+        *("choose_rows", "copy_words", "_privatise", "_surround_alike", "_multiply"),
     }
     for one in kernels.values():
         names = [node for part in one.body for node in ast.walk(part) if isinstance(node, ast.Attribute)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import SimulationRandomness
-from deniable.records.uniform_draws import _fill, _multiply, uniform_few, uniform_rows
+from deniable.records.uniform_draws import _multiply, uniform_rows
 from tests.unit._goodness import FAMILY_WISE_ERROR
 
 BOUNDS = (1, 2, 3, 7, 16, 1_000_003, 2**32 - 1, 2**32)
@@ -30,7 +30,7 @@ class Scripted:
         words[:] = np.array(taken, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted])
+@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted, _multiply.few])
 def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
     """Digit j is floor(fraction times bound) of what the digits before it left, in Python integers."""
     source = random.Random(1)
@@ -48,24 +48,42 @@ def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
         fractions = np.array(words, dtype=np.uint64)
         choices = np.empty((len(words), len(bounds)), dtype=np.uint32)
         with np.errstate(over="ignore"):
-            run(fractions, np.array(bounds, dtype=np.uint64), choices)
+            factors, scratch = np.array(bounds, dtype=np.uint64), np.empty(len(words), dtype=np.uint64)
+            below = run(fractions, factors, np.uint64(2**63), scratch, choices)
+        assert below == sum(fraction < 2**63 for fraction in left)
         assert choices.tolist() == expected
         assert fractions.tolist() == left
 
 
-def test_few_choices_are_those_of_the_loop() -> None:
-    """Of the same words, rejected ones among them, which are drawn again in the same order."""
-    for bounds in ((5,), (3,) * 16, (2**32, 2**16), (7, 1, 2**32 - 5, 2)):
-        product, source = math.prod(bounds), random.Random(len(bounds))
+def _one_by_one(words: list[int], bounds: tuple[int, ...], n: int) -> tuple[list[list[int]], list[int]]:
+    """Return the choices of n rows of bounds that share a word, in Python integers, and the words that are left."""
+    limit, left, rows = 2**64 % math.prod(bounds), list(words), list[list[int]]([[]] * n)
+    todo = list(range(n))
+    while todo:
+        taken, left, again = left[: len(todo)], left[len(todo) :], []
+        for row, rest in zip(todo, taken, strict=True):
+            chosen = []
+            for bound in bounds:
+                chosen.append(rest * bound >> 64)
+                rest = rest * bound % 2**64
+            rows[row] = chosen
+            again += [row] * (rest < limit)
+        todo = again
+    return rows, left
+
+
+@pytest.mark.parametrize("n", [1, 12, 40])
+def test_choices_are_those_of_one_row_after_the_other(n: int) -> None:
+    """Of the same words, rejected ones among them, which are drawn again in the same order; of few rows and of many."""
+    for bounds in ((5,), (3,) * 16, (2**32, 2**16), (7, 1, 2**32 - 5)):
+        source = random.Random(len(bounds))
         # A word whose last fraction is 0 is rejected unless the product is a power of two.
-        words = [source.choice((0, source.getrandbits(64))) for _ in range(200)]
-        many = np.empty((12, len(bounds)), dtype=np.uint32)
-        one, other = Scripted(words), Scripted(words)
-        few = uniform_few(one, bounds, 12)
-        _fill(other, bounds, product, many)
-        np.testing.assert_array_equal(few, many)
-        assert one.words == other.words
-        assert (len(one.words) < 200 - 12) == (product & (product - 1) != 0)
+        words = [source.choice((0, source.getrandbits(64))) for _ in range(400)]
+        scripted, choices = Scripted(words), np.empty((n, len(bounds)), dtype=np.uint32)
+        uniform_rows(scripted, bounds, choices)
+        rows, left = _one_by_one(words, bounds, n)
+        assert choices.tolist() == rows
+        assert scripted.words == left
 
 
 def test_choices_are_exactly_uniform_on_a_small_word() -> None:

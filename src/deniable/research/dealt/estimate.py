@@ -53,7 +53,7 @@ def tangent_estimate(
     variance : callable
         f -> exact variance of an estimated frequency, quadratic in f.
     intervals : FrequencyIntervals
-        How intervals are made. By default the score interval uses the tangent.
+        The method that makes intervals. By default the score interval uses the tangent.
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional

@@ -24,8 +24,7 @@ from deniable.core.estimate import Estimate
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError, quoted
 from deniable.oracles.grr import GRR
-from deniable.records.pairs import Pair, attribute_pairs, pair_counts
-from deniable.records.split import SPLPairs
+from deniable.records.pairs import Pair, attribute_pairs, has_independent_pairs, pair_counts
 from deniable.records.split_tables import inverse, second_moments
 
 _CERTAIN = 1e-12
@@ -109,13 +108,12 @@ class PairTables(Mapping[Pair, PairTable]):
 
     def __init__(self, aggregate: Aggregate) -> None:
         mechanism = aggregate.mechanism
-        if not isinstance(mechanism, SPLPairs):
+        if not has_independent_pairs(mechanism):
             raise MismatchError(
-                f"pair tables need an aggregate of the mechanism {SPLPairs.name}, got an aggregate of "
-                f"{quoted(mechanism)}"
+                f"pair tables need an aggregate of the mechanism SPL pairs, got an aggregate of {quoted(mechanism)}"
             )
         mechanism.check(aggregate)
-        self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.layout.oracles
+        self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.channels
         self._reported = pair_counts(aggregate.counts, self.sizes)
         self._found: dict[Pair, PairTable] = {}
 

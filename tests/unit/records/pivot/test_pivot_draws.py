@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from deniable.records.pivot.pivot_draws import _pivots_per_word, sample_pivots
-from deniable.records.uniform_draws import uniform_few
+from deniable.records.uniform_draws import uniform_rows
 from tests.unit.records.test_uniform_draws import Scripted
 
 
@@ -18,5 +19,7 @@ def test_one_pivot_is_the_first_that_a_word_makes(d: int) -> None:
     for _ in range(20):
         words = [source.choice((0, source.getrandbits(64))) for _ in range(64)]
         one, other = Scripted(words), Scripted(words)
-        assert sample_pivots(one, 1, d).tolist() == uniform_few(other, (d,) * share, 1)[0][:1]
+        several = np.empty((1, share), dtype=np.uint32)
+        uniform_rows(other, (d,) * share, several)
+        assert sample_pivots(one, 1, d).tolist() == several[0, :1].tolist()
         assert one.words == other.words
