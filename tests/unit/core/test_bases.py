@@ -113,7 +113,7 @@ def test_no_member_is_a_function_or_none(cls: type) -> None:
 
 BASES = {
     *("core/mechanism.py", "oracles/oracle.py", "oracles/pure.py"),
-    *("records/record.py", "records/joint.py", "research/dealt/dealt.py"),
+    *("records/record.py", "records/joint.py", "records/pairs.py", "research/dealt/dealt.py"),
 }
 
 MECHANISMS = {"mechanism", "oracle", "release", "sketch", "self.mechanism", "collection.mechanism", "self.oracle"}
@@ -133,7 +133,6 @@ ALLOWED = {
     "files/jobs/memos.py: isinstance(collection.mechanism, Memoised)": "a device keeps responses of these alone",
     "oracles/paired.py: isinstance(mechanism, AffineIndicators)": "refuses what counts no pairs",
     "planning/programme.py: isinstance(mechanism, MemoisedGRR)": "only its sequences are few enough to list",
-    "research/records/joint_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
     "service/control.py: getattr(error, 'reason', error)": "an error of a connection, no mechanism",
     "service/verifying.py: getattr(error, 'reason', error)": "the same",
 }
