@@ -20,7 +20,7 @@ from typing import ClassVar, NoReturn, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.kernels import kernel, worth_compiling
+from deniable.core.kernels import PLAIN, exact_kernel, kernel, worth_compiling
 from deniable.errors import InvalidParameterError, out_of_range, quoted
 
 Words = NDArray[np.uint64]
@@ -357,9 +357,7 @@ def uniform_below(rng: Randomness, bound: int, size: int, *, halves: bool = Fals
     """
     if not 1 <= bound <= 1 << 63:
         raise out_of_range("bound", "in [1, 2^63]", bound)
-    if not worth_compiling(size):
-        return np.array(few_below(rng, bound, size), dtype=np.int64)
-    if halves and bound <= HALF_BOUNDS:
+    if halves and bound <= HALF_BOUNDS and worth_compiling(size):
         return uniform_below_by_halves(rng, bound, size)
     if bound == 1:
         return np.zeros(size, np.int64)
@@ -374,22 +372,6 @@ def uniform_below(rng: Randomness, bound: int, size: int, *, halves: bool = Fals
         rejected = _quotients(draw(rng, todo.size), width, bound, again)
         result[todo] = again
     return result
-
-
-def few_below(rng: Randomness, bound: int, size: int) -> list[int]:
-    """Return what `uniform_below` does, of the same words in the same order, as plain integers.
-
-    By way of arrays it takes twice as long, which is a tenth of a device's report.
-    """
-    if bound == 1:
-        return [0] * size
-    width = (1 << 64) // bound
-    found = [word // width for word in draw(rng, size).tolist()]
-    while found and max(found) >= bound:
-        todo = [row for row, quotient in enumerate(found) if quotient >= bound]
-        for row, word in zip(todo, draw(rng, len(todo)).tolist(), strict=True):
-            found[row] = word // width
-    return found
 
 
 HALF_BOUNDS = 1 << 24
@@ -439,24 +421,27 @@ def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) 
     return int(run(words, np.uint64(width), bound, result))
 
 
-@kernel
+@exact_kernel
 def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
     """Write floor(word/width), or -1 where that is not a number below `bound`; return how many are -1."""
     reciprocal = 1.0 / float(width)
     rejected = np.int64(0)
     for i in range(words.shape[0]):
         word = words[i]
-        # Off by at most one, then corrected in integers, modulo 2^64: it vectorises as a division does not.
-        quotient = np.int64(float(word) * reciprocal)
-        rest = np.int64(word - np.uint64(quotient) * width)
-        quotient += np.int64(rest >= np.int64(width)) - np.int64(rest < 0)
+        if PLAIN:
+            quotient = np.int64(word // width)
+        else:
+            # Off by at most one, then corrected in integers, modulo 2^64: it vectorises as a division does not.
+            quotient = np.int64(float(word) * reciprocal)
+            rest = np.int64(word - np.uint64(quotient) * width)
+            quotient += np.int64(rest >= np.int64(width)) - np.int64(rest < 0)
         beyond = np.int64(quotient >= bound)
         result[i] = quotient | -beyond
         rejected += beyond
     return rejected
 
 
-@kernel
+@exact_kernel
 def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
     """Do what `_divide_by_product` does, for every width and bound."""
     rejected = np.int64(0)

@@ -91,6 +91,7 @@ def test_exact_kernels_know_all_names_that_they_use() -> None:
     assert kernels.keys() == {
         *("randomize_codes", "parameters_from_words", "hash_codes", "set_codes"),
         *("choose_rows", "copy_words", "_privatise", "_surround_alike", "_multiply"),
+        *("_divide", "_divide_by_product"),
     }
     for one in kernels.values():
         names = [node for part in one.body for node in ast.walk(part) if isinstance(node, ast.Attribute)]
