@@ -151,7 +151,7 @@ def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path)
     assert again != kept
     assert again.read_bytes().startswith(b"SQLite format 3\0 and then")
     assert (waiting(path), waiting(kept)) == (5, 20)
-    with pytest.raises(StoreError, match="the backup must be another file than the database"):
+    with pytest.raises(StoreError, match="the backup and the database must be different files"):
         restore_store(sqlite(tmp_path), path)
 
 

@@ -152,7 +152,7 @@ def checked_design(
     if missing or not set(given) <= wanted:
         raise InvalidParameterError(
             f"the design {quoted(name)} needs the parameters {', '.join(kind.parameters)}, got "
-            f"{', '.join(given) or 'none'}; give each of them as --set NAME=VALUE"
+            f"{', '.join(given) or 'none'}; give every parameter as --set NAME=VALUE"
         )
     values = given[kind.parameters[0]].split(",") if kind.many else [given[one] for one in kind.parameters]
     return Design(name, tuple(values), one_sided), given

@@ -262,9 +262,9 @@ class Aggregate:
         common = self.batches & other.batches
         if common:
             raise DuplicateReportsError(
-                f"both aggregates contain report batch {short_id(min(common))}"
-                + (f" and {len(common) - 1} more" if len(common) > 1 else "")
-                + "; merging them would count those contributors twice"
+                f"both aggregates contain the report batch {short_id(min(common))}"
+                + (f" and {len(common) - 1} more batches" if len(common) > 1 else "")
+                + "; a merged aggregate would count the same contributors twice"
             )
         n = self.n + other.n
         if n >= LIMIT:

@@ -671,7 +671,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         shift = checked_number("bias", bias)
         if not shift:
             raise InvalidParameterError(
-                "bias must differ from 0, got bias=0; if a direct question has no bias, it is always better"
+                "bias must differ from 0, got bias=0; a direct question without bias is always better"
             )
         f = checked_number("prevalence", prevalence)
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1

@@ -203,8 +203,8 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
         found.append(p)
     if found[0] == found[1]:
         raise InvalidParameterError(
-            f"{name} must differ from {other_name}, got {found[0]} for the two; two groups with the same value tell "
-            "no more than one group"
+            f"{name} must differ from {other_name}, got {name}={found[0]} and {other_name}={found[1]}; two groups with "
+            "the same value tell no more than one group"
         )
     return found[0], found[1]
 

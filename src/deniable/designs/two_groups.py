@@ -273,8 +273,8 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
     one = checked_number("p1", p1)
     if one == checked_number("p2", p2):
         raise InvalidParameterError(
-            f"p1 must differ from p2, got {one} for the two: if both groups use the same p, cheaters cannot be told "
-            "from people who truthfully say no"
+            f"p1 must differ from p2, got p1={one} and p2={one}: if both groups use the same p, cheaters cannot be "
+            "told from people who truthfully say no"
         )
     return Cheaters(*different("p1", p1, "p2", p2))
 

@@ -296,7 +296,7 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
             raise InvalidReportError(f"{what} must have {length} characters, but it has {len(text)} in report {row}")
         if last and text[-1] not in last:
             raise InvalidReportError(
-                f"{what} must be base64url whose spare bits are zero, but they are not in report {row}"
+                f"{what} must be base64url with zero spare bits, but the spare bits are not zero in report {row}"
             )
     # "A" is six zero bits: so filled up, all texts are decoded at once, and what it adds comes after the row.
     filling = "A" * (-length % 4)
@@ -314,6 +314,6 @@ def _check_size(size: int) -> None:
 
 def _check_count(reports: int) -> None:
     if reports < 1:
-        raise InvalidReportError("the body must hold at least one report, got none")
+        raise InvalidReportError("the body must contain at least one report, got none")
     if reports > MAX_REPORTS:
-        raise TooLargeError(f"the body must hold at most {MAX_REPORTS} reports, got {reports}")
+        raise TooLargeError(f"the body must contain at most {MAX_REPORTS} reports, got {reports}")

@@ -196,7 +196,7 @@ class PairSample(
         if self.sizes[first] * self.sizes[second] > MAX_TABLE:
             raise TooLargeError(
                 f"the table of a pair must have at most {MAX_TABLE:,} cells, got {self.sizes[first]} x "
-                f"{self.sizes[second]} for attributes {first} and {second}: give one of them fewer, coarser categories"
+                f"{self.sizes[second]} for attributes {first} and {second}: give these attributes fewer categories"
             )
         check_pairs(self.sizes)
         given = checked_oracles(self.oracles, self.sizes, self.epsilon, SINGLES)

@@ -192,8 +192,8 @@ class Schema:
         if rng is None and self.is_rounded:
             rounded = next(attribute for attribute in self.attributes if attribute.question_kind.rounded)
             raise InvalidParameterError(
-                f"rng must be given, because answers to {quoted(rounded.name)} are rounded to its grid at random: pass "
-                "SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
+                f"rng must be given, because answers to {quoted(rounded.name)} are rounded at random to points of a "
+                "grid: pass SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
             )
         table = plain_table(as_table(answers), NumberColumns(self.number_columns), decimal, first_row)
         return self.read(table, first_row).codes(rng)

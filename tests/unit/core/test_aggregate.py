@@ -24,7 +24,7 @@ def test_a_saved_aggregate_comes_back_equal(tmp_path: Path) -> None:
 
 
 def test_the_same_batch_is_not_counted_twice() -> None:
-    with pytest.raises(DuplicateReportsError, match=r"report batch bbbbbbbbbbbb; merging"):
+    with pytest.raises(DuplicateReportsError, match=r"report batch bbbbbbbbbbbb; a merged"):
         _aggregate("a" * 64, "b" * 64) + _aggregate("b" * 64)
 
 

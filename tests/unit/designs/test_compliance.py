@@ -140,7 +140,7 @@ def test_the_test_of_no_cheaters_has_the_law_of_a_boundary() -> None:
 
 def test_what_two_groups_cannot_tell() -> None:
     with pytest.raises(
-        InvalidParameterError, match="got 1/4 for the two: if both groups use the same p, cheaters cannot be told"
+        InvalidParameterError, match="got p1=1/4 and p2=1/4: if both groups use the same p, cheaters cannot be told"
     ):
         designs.cheaters("1/4", "2/8")
     found = designs.cheaters("1/4", "3/4").lie_detector((110, 290), (400, 400))

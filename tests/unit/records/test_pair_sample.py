@@ -163,7 +163,9 @@ def test_the_state_is_additive_and_refuses_what_cannot_be() -> None:
 def test_bad_parameters_are_named_with_what_helps() -> None:
     with pytest.raises(InvalidParameterError, match="at least two attributes"):
         PairSample((4,), 1.0)
-    with pytest.raises(TooLargeError, match=r"4,096 cells, got 65 x 64 for attributes 2 and 1: give one of them fewer"):
+    with pytest.raises(
+        TooLargeError, match=r"4,096 cells, got 65 x 64 for attributes 2 and 1: give these attributes fewer"
+    ):
         PairSample((2, 64, 65), 1.0)
     with pytest.raises(TooLargeError, match="at most 256 attributes, got 4096"):
         PairSample((2,) * 4096, 1.0)
@@ -184,5 +186,5 @@ def test_bad_parameters_are_named_with_what_helps() -> None:
     with pytest.raises(FileFormatError, match="omegas is missing"):
         from_spec({**spec, "omegas": []})
     mechanism = PairSample((2, 3), 1.0)
-    with pytest.raises(MismatchError, match="histogram"):
+    with pytest.raises(MismatchError, match="counts every possible report"):
         iterative_bayes(mechanism, mechanism.aggregate(mechanism.randomize([[0, 0]], SimulationRandomness(1))))

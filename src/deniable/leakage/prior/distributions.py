@@ -28,7 +28,9 @@ def checked_distribution(values: ArrayLike, name: str, axis: int | None = None) 
     """
     array = np.array(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
-        raise InvalidInputError(f"{name} must be finite and not empty, got shape={array.shape}")
+        raise InvalidInputError(
+            f"{name} must contain at least one number, and only finite numbers, got shape={array.shape}"
+        )
     if array.min() < 0:
         where = tuple(int(i) for i in np.unravel_index(int(array.argmin()), array.shape))
         raise InvalidInputError(f"{name} must be >= 0, got {array.min():g} at {where}")

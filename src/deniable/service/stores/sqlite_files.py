@@ -71,7 +71,7 @@ def restore(source: Path, path: Path) -> Path | None:
     descriptor = hold_lock(path)
     try:
         if path.exists() and path.samefile(source):
-            raise StoreError(f"the backup must be another file than the database, got {path} for the two")
+            raise StoreError(f"the backup and the database must be different files, got {path} as both")
         with errors():
             check(source)
             kept = None

@@ -117,7 +117,7 @@ def test_merging(days: list[Path], tmp_path: Path) -> None:
     assert total == Aggregate.load(tmp_path / "all.aggregate") == aggregate_files(SURVEY, days, tmp_path / "x")
     with pytest.raises(DuplicateReportsError) as caught:
         merge_files([tmp_path / "all.aggregate", parts[1]], tmp_path / "y")
-    assert str(caught.value).startswith(f"{parts[1]}: both aggregates contain report batch ")
+    assert str(caught.value).startswith(f"{parts[1]}: both aggregates contain the report batch ")
     assert not (tmp_path / "y").exists()
     assert merge_files(parts, parts[0]) == total
     assert Aggregate.load(parts[0]) == total

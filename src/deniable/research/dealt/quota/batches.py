@@ -78,7 +78,10 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
     high = 2
     while not helps(high):
         if high >= _LARGEST_SEARCHED:
-            raise InvalidParameterError(f"epsilon must be smaller for a quota to help, got epsilon={epsilon} for k={k}")
+            raise InvalidParameterError(
+                f"no batch of up to {_LARGEST_SEARCHED} contributors is large enough for a quota to help, got "
+                f"epsilon={epsilon} for k={k}"
+            )
         high *= 2
     return bisect_left(range(high), True, high // 2 + 1, key=helps)
 
