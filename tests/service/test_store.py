@@ -277,7 +277,7 @@ def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
     # The exports of before and after are of one collector: they do not merge.
     (source,) = {row.source for row in again.collections()}
     one = Aggregate(ASKED.mechanism, np.array([1, 0, 0]), 1, ASKED.id, frozenset({source}))
-    with pytest.raises(Exception, match="contain report batch"):
+    with pytest.raises(Exception, match="contain the report batch"):
         one + one
     again.close()
 
