@@ -34,7 +34,7 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     # sqrt(v/n): epsilon 1, randomised response over four colours, two questions: 2 (2.3036 + 1.1640) / 8000.
     assert re.search(r"colour percentage points ±\S+ ±5\.2 ", text)
     assert text.index("People needed") < text.index("How far off results may be with 8,000 people")
-    assert "0.5 1.65 times 62.3% 1 2.72 times 73.2% 2 7.39 times 88.1% 4 54.6 times 98.3%" in text
+    assert "0.5 1.65 62.3% 1 2.72 73.2% 2 7.39 88.1% 4 54.6 98.3%" in text
     assert "WARNING" not in text
     assert "one malicious contributor counts for" in text
     assert "liar" not in text

@@ -196,6 +196,6 @@ def test_deep_metadata_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_document_must_state() -> None:
-    with pytest.raises(FileFormatError, match="QuotaRR: minimum is missing"):
+    with pytest.raises(FileFormatError, match="QuotaRR is damaged: minimum is missing"):
         from_spec({"mechanism": "QuotaRR", "epsilon": "1", "n": 100})
     assert from_spec({"mechanism": "QuotaRR", "epsilon": "1", "n": 100, "minimum": 0}).name == "QuotaRR"

@@ -348,7 +348,7 @@ def test_one_sided_designs_need_to_be_accepted_and_proofs_of_carrying_never_are(
     assert guarantee.epsilon == math.inf
     assert 'A report of "none" proves that the person is not a carrier: no epsilon holds.' in str(guarantee)
     assert "A report raises the odds of being a carrier at most 4 times." in str(guarantee)
-    assert guarantee.plain_words() == ("there is no limit on how much somebody can learn about you",)
+    assert guarantee.plain_words() == ("there is no limit on how much someone can learn about you",)
     with pytest.raises(PrivacyLimitError):
         guarantee.require(32)
     for proof in (designs.forced(0, "1/4", one_sided=True), designs.warner(1), designs.kuk("1/2", 0, one_sided=True)):
