@@ -332,7 +332,7 @@ def deals_combine(case: DealtCase, mechanism: Any) -> None:
     errors = [m.estimate(a).standard_errors for m, a in ((mechanism, mine), (other, theirs))]
     expected = np.hypot(half * errors[0], other.n * errors[1]) / both.n
     assert both.standard_errors == pytest.approx(expected, rel=1e-9)
-    refuses(MismatchError, lambda: combine_deals([mine, mine]), "one deal")
+    refuses(MismatchError, lambda: combine_deals([mine, mine]), "the same deal")
 
 
 # ---------------------------------------------------------------- errors
