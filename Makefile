@@ -1,6 +1,8 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests of what people use
+# make browser  the tests of pages in Chromium; `make test` leaves them out
 # make research the tests of what is here to study, `deniable.research` and the experiments
+# make second   `make browser` and `make research` in one run, which is the second half of .ci/run
 # make long     the tests that `make test` leaves out: published digits on large data, laws at more sizes and budgets
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, spelling, types, layering
@@ -40,22 +42,29 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 	survey/test_encoding survey/test_schema files/formats/test_reports house/test_documents_of_the_project
 # Where all tests marked "research" are, so that no others are read; tests/conftest.py marks them.
 STUDIED := tests/research src/deniable/research tests/contract tests/golden
+PYTEST = $(RUN)/pytest -n 4 --dist worksteal
 VENV := .venv
 RUN := $(VENV)/bin
 
 # Byte code is kept, or each of the tests' workers compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e e2e-rounds load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
+.PHONY: demo test browser research second long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e e2e-rounds load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
 
 test: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 4 --dist worksteal -m "not long and not research" --ignore=tests/research --ignore=src/deniable/research
+	$(PYTEST) -m "not (long or research or browser)" --ignore=tests/research --ignore=src/deniable/research --ignore=tests/browser
+
+browser: $(VENV)/.installed-dev
+	$(PYTEST) -m "browser and not long" tests/browser
 
 research: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 4 --dist worksteal -m "research and not long" $(STUDIED)
+	$(PYTEST) -m "research and not long" $(STUDIED)
+
+second: $(VENV)/.installed-dev
+	$(PYTEST) -m "(browser or research) and not long" tests/browser $(STUDIED)
 
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .

@@ -70,8 +70,10 @@ STUDIED = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark what tests `deniable.research`: its own tests and examples, and its cases of the suites."""
+    """Mark pages in a browser, and what tests `deniable.research`: its tests, examples and cases of the suites."""
     for item in items:
+        if item.nodeid.startswith("tests/browser/"):
+            item.add_marker("browser")
         own = item.nodeid.startswith(("tests/research/", "src/deniable/research/"))
         by_mechanism = item.nodeid.startswith(("tests/contract/", "tests/golden/"))
         case = f"{item.nodeid.partition('[')[2][:-1]}-".replace(" ", "-")
