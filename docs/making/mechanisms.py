@@ -191,9 +191,9 @@ def _classical() -> Errors:
         found = [half_width(design.variance(0.1, n)) for n in CONTRIBUTORS]
         rows.append(((said, f"{float(max(design.odds)):.3g}"), found))
     said = (
-        "The table shows the half-width of a 95% interval in percentage points, if 10% of people carry the trait. A "
-        "report multiplies the odds that a contributor carries the trait by at most the factor in the column *odds at "
-        "most*. Here n is the number of contributors."
+        "The table shows the half-width of a 95% interval in percentage points, if 10% of people carry the trait. The "
+        "column *odds at most* bounds what a report reveals: it is the largest factor by which a report can raise the "
+        "odds that a contributor carries the trait. Here n is the number of contributors."
     )
     return Errors(said, ("design", "odds at most"), rows)
 

@@ -154,7 +154,7 @@ def _losses(r: Results) -> list[str]:
         f"{l2('gaussian', 'HE', '.3f')}) and on Kosarak's clicks (n = 801,947: {l2('kosarak', 'RHR', '.5f')} against "
         f"{l2('kosarak', 'HE', '.5f')})",
         f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
-        f"{at_4('OCMS', 'worst theory')}, measured {at_4('OCMS-MSE', 'worst mse')} ± {at_4('OCMS-MSE', 'worst error', '.1g')} "
+        f"{at_4('OCMS', 'worst theory')} in theory. We measured {at_4('OCMS-MSE', 'worst mse')} ± {at_4('OCMS-MSE', 'worst error', '.1g')} "
         f"and {at_4('OCMS', 'worst mse')} ± {at_4('OCMS', 'worst error', '.1g')}",
         f"RHR's calculated worst-case MSE is {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
         f"by {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
@@ -384,8 +384,9 @@ def _errata(r: Results) -> list[str]:
         f"sqrt(2/tau) in the corollary, which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')} "
         f"settings. The library takes P >= 7m. With such P the largest excess is "
         f"{scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
-        f"1% of the data has {reading('clicks')} clicks. With line ends it has {reading('clicks and line ends')} symbols, with "
-        f"click ends {reading('clicks and click ends')}, and with both {reading('clicks and both')}. In the count with both, click ends are "
+        f"1% of the data has {reading('clicks')} clicks. If the file has an extra code after each line, it has "
+        f"{reading('clicks and line ends')} symbols. With a code after each click it has {reading('clicks and click ends')}, "
+        f"and with both codes {reading('clicks and both')}. In the count with both, the codes after clicks are "
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
         f"The largest difference between our entries of Q and the printed entries is {fact('largest difference', '.3f')}. "
         f"The product of the printed Q and the printed P differs from the identity by at most "
@@ -530,7 +531,7 @@ STATED = {
     "| | epsilon 1 | 2 | 4 | 6 |": _SETTING,
     "ends every click with -1 and every line with -2": "the format of sequence files",
     "so that the smallest is 0": "the paper's published code",
-    "No bound (f = 1) costs something": _SETTING,
+    "a sketch without a bound on frequencies (f = 1)": _SETTING,
     "worst case at f = 1": _SETTING,
     "that the commonest value is below 10%": "advice",
     "line 44: by .29 at f = 0, epsilon 1": "errata.csv, quoted above",

@@ -90,8 +90,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     parameters : tuple of Fraction, int or str
         Parameters of the design in their order. They must be exact, so floats are refused.
     one_sided : bool
-        True to accept that a report can prove that somebody does not carry the trait. Collections and cards require
-        True for designs with such reports. Leave it out for all other designs.
+        True to accept that a report can prove that somebody does not carry the trait. To make a collection, or
+        instructions to print, from a design with such reports, you must set True. Leave it out for all other designs.
 
     Attributes
     ----------

@@ -216,8 +216,8 @@ class SelfProtectiveNo:
                 high = -1.0
         if low > high:
             raise NoIntervalError(
-                "no share of people who always say no fits these counts. Reports vary by chance, or people broke the "
-                "instructions in another way: read estimate instead"
+                "these counts do not fit any share of people who always say no. The cause may be chance, or people who "
+                "broke the instructions in another way. Read estimate instead of bounds"
             )
         ends = []
         for j in range(len(self.items)):

@@ -11,7 +11,7 @@ from deniable.core.privacy import Guarantee
 _STATEMENT = (
     "The plain columns beside the reports are not protected, and the coefficients describe them. "
     "Linking columns to reports shows who sent which report, and undoes what shuffling gained. "
-    "The answers behind a contributor's reports keep {epsilon} in all. "
+    "The randomised answers keep this protection: {epsilon}. "
     "A fitted model predicts answers from plain columns, also for people who did not take part."
 )
 _DEALT = "Linking a dealt report also names its share: whoever colludes with the dealer learns the answer."
@@ -30,6 +30,6 @@ def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
     said = _STATEMENT.format(
         epsilon=guarantee.budget_text
         if math.isfinite(guarantee.epsilon)
-        else "no epsilon: a report can prove an answer,"
+        else "no epsilon, because a report can prove an answer"
     )
     return f"{said} {_DEALT}" if mechanism.dealt else said

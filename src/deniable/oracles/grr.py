@@ -188,8 +188,8 @@ class GRR(RandomizedResponse):
     name = "GRR"
     card = Card(
         group="one attribute",
-        when="for a question with few possible answers (k < 3 e^epsilon + 2); its error and its reports are the "
-        "smallest there",
+        when="for a question with few possible answers (k < 3 e^epsilon + 2): its error and its reports "
+        "are then the smallest",
         aliases=("k-RR", "direct encoding"),
         recommended=True,
         direct=True,

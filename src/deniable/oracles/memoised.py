@@ -553,8 +553,8 @@ class MemoisedGRR(MemoisedCode):
     """Memoised randomised response keeps one randomised code and derives every report from it.
 
     A device randomises an answer once and stores the result. It randomises the stored result again for each report. The
-    first step is that of the published mechanism L-GRR. For k > 2 the second step differs from L-GRR, because one
-    report spends all of `epsilon_once`.
+    first step is that of the published mechanism L-GRR. For k > 2 the second step differs: here one report spends all
+    of `epsilon_once`, and in L-GRR it spends less.
 
     Parameters
     ----------

@@ -103,9 +103,8 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
             {name: _smoothed(oracle, raw, part) if oracle.ordered else raw for oracle, (name, raw), part in whole}
         )
     raise MismatchError(
-        "smooth needs an aggregate that counts every possible report about ordered answers, as SquareWave, GRR and "
-        f"records over SquareWave have, got {mechanism.name}, which counts something else; use hierarchical, or "
-        "simplex"
+        f"smooth does not work with an aggregate of {mechanism.name}. It works with SquareWave, with GRR, and with "
+        "records over SquareWave, if the answers are ordered. Use hierarchical or simplex instead"
     )
 
 

@@ -173,8 +173,8 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="for tables of pairs of attributes, or as a first phase from which the second phase learns "
-        "how attributes depend on each other",
+        when="for tables of pairs of attributes, or as the first phase of a survey in two phases, to learn how "
+        "attributes depend on each other",
         planned=False,
         instead="its errors for frequencies are those of SPL[GRR], which a plan lists",
         wire="a code for every attribute",

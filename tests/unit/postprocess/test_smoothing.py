@@ -129,7 +129,7 @@ def test_an_attribute_without_reports_stays_unknown() -> None:
 
 def test_what_it_does_not_decode() -> None:
     oue = OUE(4, 1.0)
-    with pytest.raises(MismatchError, match="records over SquareWave have, got OUE, which counts something else"):
+    with pytest.raises(MismatchError, match="smooth does not work with an aggregate of OUE"):
         smooth(oue, oue.aggregate(oue.randomize([1], SimulationRandomness(1))))
     wave = SquareWave(65, 1.0, 3)
     with pytest.raises(InvalidParameterError, match="k must be <= 64 to be decoded smoothly, got k=65"):

@@ -241,12 +241,12 @@ class CountMeanSketch(Sketch):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     m : int, optional
-        Number of cells m, from 2 to 2^32. The default has the least mean squared error over all values. It is chosen
-        among the numbers of cells that the family admits and whose state has at most 2^28 counters. The object stores
-        the number in `m`, so that client and server cannot choose differently. At large epsilon the best number of
-        cells can need a larger state. The default then has a state of at most 2^26 counters, if possible. A given `m`,
-        or more than 2^27 values, can lead to a state that is larger than these limits. The reports of such a sketch are
-        counted only for a list of values (`count_support`, `QuerySketch`).
+        Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
+        possible answers. Only an m is considered that the family allows and that leads to a state of at most 2^28
+        counters. The object stores the number in `m`, so that client and server cannot choose differently. At large
+        epsilon the best m can need more than 2^28 counters. The default is then an m with at most 2^26 counters, if
+        there is one. If you set `m` yourself, or if k is above 2^27, the state can be larger than these limits. The
+        reports of such a sketch are counted only for a list of values (`count_support`, `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable one.
 

@@ -1,10 +1,11 @@
 """The pivot code: one attribute with the whole budget, inside a message that is a full record.
 
-Some clients must send a code for every attribute, as with `SPL` and Corr-RR. They can still report one attribute only.
-The other codes are filled in such that the collector can tell which attribute is reported. In Corr-RR, the other codes
-are drawn from the pivot's report by a public rule, so revealing the pivot costs no privacy. The cost is that the pivot
-is no longer hidden. Hiding it is a policy and not a part of local differential privacy. The gain is that nothing is
-mixed: every estimate is unbiased and has the variance of `SMP` with GRR.
+Some clients must send a code for every attribute, as with `SPL` and Corr-RR. Even so, only one of these codes needs to
+depend on the person's answers. The other codes are filled in such that the collector can tell which attribute is
+reported. In Corr-RR, the other codes are drawn from the pivot's report by a public rule, so revealing the pivot costs
+no privacy. The cost is that the pivot is no longer hidden. Local differential privacy does not require that the pivot
+is hidden, but a survey may have other reasons to hide it. The gain is that nothing is mixed: every estimate is unbiased
+and has the variance of `SMP` with GRR.
 
 The codes of every attribute fall into m groups, where m is the smallest number of possible answers. Groups are
 contiguous and of nearly equal size: the code v of an attribute with k possible answers is in group floor(v m/k). The

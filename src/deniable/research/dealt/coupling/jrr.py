@@ -52,7 +52,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     rho : float, Fraction, Decimal or str
         Correlation between the events that two paired contributors tell the truth, from 1 - 1/p to 0. With rho = 0 the
         mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is taken as 1 - 1/p. With that
-        value, half of all contributors report the truth verbatim.
+        value, one contributor of each pair is certain to tell the truth.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
         contributor who is left unpaired and reports by randomised response.

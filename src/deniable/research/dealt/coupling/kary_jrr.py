@@ -161,8 +161,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     rho : float, Fraction, Decimal or str
         The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
         the mechanism is GRR. A value within 1e-12 (relative) of the lower end is taken as the lower end. The equation
-        also allows positive values up to k - 1. This class refuses them, because they lower the variance of the sum of
-        all reports by less than the variance of one report.
+        also allows positive values up to k - 1. This class refuses them, because they gain almost nothing: the variance
+        of the sum of all reports falls by less than the variance of a single report.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
         contributor who is left unpaired and reports by GRR.
