@@ -158,8 +158,8 @@ class Column(ABC):
         body = self._checked(reports[1])
         if len(attributes) != len(body):
             raise InvalidReportError(
-                f"every report must have one attribute and one {self.field.name}, got {len(attributes)} attributes "
-                f"and {len(body)} entries of {self.field.name}"
+                f"attributes and {self.field.name} must have one entry for each report, but attributes has "
+                f"{len(attributes)} entries and {self.field.name} has {len(body)}"
             )
         check_counters(sum(oracle.state_size for oracle in self.oracles))
         return self._states(attributes, body), len(body)

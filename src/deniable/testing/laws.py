@@ -205,7 +205,9 @@ def is_data(mechanism: Any) -> None:
         mechanism.epsilon = 99
     except AttributeError:
         return
-    raise BrokenLawError("the mechanism is not frozen, because its epsilon could be set")
+    raise BrokenLawError(
+        "the mechanism must be frozen, but this check could give its epsilon another value; use @dataclass(frozen=True)"
+    )
 
 
 def reports_match_their_declaration(mechanism: Any) -> None:

@@ -279,7 +279,7 @@ def test_the_first_wrong_row_is_named_whatever_its_attribute() -> None:
         (([1], np.zeros((1, 9), np.int64)), "every payload must be bytes, uint8 of shape (n, 9), got dtype=int64"),
         (
             ([1, 1], np.zeros((1, 9), np.uint8)),
-            "every report must have one attribute and one payload, got 2 attributes and 1",
+            "payload must have one entry for each report, but attributes has 2 entries and payload has 1",
         ),
     ],
 )

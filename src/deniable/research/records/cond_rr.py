@@ -59,7 +59,7 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CondRR(OnePivot):
-    """Each contributor reports one uniformly drawn attribute through GRR; all others are drawn from public tables.
+    """Each contributor reports one attribute, drawn at random, through GRR; public tables give the other codes.
 
     The drawn attribute is called the *pivot*, and GRR spends the whole budget on it. A table gives the distribution of
     another attribute for each reported code of the pivot.

@@ -151,9 +151,8 @@ def optimal_parameters(
     cap = None if epsilon_aux is None else spent(checked_epsilon(epsilon_aux, "epsilon_aux"))
     if cap is not None and cap < budget:
         raise InvalidParameterError(
-            f"epsilon_aux must be >= epsilon={epsilon}, because a colluding dealer learns at least what the report "
-            f"itself says, got epsilon_aux={epsilon_aux}; the nearest feasible values are epsilon_aux={epsilon} and "
-            f"epsilon={epsilon_aux}"
+            f"epsilon_aux must be >= epsilon={epsilon}, got epsilon_aux={epsilon_aux}: raise epsilon_aux to {epsilon}, "
+            f"or lower epsilon to {epsilon_aux}. A colluding dealer learns at least what the report itself says"
         )
     kappa = float(imbalance(n, None if count is None else checked_integer("count", count, 0, n)))
     alone = math.tanh(float(budget) / 2)

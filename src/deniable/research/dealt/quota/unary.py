@@ -68,8 +68,8 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     """Quota unary encoding reports k bits, and a dealer tells enough contributors what to say for each bit.
 
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. The dealer deals
-    secret shares once to n contributors. For each bit, a share says "say 1", "say 0" or "say the truth". At least a
-    fixed number of contributors receive each of the first two instructions.
+    secret shares once to n contributors. For each bit, a share says "say 1", "say 0" or "say the truth". For every bit,
+    "say 1" goes to at least a certain number of contributors, which is fixed in advance. The same holds for "say 0".
 
     Parameters
     ----------
