@@ -150,7 +150,7 @@ def test_no_grid_point_is_better(epsilon: float, count: int, colluders: int, cap
     """All (p, s) on a grid under both bounds: none has less variance, and some come close."""
     n = 1000
     if cap is not None and cap < epsilon:
-        with pytest.raises(InvalidParameterError, match="nearest feasible values"):
+        with pytest.raises(InvalidParameterError, match=r"raise epsilon_aux to .* or lower epsilon to"):
             optimal_parameters(n, epsilon, colluders, count, cap)
         return
     mu = colluders / (n - colluders)
@@ -194,7 +194,8 @@ def test_many_colluders_leave_randomised_response() -> None:
 
 def test_infeasible_wishes_are_named() -> None:
     with pytest.raises(
-        InvalidParameterError, match=r"epsilon_aux must be >= epsilon=1.0.*epsilon_aux=1.0 and epsilon=0.5"
+        InvalidParameterError,
+        match=r"epsilon_aux must be >= epsilon=1.0.*raise epsilon_aux to 1.0, or lower epsilon to 0.5",
     ):
         JRR.optimal(100, 1.0, 5, epsilon_aux=0.5)
     with pytest.raises(InvalidParameterError, match="colluders must be <= 99, got colluders=100"):
