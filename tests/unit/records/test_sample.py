@@ -235,7 +235,7 @@ def test_refuses_hostile_reports() -> None:
         smp.aggregate((np.array([1, 0]), np.array([2, 2])))
     with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.2, got report=3 in row 1"):
         smp.aggregate((np.array([1, 0]), np.array([3, 1])))
-    with pytest.raises(InvalidReportError, match="one attribute and one value, got 2 attributes and 1"):
+    with pytest.raises(InvalidReportError, match="one entry for each report, but attributes has 2 entries"):
         smp.aggregate((np.array([1, 0]), np.array([1])))
     with pytest.raises(InvalidReportError, match="pair"):
         smp.aggregate(np.array([1, 0]))
