@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -52,9 +51,7 @@ def main() -> None:
         settings, file = Path(folder) / "settings", Path(folder) / "data"
         settings.write_text(SETTINGS.format(package=options.package))
         command = ["coverage", "run", f"--rcfile={settings}", f"--data-file={file}", "-m", "pytest", "-n", "0"]
-        subprocess.run(
-            [sys.executable, "-m", *command, *map(str, options.tests)], cwd=ROOT, check=True, env=dict(os.environ)
-        )
+        subprocess.run([sys.executable, "-m", *command, *map(str, options.tests)], cwd=ROOT, check=True)
         data = coverage.CoverageData(basename=str(file))
         data.read()
         found = alone(data, ROOT / "src" / Path(*options.package.split(".")))

@@ -81,11 +81,14 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
             item.add_marker("research")
 
 
+SOURCES = Path(__file__).parents[1] / "src"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
     """Look for examples in docstrings of the library alone: tests have none."""
     found = yield
-    return found if "src" in file_path.parts else [one for one in found if not isinstance(one, DoctestModule)]
+    return found if file_path.is_relative_to(SOURCES) else [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:
