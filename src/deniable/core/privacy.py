@@ -281,17 +281,15 @@ class Guarantee:
         for row in worse:
             limit = "without any limit" if math.isinf(row.epsilon) else f"by a factor of up to {odds_text(row.epsilon)}"
             words.append(f"but {row.adversary} who sees {row.view} can change the odds {limit}")
+        bounded = "the odds can change by a factor of at most"
         if len(self.per_attribute) > 1:
             names = attributes if len(attributes) == len(self.per_attribute) else range(len(self.per_attribute))
             each = (f"{quoted(name)} {odds_text(value)}" for name, value in zip(names, self.per_attribute, strict=True))
-            words.append(
-                f"for one answer on its own, if the others are known, by a factor of at most: {', '.join(each)}"
-            )
+            words.append(f"for one answer on its own, if the others are known, {bounded}: {', '.join(each)}")
         if several:
             each = (f"{quoted(one.name)} {odds_text(one.epsilon)}" for one in self.questions(several))
             words.append(
-                "for all options of one question, if the other questions are known, by a factor of at most: "
-                f"{', '.join(each)}"
+                f"for all options of one question, if the other answers are known, {bounded}: {', '.join(each)}"
             )
         for row in self.trust_models:
             if row.scaling == "per report" and math.isfinite(row.epsilon):

@@ -96,7 +96,8 @@ def test_plain_words() -> None:
     )
     words = SMP(sizes=(2, 3), epsilon=1.0).privacy().plain_words(("smoker", "age"))
     assert (
-        "for one answer on its own, if the others are known, by a factor of at most: “smoker” 2.72, “age” 2.72" in words
+        "for one answer on its own, if the others are known, the odds can change by a factor of at most: "
+        "“smoker” 2.72, “age” 2.72" in words
     )
 
 

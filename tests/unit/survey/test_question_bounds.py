@@ -84,7 +84,7 @@ def test_whatever_says_the_guarantee_says_it(tmp_path: Path) -> None:
     survey = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=2.0), title="T")
     found = inspect_collection(survey)
     sentence = (
-        "for all options of one question, if the other questions are known, by a factor of at most: "
+        "for all options of one question, if the other answers are known, the odds can change by a factor of at most: "
         f"“devices” {odds_text(1.2)}"
     )
     line = "per question: epsilon = 1.2 for devices (exact)"
