@@ -311,7 +311,10 @@ class Page:
             return []
         differ = len(path.read_text(encoding="utf-8").splitlines()) - 1
         every = sum(len(_marked(quote)) for quote in self.quotes(self.results))
-        return [f"{traced(differ, 'd')} of the {traced(every, 'd')} numbers that this page quotes print otherwise"]
+        return [
+            f"{traced(differ, 'd')} of the {traced(every, 'd')} numbers that this page quotes would be printed "
+            f"differently"
+        ]
 
     def _untold(self) -> Iterator[str]:
         commands = json.loads((self.results.folder / COMMANDS).read_text(encoding="utf-8"))

@@ -15,9 +15,10 @@ PICTURES = {
 }
 STATED: dict[str, str] = {
     "shares of 1,000 collections": "runs of `pair-coverage` and `independence`",
-    "only 500 contributors. At seed 2 they cover in .926 to .936 of": "results/answers/seeds.csv",
-    "determined cover in .935 to .964": "results/answers/seeds.csv",
-    "hold in .936 to .967 of the runs": "results/answers/seeds.csv",
+    "With only 500 contributors": "results/answers/seeds.csv",
+    "They cover in .935 to .964 of": "results/answers/seeds.csv",
+    "these intervals cover in .926 to .936 of": "results/answers/seeds.csv",
+    "cover in .936 to .967 of the runs": "results/answers/seeds.csv",
     "rejects .024 to .058 of": "results/answers/seeds.csv, and the least is the same",
     "in none of the 45": "results/answers/seeds.csv: the number of settings is the same",
     "2,000, 20,000 and 200,000 people": "settings of `decoders`",
@@ -25,12 +26,16 @@ STATED: dict[str, str] = {
     "ages in 16 steps": "a scale of `coverage`",
     "Ages of 20,000 reviewers": "setting of `example`",
     "1,000 runs of": "runs of `coverage`",
+    "settings 1,000 times": "runs of `coverage`",
+    "settings 20 times": "runs of `decoders`",
+    "1/4, 1/2 or 3/4": "the quartiles",
     "20 runs each": "runs of `decoders`",
     "W1 is the Wasserstein-1 distance": "a name",
     "W1 over EM's": "a name",
     "| mechanism | epsilon .5 | 1 | 2 | 4 |": "settings of `mean-noise`",
     "interval of 95%": "the level of `coverage`",
-    "If an interval covers 95%": "the level of `coverage`",
+    "coverage of exactly 95%": "the level of `coverage`",
+    "a probability of at least .99": "the level of the band, FAMILY",
     "the coverage of 95% intervals": "the level of `pair-coverage`",
     "others (2019)": "references",
     "Škoric (2020).": "references",
@@ -57,8 +62,8 @@ def _means(results: Results) -> list[str]:
         f"worst answer has {long[0]}, {long[1]}, {long[2]} and {long[3]}",
         f"at most {number_of(short, 'uniform answers', '.2f')} times Hybrid's on scales of {setting('4 to 11')} "
         f"values, and at most {number_of(wide, 'uniform answers', '.2f')} times on scales of {setting('16 to 256')}",
-        f"does worst, its error is {number_of(short, 'at any answer', '.2f')} times and "
-        f"{number_of(wide, 'at any answer', '.2f')} times Hybrid's",
+        f"does worst, its error is {number_of(short, 'at any answer', '.2f')} times Hybrid's on the short scales, and "
+        f"{number_of(wide, 'at any answer', '.2f')} times Hybrid's on the long ones",
         f"has up to {number_of(short, 'subset selection', '.1f')} times the square wave's error on the short scales, "
         f"and {number_of(wide, 'subset selection at least', '.1f')} to "
         f"{number_of(wide, 'subset selection', '.1f')} times on the long ones",
@@ -75,7 +80,7 @@ def _decoders(results: Results) -> list[str]:
             label = setting(f"{group} ({row['settings']})") if method == METHODS[0] else ""
             found.append(f"| {label} | {method} | {cells} |")
     every = results.rows("decoders")
-    return [*found, f"{traced(len(every), 'd')} settings, {setting(every[0]['runs'])} runs"]
+    return [*found, f"each of these {traced(len(every), 'd')} settings {setting(every[0]['runs'])} times"]
 
 
 def _example(results: Results) -> list[str]:
@@ -104,7 +109,7 @@ def _boxes(results: Results) -> list[str]:
               for c in (1, 2, 3)}  # fmt: skip
     return [
         *found,
-        f"With {setting('20')} options at epsilon 1 padding to {setting('1, 2 or 3')} ticks has {twenty[1]}, "
+        f"With {setting('20')} options at epsilon 1, padding to {setting('1, 2 and 3')} ticks has {twenty[1]}, "
         f"{twenty[2]} and {twenty[3]} times the variance",
     ]
 

@@ -21,9 +21,13 @@ def _tables(results: Results) -> list[str]:
     ours, most = (results.number(TABLES, column, ".2f", method=WEIGHTED) for column in ("geometric mean", "worst"))
     spl = results.number(TABLES, "geometric mean", ".0f", method=SPL_RAW)
     every = traced(len(settings), "d")
-    rows.append(f"Over all {every} settings the decoder has {ours} times the error of consistent tables")
-    rows.append(f"{most} times at worst: it was worse in {traced(worse, 'd')} of them")
-    rows.append(f"splitting epsilon (the first row) has {spl} times their error")
+    rows.append(
+        f"Over all {every} settings, the geometric mean of the decoder's error is {ours} times the error of consistent"
+    )
+    rows.append(
+        f"The worst ratio is {most}, so the decoder was worse than consistent tables in {traced(worse, 'd')} settings"
+    )
+    rows.append(f"The error of SPL is {spl} times the error of consistent tables")
     return rows
 
 
@@ -47,12 +51,13 @@ def _tests(results: Results) -> list[str]:
     spl = [float(row["SPL level"]) for row in rows]
     ends = [traced(one, ".3f") for one in (min(given), max(given), min(spl), max(spl))]
     found = [
-        f"In {traced(len(given), 'd')} settings the Wald test rejected between {ends[0]} and {ends[1]} of independent",
-        f"The chi-squared of SPL's reports rejected between {ends[2]} and {ends[3]}",
+        f"In the {traced(len(given), 'd')} settings with a p-value, the Wald test rejected between {ends[0]} and "
+        f"{ends[1]} of independent",
+        f"This test rejected between {ends[2]} and {ends[3]}",
     ]
     if refused:
         found.append(
-            f"Where our rule refuses the Wald test, it would have rejected up to {traced(max(refused), '.2f')}"
+            f"In the settings without a p-value, the Wald test would have rejected up to {traced(max(refused), '.2f')}"
         )
     return found
 
@@ -60,10 +65,11 @@ def _tests(results: Results) -> list[str]:
 STATED = {
     "1,000 collections with new contributors each": "the default of --runs",
     "chance allows around .95 in 1,000 collections": "the level, and the default of --runs",
-    "We tested 1,000 collections each.": "the default of --runs",
+    "We tested 1,000 collections of independent answers": "the default of --runs",
+    "in each setting, at level .05": "the level",
     "independent answers at .05": "the level",
     'decoder "weighted shrinkage, beta 0"': "a name",
-    "Each mark has 1,000 collections": "the default of --runs",
+    "Each mark is the share of 1,000 collections": "the default of --runs",
 }
 """Texts with numbers that are no results."""
 

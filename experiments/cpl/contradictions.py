@@ -45,7 +45,7 @@ def _sums(r: Results) -> list[Contradiction]:
             '"we can compute an upper bound for the TPL of an attribute by summing up all the CPL and DPL" (II-D4)',
             "CelebA, GRR at epsilon 1, 300 random sets (an attribute and its neighbours, from all 40) each of 2, 3, 5, 8 and 12 "
             "neighbours; totals exact",
-            f"exceeded for {_listed(shares)} of the sets, by factors of {_listed(most)} at most",
+            f"exact total above (6) for {_listed(shares)} of the sets, by factors of {_listed(most)} at most",
             'that figure 4(b) "verifies the upper-bound approximation for TPL". For its three attributes (6) holds here, too',
         ),
         Contradiction(
@@ -60,7 +60,7 @@ def _sums(r: Results) -> list[Contradiction]:
             "a release of the plain value beside a random number of a thousand values; exact",
             f"by outputs it is ({setting('0')}, {number_of(nonce, 'nonce, by outputs', '.3f')})-private, over sets of outputs delta is "
             f"{number_of(nonce, 'nonce, over events', '.0f')}",
-            "that sets of outputs are meant. Read so, (20) at its maximum and Algorithm 2, line 16, are right",
+            "that sets of outputs are meant. With this meaning, (20) at its maximum and Algorithm 2, line 16, are right",
         ),
     ]
 
@@ -109,8 +109,9 @@ def _mechanisms(r: Results) -> list[Contradiction]:
         Contradiction(
             'OLH is "incurring only" a part "of the normalised TCPL compared to the SS mechanism" (V-B2)',
             "Adult as it stands, epsilon 1 and 3; exact",
-            f"of Algorithm 2's total CPL OLH's guesses have {total('OLH', 'attack_tcpl')} and SS's "
-            f"{total('SS', 'attack_tcpl')}, OLH's reports {total('OLH', 'channel_tcpl')} and SS's {total('SS', 'channel_tcpl')}",
+            f"shares of Algorithm 2's total CPL: with OLH the guesses have {total('OLH', 'attack_tcpl')} and the reports "
+            f"{total('OLH', 'channel_tcpl')}; with SS the guesses have {total('SS', 'attack_tcpl')} and the reports "
+            f"{total('SS', 'channel_tcpl')}",
             'that (22) may use "Algorithm 1 or statistical method", and that figure 7 shows the second',
         ),
         Contradiction(

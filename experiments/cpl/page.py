@@ -58,16 +58,16 @@ def _pairs(results: Results) -> list[str]:
     ratio = {data: seen(f"median of larger/smaller direction: {data}", ".1f") for data in DATA}
     force = results.rows("brute-force-summary")[0]
     quotes += [
-        f"saturates at {limits[0]} (No_Beard), {limits[1]} (Wearing_Necklace) and {limits[2]} (Smiling)",
-        f"the additive figure lies above the exact total, {above[0]} at epsilon 1 and {above[1]} at {setting(10)}",
+        f"limit is {limits[0]} if No_Beard is released, {limits[1]} for Wearing_Necklace and {limits[2]} for Smiling",
+        f"the additive figure lies above the exact total, by {above[0]} at epsilon 1 and by {above[1]} at {setting(10)}",
         f"cholesterol <- cardio is {cpl['Cardio, cholesterol <- cardio']} and cardio <- cholesterol is "
         f"{cpl['Cardio, cardio <- cholesterol']}. On CelebA, Bald <- Male is {cpl['CelebA, Bald <- Male']} and Male <- Bald "
-        f"is {cpl['CelebA, Male <- Bald']}. Over CelebA's {traced(results.value('fig4d', 'pairs', data='CelebA') / 2, '.0f')} "
-        f"pairs the larger direction has {ratio['CelebA']} times the CPL of the smaller direction (median; Adult {ratio['Adult']}, Cardio "
-        f"{ratio['Cardio']})",
+        f"is {cpl['CelebA, Male <- Bald']}. The larger direction has {ratio['CelebA']} times the CPL of the smaller direction, in "
+        f"the median over CelebA's {traced(results.value('fig4d', 'pairs', data='CelebA') / 2, '.0f')} pairs (Adult "
+        f"{ratio['Adult']}, Cardio {ratio['Cardio']})",
         f"covers {number_of(force, 'figures', '.0f')} figures (pairs, Algorithm 2, eight attacks, benchmark 1, totals). Except "
-        f"for SHE, the largest difference is {number_of(force, 'all others', '.0e')}. For SHE it is larger, because the "
-        f"library rounds SHE's noise to a grid ({number_of(force, 'SHE', '.0e')})",
+        f"for SHE, the largest difference is {number_of(force, 'all others', '.0e')}. For SHE the largest "
+        f"difference is {number_of(force, 'SHE', '.0e')}",
     ]
     for label, column in (("CPL below .1, GRR", "below epsilon/10"), ("the same by Algorithm 2", "the same by Algorithm 2"),
                           ("CPL below .5, GRR", "below epsilon/2")):  # fmt: skip
@@ -81,7 +81,7 @@ def _pairs(results: Results) -> list[str]:
     quotes += [
         f"at epsilon 1, CelebA has {total('CelebA', worst)} nats of at most {total('CelebA', 'pairs')}, Adult has "
         f"{total('Adult', worst)} of {total('Adult', 'pairs')}",
-        f"Cardio has {total('Cardio', worst)} of {total('Cardio', 'pairs')}. By GRR's reports they have "
+        f"Cardio has {total('Cardio', worst)} of {total('Cardio', 'pairs')}. By GRR's reports the three data sets have "
         f"{total('CelebA', grr)}, {total('Adult', grr)} and {total('Cardio', grr)}",
     ]
     metric = {data: results.number("fig5-extremes", "correlation with Pearson", ".2f", data=data) for data in DATA}
@@ -129,11 +129,11 @@ def _benchmarks(results: Results) -> list[str]:
         for data in ("Adult", "Cardio")
     ]
     quotes.append(
-        f"it underestimates as soon as attributes have more than two values, by {short[0]} on Adult and {short[1]} on Cardio"
+        f"OUE's reports if attributes have more than two values, by {short[0]} on Adult and {short[1]} on Cardio"
     )
     parts = [results.number("fig6", column, ".3f", data="CelebA", algorithm="GRF(0.2), components", reference="Algorithm 2")
              for column in ("undershoot", "overshoot")]  # fmt: skip
-    quotes.append(f"(components at {setting(0.2)} on CelebA: ({parts[0]}, {parts[1]}))")
+    quotes.append(f"components at {setting(0.2)}, the undershoot and overshoot on CelebA are ({parts[0]}, {parts[1]})")
 
     def adult(name: str, column: str, epsilon: float, spec: str = ".0%") -> str:
         return results.number("fig7", column, spec, data="Adult", name=name, epsilon=epsilon)
@@ -143,14 +143,14 @@ def _benchmarks(results: Results) -> list[str]:
               for data in DATA for name in ("OLH", "SS")}  # fmt: skip
     dearer = {data: traced(errors[data, "OLH"] / errors[data, "SS"], ".1f") for data in DATA}
     quotes += [
-        f"At epsilon 1, OLH's guesses have {adult('OLH', guess, 1)} of Algorithm 2's total CPL, and SS's have "
-        f"{adult('SS', guess, 1)}. Their frequency errors are {adult('OLH', error, 1, '.1e')} and "
-        f"{adult('SS', error, 1, '.1e')}. At epsilon 3 they have {adult('OLH', guess, 3)} and {adult('SS', guess, 3)} of",
+        f"At epsilon 1, OLH's guesses have {adult('OLH', guess, 1)} of Algorithm 2's total CPL, and SS's guesses "
+        f"have {adult('SS', guess, 1)}. The frequency errors of OLH and SS are {adult('OLH', error, 1, '.1e')} and "
+        f"{adult('SS', error, 1, '.1e')}. At epsilon 3 their guesses have {adult('OLH', guess, 3)} and {adult('SS', guess, 3)} of",
         f"OLH's frequency error is {dearer['Adult']} times SS's on Adult, {dearer['Cardio']} on Cardio and {dearer['CelebA']} on "
         "CelebA at epsilon 1",
-        f"By the reports, OLH has {adult('OLH', report, 1)} and SS {adult('SS', report, 1)} of Algorithm 2's total at epsilon 1, "
-        f"{adult('OLH', report, 3)} and {adult('SS', report, 3)} at epsilon 3. RAPPOR, OUE and SHE have "
-        f"{adult('RAPPOR', report, 1)}, GRR {adult('GRR', report, 1)} and {adult('GRR', report, 3)}. Only EXP leaks clearly "
+        f"At epsilon 1 and 3, OLH's reports have {adult('OLH', report, 1)} and {adult('OLH', report, 3)}, SS's "
+        f"{adult('SS', report, 1)} and {adult('SS', report, 3)}, and GRR's {adult('GRR', report, 1)} and "
+        f"{adult('GRR', report, 3)}. The reports of RAPPOR, OUE and SHE have {adult('RAPPOR', report, 1)}. Only EXP leaks clearly "
         f"less ({adult('EXP', report, 1)} and {adult('EXP', report, 3)})",
     ]
     return quotes
@@ -191,8 +191,9 @@ def _table_1(results: Results) -> list[str]:
            for name in ("BLH OLH", "EXP", "RAPPOR OUE SHE")}  # fmt: skip
     quotes += [
         f"so that the paper's {noise[0]} and {noise[1]} are noise",
-        f"{traced(cardio['attack, exact'], '.4f')} against {traced(cardio['paper'], '.3f')} at epsilon 1, a quarter. With "
-        f"numbers cut into {setting('10')} equal widths it has {wide}",
+        f"at epsilon 1, our distance is {traced(cardio['attack, exact'], '.4f')}, and the paper's is "
+        f"{traced(cardio['paper'], '.3f')}",
+        f"If we cut them into {setting('10')} equal widths, our distance is {wide}",
         f"is {traced(max(far['RAPPOR OUE SHE']), '.0f')} for RAPPOR, OUE and SHE everywhere, at most "
         f"{traced(max(far['BLH OLH']), '.3f')} for BLH and OLH",
         f"and {traced(min(far['EXP']), '.2f')} to {traced(max(far['EXP']), '.2f')} for EXP",
@@ -268,25 +269,26 @@ def _errata(results: Results) -> list[str]:
     rare = [f"{number_of(row, 'share', '.1%')} ± {number_of(row, 'standard error', '.1%')}" for row in many]
     beyond = [number_of(row, "largest exact/(6)", ".2f") for row in many]
     return [
-        f"On CelebA, {traced(low, '.0%')} to {traced(high, '.0%')} of {setting('300')} random sets of attributes exceed it, by up "
-        f"to {traced(most, '.0%')}. (This is for GRR at epsilon 1, sets of {setting('2')} to {setting('12')} neighbours; a share's "
-        f"standard error is {traced(error, '.0%')} at most",
+        f"we drew {setting('300')} random sets each of {setting('2 to 12')} released attributes",
+        f"In {traced(low, '.0%')} to {traced(high, '.0%')} of the sets, the exact total exceeds (6), by up to "
+        f"{traced(most, '.0%')}. (This is for GRR at epsilon 1; a share's standard error is {traced(error, '.0%')} at most",
         f"(6) says {number_of(xor, FIGURE, '.0f')}. The truth is {setting('1')} + ln cosh {setting('1')} = "
         f"{number_of(xor, 'exact', '.3f')}",
         f"(6) adds {number_of(hidden, FIGURE, '.0f')} for them. Together they reveal {number_of(hidden, 'exact', '.1f')} of at "
         f"most {number_of(hidden, 'prior-free', '.0f')}",
         f"CelebA, Young <- Chubby, Double_Chin. Here (6) says {number_of(young, FIGURE, '.3f')}. The truth is {number_of(young, 'exact', '.3f')}",
-        f"Random sets of {setting('2, 3, 5, 8, 12')} neighbours on CelebA ({setting('300')} each). Here {', '.join(shares)} exceed it, "
-        f"at most by factors {', '.join(factors)}",
+        f"Random sets of {setting('2, 3, 5, 8, 12')} neighbours on CelebA ({setting('300')} each). Here the exact total exceeds (6) for "
+        f"{', '.join(shares)} of the sets, at most by factors {', '.join(factors)}",
         f"{number_of(free, 'exact above additive', '.0f')} of {number_of(free, 'tried', '.0f')} random joints exceeded it",
         f"is then ({setting('0')}, {number_of(delta, 'nonce, by outputs', '.3f')})-private; its true delta is "
         f"{number_of(delta, 'nonce, over events', '.0f')}",
-        f"(6) says ({number_of(sums[0], '(6), epsilon', '.0f')}, {number_of(sums[0], '(6), delta', '.2f')}); the smallest delta "
-        f"at that epsilon is {number_of(sums[0], 'delta there', '.3f')}, and at the exact total, "
-        f"{number_of(sums[0], 'total', '.3f')}, it is {number_of(sums[0], 'delta at the total', '.4f')}",
-        f"At epsilon 1 and delta .01 the sum says {number_of(sums[0], '(6), delta', '.2f')}, and the exact delta is "
+        f"(6) gives epsilon {number_of(sums[0], '(6), epsilon', '.0f')} and delta {number_of(sums[0], '(6), delta', '.2f')}. But "
+        f"the smallest delta at epsilon 1 is {number_of(sums[0], 'delta there', '.3f')}. At an epsilon of "
+        f"{number_of(sums[0], 'total', '.3f')}, the exact total, the smallest delta is "
+        f"{number_of(sums[0], 'delta at the total', '.4f')}",
+        f"At epsilon 1 and delta .01 the sum of deltas is {number_of(sums[0], '(6), delta', '.2f')}, but the exact delta is "
         f"{number_of(sums[0], 'delta there', '.3f')}",
-        f"With epsilon 0 and delta {setting(0.1)} (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
+        f"With epsilon 0 and delta {setting(0.1)}, (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
         f"random sets of {setting('2, 3, 5, 8')} neighbours on CelebA ({number_of(many[0], 'tried', '.0f')} each; releases "
         f"with epsilon 1, delta .01). The delta of (6) is too small in {', '.join(rare)} of them. It is too small by factors of at most "
@@ -313,9 +315,8 @@ PAGE = Page(
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
         "(first and last 21, every second attribute; three caps)": "settings",
         "With 21 or 19 attributes": "settings",
-        "(21 of 38 attributes, GRR)": "settings",
-        "caps (200 choices": "a setting",
-        "With 12 random attributes": "a setting",
+        "We chose 21 of 38 attributes at random, 100 times": "settings",
+        "We also chose 12 attributes at random, 200 times": "a setting",
         "Random choices of 12 attributes": "a setting",
         "a factor of 4.5 or more": "a setting",
         "that at a cap of 1 the excess is small": "the rows above",
@@ -324,15 +325,15 @@ PAGE = Page(
         "Adult (48,842 records, 15 attributes), CelebA (202,599 x 40 bits), Cardio (70,000 x 12), LFW (13,143)": "the data sets",
         "(n = 202,599)": "the data set",
         "n = 48,842": "the data set",
-        "every record used 25 times": "the default of --runs",
+        "every record 25 times": "the default of --runs",
         "We use T = 25": "the default of --runs",
         "in 1e-4": "a unit",
         "If the unit is 1e-4": "expected.json, remarks",
         "NMSE, 1e-4": "a unit",
         "rows X_i, columns X_j: (.04, 0, 0), (.04, .28, .40), (0, .07, .17)": "`JOINT` of sampled.py",
-        "differ by more than .01": "`TOLERANCE` of attacks.py",
-        "(one resident of Holand-Netherlands)": "the data set",
-        "which excludes an attribute with 42 values (native-country). Second, simulated errors of 3e-4": "the data set; Table II",
+        "numbers differ by more than .01": "`TOLERANCE` of attacks.py",
+        "With an attribute of 42 values": "the data set",
+        "simulation are about 3e-4": "Table II",
         "a spread of .6 near .5": "the paper, section III-D",
         "from a cap of 5 on": "the row of budgets before it",
         "For the first 21 attributes, these": "a setting",
@@ -347,7 +348,7 @@ PAGE = Page(
         "right are 300 random sets of attributes for each number of neighbours, and 300 random joints": "the default of --runs",
         "without |X_i|^2": "a formula",
         "delta (e^CPL - 1)/(e^epsilon - 1)": "docs/theory/leakage.md",
-        "missing from the text that we have: 1, 2 and 3 are ours": "settings",
+        "We chose 1, 2 and 3": "settings",
     },
     pictures={
         "cpl-saturation.png": "fig4b.png",

@@ -53,13 +53,13 @@ def adult(results: Results) -> list[str]:
             quotes.append(_line(label, (traced(float(cell["nmse"]) / UNIT, ".3g") for cell in cells)))
     return [
         *quotes,
-        f"With its rare categories merged, Adult has {number_of(merged, 'below epsilon/10', '.0%')}, "
+        f"With rare categories merged, the three numbers of Adult are {number_of(merged, 'below epsilon/10', '.0%')}, "
         f"{number_of(merged, 'the same by Algorithm 2', '.0%')} and {number_of(merged, 'below epsilon/2', '.0%')}",
         f"{number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands "
         f"({number_of(merged, 'correlation with Pearson', '.2f')} with rare categories merged",
         f"Adult has {number_of(both[0], 'TCPL, Algorithm 2', '.0f')} of {setting(210)} "
         f"({number_of(merged, 'TCPL, Algorithm 2', '.0f')} merged)",
-        f"matches in {near[0]} of {setting(16)} as it stands and in {near[1]} with rare categories merged",
+        f"matches in {near[0]} of {setting(16)} cells as it stands, and in {near[1]} with rare categories merged",
         f"is {number_of(merged, 'GRR-ANL undershoot', '.4f')} with rare categories merged",
     ]
 
@@ -96,16 +96,23 @@ def figure_8(results: Results) -> list[str]:
         f"Over {drawn} random choices of {setting(21)} of the {setting(38)} shared attributes the factor is "
         f"{number_of(one, 'least', '.1f')} to {number_of(one, 'most', '.1f')} at a cap of {setting(1)} and "
         f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at {setting(20)}",
-        f"exact totals give {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the first {setting(21)}",
+        f"With exact totals the factor is {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the "
+        f"first {setting(21)}",
+        f"For the first {setting(21)} attributes, exact totals give {traced(min(whole), '.1f')} to "
+        f"{traced(max(whole), '.1f')}",
         f"the first {setting(21)} come to {first[0]}, {first[1]} and {first[2]} at caps of {caps}",
-        f"break their cap for {_share(broken[0])}, {_share(broken[1])} and {_share(broken[2])} of {drawn} choices at "
+        f"The exact total exceeds the cap for {_share(broken[0])}, {_share(broken[1])} and {_share(broken[2])} of "
+        f"{drawn} choices at "
         f"caps of {caps}. The excess is at most {over[0]}, {over[1]} and {over[2]}",
         _line("cap broken", map(_share, broken)),
         _line("exact total over cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
         _line("exact total over cap, most", (number_of(row, "largest exact/cap", ".3f") for row in broken)),
         _line("the same for the greedy choice", (number_of(row, "greedy exact/cap", ".3f") for row in broken)),
-        f"for the first {setting(21)} it gives {', '.join(exact)} at caps {setting('1, 2, 5, 10, 20')} (additive: "
-        f"{', '.join(additive)})",
+        f"For the first {setting(21)} attributes it gives budgets of {', '.join(exact)} at caps "
+        f"{setting('1, 2, 5, 10, 20')}. The "
+        f"additive criterion gives {', '.join(additive)}. So the budgets from exact totals are hardly smaller at "
+        f"caps of "
+        f"{setting('1 and 2')}",
         f"halves of CelebA give totals within {traced(halves, '.1%')} of the whole",
         *_public(results),
     ]  # fmt: skip
@@ -131,16 +138,19 @@ def _public(results: Results) -> list[str]:
     many = {(row["criterion"], float(row["cap"])): row for row in results.rows("fig8-public-choices")}
     broken = max(float(many["exact", cap]["share broken"]) for cap in PUBLIC_CAPS)
     quotes = [
-        f"it was broken for up to {traced(broken, '.1%')} of the choices",
+        f"The cap was broken for up to {traced(broken, '.1%')} of these choices",
         f"the cap held in {traced(held, 'd')} of {traced(len(runs), 'd')} runs",
         f"by the paper's criterion LFW's budgets are {', '.join(added[:-1])} and {added[-1]} of CelebA's at caps of "
         f"{setting('1, 2, 5, 10 and 20')}",
         f"are {traced(min(smaller), '.0%')} to {traced(max(smaller), '.0%')} smaller than CelebA's own",
         f"a cap of {setting(20)} on LFW. Under CelebA's joint distribution, their total is "
         f"{number_of(worst, 'exact total', '.1f')}",
-        f"Its CPLs correlate with CelebA's by {traced(min(first), '.2f')} to {traced(max(first), '.2f')} over the "
-        f"first {setting(21)} attributes and {traced(min(every), '.2f')} to {traced(max(every), '.2f')} over all "
-        f"{setting(38)}. At epsilon 1, {below} of the first {setting(21)}'s CPLs lie below CelebA's",
+        f"The correlation between LFW's and CelebA's CPLs is {traced(min(first), '.2f')} to "
+        f"{traced(max(first), '.2f')} over the "
+        f"pairs of the first {setting(21)} attributes, and {traced(min(every), '.2f')} to "
+        f"{traced(max(every), '.2f')} over all "
+        f"{setting(38)}",
+        f"At epsilon 1, {below} of the CPLs of the first {setting(21)} attributes are lower in LFW than in CelebA",
         _line(
             f"LFW's budgets, {setting(12)} of {setting(38)}, {number_of(many['exact', 1.0], 'choices', '.0f')} choices",
             (f"cap {setting(cap)}" for cap in PUBLIC_CAPS),

@@ -45,7 +45,7 @@ def _attackers(results: Results) -> list[str]:
     quotes.append(
         f"JRR at a nominal {setting(0.1)} leaks {of_paper} with Algorithm 1's parameters and {best} with the best"
     )
-    quotes.append(f"plain randomised response at {leaks} has {ratio} times the error of the JRR")
+    quotes.append(f"plain randomised response with an epsilon of {leaks} has {ratio} times the error of the JRR")
     shares = "and 5 colluders' shares"
     over = results.value("attackers", shares, epsilon=0.01, share=0.05, method=ALG) / 0.01 - 1
     quotes.append(f"({traced(over, '.1%')} more at epsilon .01 with Algorithm 1's parameters)")
@@ -69,7 +69,7 @@ def _table_3(results: Results) -> list[str]:
     checks = results.rows("table-3-checks")[0]
     quotes.append(
         f"to {traced(float(checks['largest difference']), '.0e')} in {traced(int(checks['by brute force']), 'd')} cells. "
-        f"What was drawn agrees with them: the largest of {traced(int(checks['cells']), 'd')} z is "
+        f"Our simulations agree with the closed forms: the largest of {traced(int(checks['cells']), 'd')} z is "
         f"{traced(float(checks['largest |z|']), '.2f')}"
     )
     return quotes
@@ -88,7 +88,7 @@ def _figure_1(results: Results) -> list[str]:
         f"{kosarak} of RR's MSE on Kosarak, {census} on Census, {amazon} on Amazon and {shop} on E-commerce",
         f"Census has {number_of(rows[5], 'Census', '.3f')} and E-commerce, whose share of ones is nearer to one half, "
         f"{number_of(rows[5], 'E-commerce', '.3f')}",
-        f"that differ by that much are {apart} standard errors apart",
+        f"The difference between these two ratios is {apart} standard errors",
     ]
 
 
@@ -141,7 +141,8 @@ def _newcomers(results: Results) -> list[str]:
     return [
         f"this estimate has {three('newcomers')} of RR's MSE if {setting('5%')}, {setting('20%')} and {setting('50%')} of the "
         f"contributors are newcomers. Without newcomers it has {number_of(rows[0], 'all dealt', '.3f')}. In simulations it has "
-        f"{three('drawn')}, at most {worst} standard errors away. Now suppose that {setting('5%')}, {setting('20%')} and {setting('50%')} of the contributors do not report. Then the estimate from the others has "
+        f"{three('drawn')}; these ratios are at most {worst} standard errors away from the exact ratios. If instead {setting('5%')}, "
+        f"{setting('20%')} and {setting('50%')} of the contributors do not report, the estimate from the others has "
         + three("silent").replace(" and ", " and "),
         f"intervals of {setting('95%')} for these contributors. If half of {setting('200')} dealt contributors and "
         f"half of {setting('100')} newcomers hold the value, the coverage is {number_of(alike, 'coverage', '.3f')}. If half of "
@@ -177,22 +178,23 @@ def _two_phases(results: Results) -> list[str]:
     for share in (0.05, 0.2, 0.45, 0.5):
         verdicts = {row["against one phase"] for row in results.rows("two-groups", share=share)}
         assert verdicts == {"loses" if share < 0.3 else "gains"}
+    assert results.text("two-groups", "against one phase", share=0.35, first=0.05) == "loses"
+    assert results.text("two-groups", "against one phase", share=0.35, first=0.2) == "undecided"
     for first, share, verdict in ((0.05, 0.05, "gains"), (0.05, 0.5, "loses"), (0.2, 0.5, "gains")):
         assert results.text("two-groups", "against RR", share=share, first=first) == verdict
     return [
         *quotes,
         f"(the largest of {traced(len(drawn), 'd')} z is {traced(max(drawn), '.1f')})",
         f"has the smaller error in all {traced(len(losing), 'd')} settings",
-        f"at a share of one half one phase loses {traced(float(half['one phase, no guess']) - 1, '.1%')} without a guess, and "
-        f"Algorithm 1 loses {traced(float(half[ALG]) - 1, '.1%')}",
-        f"If {setting('5%')} are in the first group, it has {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
+        f"the MSE of one phase without a guess is {traced(float(half['one phase, no guess']) - 1, '.1%')} larger than RR's, and "
+        f"the MSE of Algorithm 1 is {traced(float(half[ALG]) - 1, '.1%')} larger",
+        f"With {setting('5%')} in the first group, two groups have {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
         f"(standard error {groups('error', '.3f', 0.05, 0.05)}) and {groups('of RR', '.3f', 0.5, 0.05)} at one half "
-        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} in the first group it has {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
+        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} in the first group they have {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
         f"phase without a guess has {groups('one phase, no guess', '.3f', 0.05, 0.05)} and "
         f"{groups('one phase, no guess', '.3f', 0.5, 0.05)}",
-        f"At {setting(0.35)} the variant {results.text('two-groups', 'against one phase', share=0.35, first=0.05)} with {setting('5%')} "
-        f"in the first group, and is {results.text('two-groups', 'against one phase', share=0.35, first=0.2)} with {setting('20%')}",
-        f"quota RR in one phase has {groups(QUOTA, '.3f', 0.05, 0.05)} and {groups(QUOTA, '.3f', 0.5, 0.05)}",
+        f"At {setting(0.35)} two groups lose with {setting('5%')} in the first group; with {setting('20%')}, the comparison is undecided",
+        f"quota RR in one phase has much less error: {groups(QUOTA, '.3f', 0.05, 0.05)} and {groups(QUOTA, '.3f', 0.5, 0.05)}",
     ]
 
 
@@ -202,11 +204,11 @@ def _fig_2(results: Results) -> list[str]:
     jrr, plain = ({key: results.value("fig-2-80th", key, method=name) for key in ("paper", "5%", "95%", "least")}
                   for name in (ALG, "RR"))  # fmt: skip
     return [
-        f"JRR is below RR at {below} of the percentiles. It is below RR at all of them in "
-        f"{traced(200 * never, '.0f')} of the {setting('200')}",
+        f"JRR is below RR at {below} of the percentiles. JRR is below RR at all percentiles in "
+        f"{traced(200 * never, '.0f')} of the {setting('200')} repetitions",
         f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, lies in the range of our repetitions "
         f"({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). The stated "
-        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, lies outside the range of our repetitions at M = 5. There {setting('90%')} of the "
+        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, lies outside the range of our repetitions at M = 5. At M = 5, {setting('90%')} of the "
         f"repetitions have {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and the least is "
         f"{traced(jrr['least'], '.2f')}",
     ]
@@ -233,11 +235,11 @@ def _fig_3(results: Results) -> list[str]:
         f"{traced(second['exact'], '.1e')}. So the stated errors are {traced(first['z of the paper'], '.1f')} and "
         f"{traced(second['z of the paper'], '.1f')} standard errors away from the exact errors. The paper "
         "says that the first error is "
-        f'"{traced(slip, ".1%")}" of RR\'s. This is a slip: it is {traced(first["of RR"], ".1%")}'
+        f"\"{traced(slip, '.1%')}\" of RR's. This is a slip. The first error is {traced(first['of RR'], '.1%')} of RR's"
     )
     quotes.append(f"is true: the ratio is {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
     quotes.append(
-        f"the paper has JRR's MSE {traced(third['paper'], '.1e')} below RR's. The exact difference is {traced(third['exact'], '.1e')}, "
+        f"the paper says that JRR's MSE is {traced(third['paper'], '.1e')} below RR's. The exact difference is {traced(third['exact'], '.1e')}, which is "
         f"{traced(abs(third['z of the paper']), '.1f')} standard errors away"
     )
     claims = {row["id"]: (float(row["paper"]), float(row["Algorithm 1"])) for row in results.rows("fig-3-claims")}
@@ -297,7 +299,7 @@ def _does_not(results: Results) -> list[str]:
         f"Algorithm 1 is worse than RR from M = {worse[0]} (epsilon .01), {worse[1]} ({setting(0.1)}) and {worse[2]} "
         f"({setting(1)}) on",
         f"The optimum helps up to M = {better[0]}, {better[1]} and {better[2]}, and beyond",
-        f"The excess is {most[0]}, {most[1]} and {most[2]} at most. That is {seen[0]}, {seen[1]} and {seen[2]} standard "
+        f"is at most {most[0]}, {most[1]} and {most[2]} larger than RR's. This excess is {seen[0]}, {seen[1]} and {seen[2]} standard "
         "errors of a ratio",
         f"RI is {traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')} and "
         f"{traced(excess[3], '.4f')} at epsilon .001",
@@ -361,15 +363,15 @@ def _open(results: Results) -> list[str]:
         f"At epsilon 1 and a share of {setting(0.05)}, groups of {setting('2, 4, 20 and 100')} have {errors[0]}, {errors[1]}, "
         f"{errors[2]} and {errors[3]} of RR's MSE. The adversary who knows the others' data then has an epsilon of {known[0]}, "
         f"{known[1]}, {known[2]} and infinity. It is infinite for groups of {setting('100')} because there the number of "
-        f"truths happens to be fixed. RR at {known[1]} has "
-        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE. So",
-        f"At epsilon {setting(0.1)} they are not: they have {traced(small['of RR'], '.2f')} of the MSE for an epsilon of "
-        f"{traced(small[OTHERS], '.3f')}, where RR has "
-        f"{traced(small['RR at that epsilon'], '.2f')} of the MSE",
+        f"truths happens to be fixed. RR with an epsilon of {known[1]} has "
+        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE of RR at {setting(1)}. So",
+        f"At a nominal epsilon of {setting(0.1)} they are worse: they have {traced(small['of RR'], '.2f')} of RR's MSE and leak "
+        f"{traced(small[OTHERS], '.3f')}. RR with an epsilon of {traced(small[OTHERS], '.3f')} has "
+        f"{traced(small['RR at that epsilon'], '.2f')} of the MSE of RR at {setting(0.1)}",
         f"At the stated epsilon of {setting(1)} and {setting(0.1)} it has {quota[0]} and {quota[1]} of RR's MSE",
         f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}, and JRR's optimum leaks {tenth[1]}. RR with the same "
-        f"error as JRR (epsilon {same}) leaks {tenth[2]}. At epsilon 1 these three are {one[0]}, {one[1]} and {one[2]}, and at "
-        f"{setting(0.01)} they are {hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
+        f"error as JRR (epsilon {same}) leaks {tenth[2]}. At a nominal epsilon of 1 these three leakages are "
+        f"{one[0]}, {one[1]} and {one[2]}. At {setting(0.01)} they are {hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
         f"the optimum has {mean(OPT, 'all at .05', '.2f')} of RR's MSE if all numbers are {setting(0.05)}, and "
         f"{mean(OPT, 'uniform on [0, 1]', '.2f')} if they are uniform on {setting('[0, 1]')}, where the mean is one half. "
         f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
@@ -389,10 +391,9 @@ PAGE = Page(
         "at most 3e-7 too small, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
         "where the frequency is 1/k": "docs/theory/coupling.md",
         "The black line is at 1e-4": "the paper, section 5.3.5",
-        "RI is below 1e-4 even at epsilon .001 (figure 7), RI is 7.3e-5 at n = 5,000, R is below 3%": "the same",
         "But 4.2 gives the collector": "the paper",
         "section 5.1 of the paper compares": "the paper",
-        "With n = 4, m = 2, p = .6 and rho = -2/3 it prints 1.872": "docs/theory/jrr.md, errata; `theorem2_as_printed`",
+        "With n = 4, m = 2, p = .6 and rho = -2/3 the theorem's formula gives an epsilon of 1.872": "docs/theory/jrr.md, errata; `theorem2_as_printed`",
         "We took 10,000, the default of Table 4": "the paper, Table 4",
         "At JRR's own p, RI = e^-epsilon/(n - 1) and R = 1/sqrt(n).": "Theorem 3 at the same p: docs/theory/jrr.md",
         "If n were 40,000, every M up to 5 would fit": "a setting: fig-3-claims",
@@ -402,8 +403,8 @@ PAGE = Page(
         "1% of epsilon first | 5% | 20% | 50%": "a setting",
         "from .05 to .5, four splits": "a setting",
         "lose at shares of .05 and .2 and gain at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
-        "run of 60 repetitions at epsilon .1. For 5%, 20% and 50% of epsilon in phase one, it found .30, .45 and .92 at a "
-        "share of .05, and 1.13, 1.51 and 1.94 at .5. A mean of 60 squared errors has a standard error of 18%": "a third reading; sqrt(2/60)",
+        "run of 60 repetitions at epsilon .1. With 5%, 20% and 50% of epsilon in phase one, two phases had .30, .45 and .92 of "
+        "RR's MSE at a share of .05, and 1.13, 1.51 and 1.94 at .5. A mean of 60 squared errors has a standard error of 18%": "a third reading; sqrt(2/60)",
         "20,000 random click events": "the paper, appendix J",
         "are 20,000 users": "a setting",
         "even for all n-1 of them": "docs/theory/quota_rr.md",
@@ -436,7 +437,7 @@ PAGE = Page(
         '"ARE by over 70%"': "the paper, section 5.3.2",
         '"97% of the possible frequencies"': "the paper, section 1: 1 less R",
         "epsilon .01, .1 and 1.": "a setting",
-        "the step of 1e-4 in p": "the paper, Table 4",
+        "with the step 1e-4": "the paper, Table 4",
         "2 <= m < n - 1": "docs/theory/jrr.md",
         "false near 1/k": "docs/theory/coupling.md",
         "shows groups of 2 to 100": "a setting",
