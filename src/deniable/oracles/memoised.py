@@ -1,23 +1,25 @@
 """Memoised oracles: a device stores one permanent response for every answer and derives each report from it.
 
-There are two budgets. `epsilon_forever` covers any number of reports of one unchanged answer. `epsilon_once` covers one
-report.
+Each mechanism has two budgets. `epsilon_forever` covers any number of reports of one unchanged answer. `epsilon_once`
+covers one report.
 
-Randomisation has two stages. The first stage draws the permanent responses with the oracle (GRR, OUE or local hashing)
-at `epsilon_forever`. The second stage randomises the permanent response again for every report. The second stage is
-chosen such that one report has the same distribution as a report of the oracle at `epsilon_once`.
+Each mechanism randomises in two stages, which are based on one oracle: GRR, OUE or local hashing. The first stage
+randomises each possible answer once, with the oracle at `epsilon_forever`. The device stores the results, which are
+called *permanent responses*. The second stage randomises the permanent response of the true answer again, for every
+report. After both stages, a report has the same distribution as a report of the oracle at `epsilon_once`.
 
-For GRR, a permanent response is the true code with probability p1, and any other code with probability q1. The oracle
+For GRR, a permanent response is the true code with probability p1, and each other code with probability q1. The oracle
 at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a stored code with
-probability p2 = (P - q1)/(p1 - q1). The same holds for local hashing, whose codes are cells.
+probability p2 = (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
 
-For more than two values this differs from the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023). Their second
-stage spends less than `epsilon_once`, so their reports have more noise than is necessary.
+In the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023), the second stage is different if there are more than two
+codes or cells. A report of L-GRR or LOLOHA then spends less than `epsilon_once`, so it has more noise than is
+necessary.
 
-All clients use random words in the same order. The permanent responses take the same words as an equal number of
-reports of the oracle, in the order of the values. For local hashing, the words of the hash function come first, and
-those of the cells follow. A report then takes the words of the second stage: one word, or the bits of one unary report.
-If the second stage changes nothing, a report takes no words.
+All clients use random words in the same order. To draw the permanent responses, a client uses the words that the oracle
+uses for k reports, of the answers 0 to k-1 in order. For local hashing, the words of the hash function come first, and
+the words of the cells follow. Each report then takes the words of the second stage: one word, or the bits of one unary
+report. If the second stage changes nothing, a report takes no words.
 """
 
 from __future__ import annotations
@@ -550,11 +552,11 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
 @final
 @dataclass(frozen=True)
 class MemoisedGRR(MemoisedCode):
-    """Memoised randomised response keeps one randomised code and derives every report from it.
+    """Memoised randomised response keeps a randomised code for each answer and derives every report from it.
 
-    A device randomises an answer once and stores the result. It randomises the stored result again for each report. The
-    first step is that of the published mechanism L-GRR. For k > 2 the second step differs: here one report spends all
-    of `epsilon_once`, and in L-GRR it spends less.
+    A device randomises each possible answer once and stores the results. For each report, it takes the stored result of
+    the true answer and randomises it again. The published mechanism L-GRR has the same first stage, but another second
+    stage if k > 2. One report of MemoisedGRR spends all of `epsilon_once`, and one report of L-GRR spends less.
 
     Parameters
     ----------
@@ -583,8 +585,7 @@ class MemoisedGRR(MemoisedCode):
     name = "MemoisedGRR"
     card = Card(
         group="one attribute",
-        when="if few answers are possible, and the same people are asked again but practically never change their "
-        "answers",
+        when="to ask the same people again, if few answers are possible and the answers practically never change",
         planned=False,
         instead="plans compare mechanisms for a question that is asked once; MemoisedGRR is for a question that "
         "is asked repeatedly",
@@ -672,16 +673,17 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
 @final
 @dataclass(frozen=True)
 class MemoisedOUE(MemoisedBits):
-    """Memoised optimised unary encoding keeps k randomised bits and derives every report from them.
+    """Memoised optimised unary encoding keeps k randomised bits for each answer and derives every report from them.
 
-    A device randomises the k bits of an answer once and stores the result. It randomises the stored bits again for each
-    report. The literature calls this mechanism L-OSUE.
+    A device writes each possible answer as k bits: the bit of the answer is 1, and all others are 0. It randomises the
+    bits of each answer once and stores the results. For each report, it takes the stored bits of the true answer and
+    randomises them again. The literature calls this mechanism L-OSUE.
 
     Parameters
     ----------
     k : int
-        Number of possible answers k, at least 2. A contributor's device stores k responses of k bits each, and so it
-        refuses a k above 1,024.
+        Number of possible answers k, at least 2. A contributor's device stores one response of k bits for each of the k
+        answers. Devices therefore refuse a k above 1,024.
     epsilon_forever : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
         there are.
@@ -705,8 +707,8 @@ class MemoisedOUE(MemoisedBits):
     name = "MemoisedOUE"
     card = Card(
         group="one attribute",
-        when="for up to 1,024 possible answers, if the same people are asked again but practically never change their "
-        "answers",
+        when="to ask the same people again, if at most 1,024 answers are possible and the answers practically never "
+        "change",
         planned=False,
         instead="plans compare mechanisms for a question that is asked once; MemoisedOUE is for a question that "
         "is asked repeatedly",
@@ -807,10 +809,10 @@ class MemoisedCells(Sketch, Memoised[Any]):
 @final
 @dataclass(frozen=True)
 class MemoisedHash(MemoisedCells):
-    """Memoised local hashing keeps one hash function and one randomised cell, and derives every report from them.
+    """Memoised local hashing keeps one hash function and its randomised cells, and derives every report from them.
 
-    The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once and
-    stores the result. It randomises the stored cell again for each report.
+    The hash function maps every possible answer to one of g cells. The device randomises each of the g cells once and
+    stores the results. For each report, it takes the stored result of the true answer's cell and randomises it again.
 
     Parameters
     ----------
@@ -842,8 +844,8 @@ class MemoisedHash(MemoisedCells):
     name = "MemoisedHash"
     card = Card(
         group="dictionaries",
-        when="for any number of possible answers, if the same people are asked again but practically never change "
-        "their answers",
+        when="to ask the same people again, if the answers practically never change; the list of possible answers may "
+        "be long",
         planned=False,
         instead="plans compare mechanisms for a question that is asked once; MemoisedHash is for a question that "
         "is asked repeatedly",

@@ -1,16 +1,18 @@
 """L-GRR, L-OUE and LOLOHA with the published parameters of the second stage.
 
-The mechanisms are from two papers: Arcolezi, Couchot, Al Bouna, Xiao, *Improving the utility of locally differentially
-private protocols for longitudinal and multidimensional frequency estimates* (2022), and Arcolezi, Pinzon, Palamidessi,
-Gambs, *Frequency estimation of evolving data under local differential privacy* (2023).
+L-GRR, L-OUE and LOLOHA are from two papers: Arcolezi, Couchot, Al Bouna, Xiao, *Improving the utility of locally
+differentially private protocols for longitudinal and multidimensional frequency estimates* (2022), and Arcolezi,
+Pinzon, Palamidessi, Gambs, *Frequency estimation of evolving data under local differential privacy* (2023).
 
-These classes share the two budgets and the permanent responses with `deniable.oracles.memoised`. They also use the same
-random words for the same reports. Only the second stage differs:
+Each of these mechanisms randomises in two stages. The first stage draws a *permanent response*, once. The second stage
+randomises the permanent response again, for every report. The module `deniable.oracles.memoised` has the same two
+budgets, the same first stage and the same use of random words. Only the second stages differ:
 
-* With L-GRR and LOLOHA, one report spends all of `epsilon_once` only if there are two codes. The method `privacy`
+* In L-GRR and LOLOHA, one report spends less than `epsilon_once` if there are more than two codes. The method `privacy`
   states how much one report spends.
-* With L-OUE, one report spends all of `epsilon_once`, but the bit of the true answer is 1 less often than it could be.
-* With L-OSUE as published, one report spends all of `epsilon_once`. `MemoisedOUE` is L-OSUE.
+* In L-OUE, one report spends all of `epsilon_once`. But the bit of the true answer is 1 less often than in
+  `MemoisedOUE`.
+* The papers also have L-OSUE, in which one report spends all of `epsilon_once`. `MemoisedOUE` is L-OSUE.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from deniable.errors import out_of_range
 from deniable.oracles.memoised import Memoised, MemoisedBits, MemoisedCells, MemoisedCode
 
 INSTEAD = (
-    "plans compare mechanisms for a question that is asked once; this one is for a question that is asked repeatedly"
+    "plans compare mechanisms for a question that is asked once; this mechanism is for a question that is asked "
+    "repeatedly"
 )
 
 
@@ -42,12 +45,13 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 @final
 @dataclass(frozen=True)
 class LGRR(MemoisedCode):
-    """L-GRR as published randomises a code once, keeps the result, and randomises it again for each report.
+    """L-GRR as published randomises a code once, keeps the result, and randomises the result for each report.
 
     Both stages are randomised response over the k codes. The second stage has the budget ln((A B - 1)/(A - B)), where A
     = exp(epsilon_forever) and B = exp(epsilon_once). For k > 2, one report spends less than `epsilon_once`. For
     example, with k = 8, epsilon_forever = 2 and epsilon_once = 1, one report spends 0.755. One report of `MemoisedGRR`
-    spends all of `epsilon_once`, so its variance is a fraction of that of L-GRR.
+    spends all of `epsilon_once`. In the example, its variance for rare answers is therefore less than half of the
+    variance of L-GRR.
 
     Parameters
     ----------
@@ -94,22 +98,23 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises k bits once, keeps the result, and randomises it again for each report.
+    """L-OUE as published randomises k bits once, keeps the result, and randomises the result for each report.
 
     In a report, a stored bit that is 1 stays 1 with probability 1/2. One report spends all of `epsilon_once`, but the
-    bit of the true answer is 1 with a probability below 1/2. `MemoisedOUE` therefore has less variance.
+    bit of the true answer is 1 with a probability below 1/2. In `MemoisedOUE` this probability is 1/2, so `MemoisedOUE`
+    has less variance.
 
     Parameters
     ----------
     k : int
-        Number of possible answers k, at least 2. A contributor's device stores k responses of k bits each, and so it
-        refuses a k above 1,024.
+        Number of possible answers k, at least 2. A contributor's device stores one response of k bits for each of the k
+        answers. Devices therefore refuse a k above 1,024.
     epsilon_forever : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
         there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). From this limit on, the published
-        second stage does not exist.
+        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). The published second stage exists only
+        below this limit.
 
     Raises
     ------
@@ -158,7 +163,7 @@ class LOLOHA(MemoisedCells):
     """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
     The hash function maps every possible answer to one of g cells. For g > 2, one report spends less than
-    `epsilon_once`. `MemoisedHash` spends all of it.
+    `epsilon_once`. One report of `MemoisedHash` spends all of `epsilon_once`.
 
     Parameters
     ----------
@@ -170,8 +175,8 @@ class LOLOHA(MemoisedCells):
     epsilon_once : float, Fraction, Decimal or str
         Declared budget in nats of one report, less than `epsilon_forever`.
     g : int, optional
-        Number of cells g, from 2 to 2^20. With g = 2 the mechanism is BiLOLOHA. The default is the g of OLOLOHA, from
-        the published formula. The object stores the number in `g`.
+        Number of cells g, from 2 to 2^20. With g = 2 the mechanism is BiLOLOHA. The default comes from the published
+        formula. With this g, the mechanism is OLOLOHA. The object stores the number in `g`.
 
     Raises
     ------

@@ -1,12 +1,14 @@
-"""k-ary JRR inside local hashing, for fidelity: it gains nothing for rare values.
+"""k-ary JRR inside local hashing, as in the paper: for rare values, the error is not smaller than that of OLH.
 
-The mechanism is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2. Every contributor draws a public
-hash function and sends it with the hashed value, which is randomised by k-ary JRR.
+The mechanism is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2. Every contributor draws a hash
+function at random and sends it openly. The contributor also sends the cell of the true code, which k-ary JRR has
+randomised.
 
-The mechanism gains nothing for rare values. A report supports a value v if its cell is h(v), where h is the
-contributor's hash function. If the contributor does not hold v, and values collide with probability 1/m, then the
-probability of support does not depend on whether the contributor tells the truth. So the correlation within pairs has
-an effect only if *both* contributors of a pair hold v. Measurements are in docs/theory/coupling.md. Use `CoupledOUE` or
+For rare values, the error is not smaller than the error of OLH, which works without a dealer. The reason is as follows.
+A report supports a value v if it names the cell h(v), where h is the report's hash function. Take a contributor who
+holds another value, and suppose that two values share a cell with probability 1/m. Then the report supports v with the
+same probability, whether it names the true cell or a false cell. So the correlation within a pair changes the error for
+v only if *both* contributors of the pair hold v. The page docs/theory/coupling.md has measurements. Use `CoupledOUE` or
 `QuotaRR` instead.
 """
 
@@ -41,10 +43,11 @@ from deniable.research.dealt.shares import Columns
 @final
 @dataclass(frozen=True)
 class JRRLocalHashing(SignedCoins[Any]):
-    """JRR local hashing reports a random hash function and the cell of the true code, randomised by k-ary JRR.
+    """JRR local hashing reports a random hash function and one randomised cell, with help from a dealer.
 
-    The hash function maps every possible answer to one of m cells. A dealer deals secret shares once to n contributors,
-    in random pairs. The shares make it less likely that both contributors of a pair lie about their cells.
+    The hash function maps every possible answer to one of m *cells*. The mechanism `KaryJRR` randomises the cell of the
+    true code. For this, a dealer deals secret shares once to n contributors, in random pairs. It is then less likely
+    that both contributors of a pair report false cells than if each contributor drew alone.
 
     Parameters
     ----------
@@ -53,9 +56,9 @@ class JRRLocalHashing(SignedCoins[Any]):
     m : int
         Number of cells m, from 2 to 65535.
     p, rho : float
-        Parameters of the k-ary JRR over the m cells, as for `KaryJRR`.
+        Parameters of k-ary JRR over the m cells. The page of `KaryJRR` explains them.
     n : int
-        Number of contributors who receive a share. Fewer may report.
+        Number of contributors who receive a share. Fewer contributors may report.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound.
     deal_id : str
@@ -89,7 +92,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="only to reproduce the paper; it gains nothing for rare values",
+        when="only to reproduce the paper; for rare values, its error is not smaller than that of OLH",
         aliases=("JRR-LH",),
         planned=False,
         instead=NO_ROW,

@@ -1,21 +1,25 @@
 """k-ary joint randomised response: GRR whose truth coins are negatively correlated within secret random pairs.
 
 k-ary JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint
-Randomized Response*, PoPETs 2025(3), equation (27). The table of this equation is the joint distribution of the reports
-of two paired contributors. Each tells the truth with probability p. *Those who lie report one of the other values
-uniformly and independently.* Each of the other values then has probability q = (1 - p)/(k - 1).
+Randomized Response*, PoPETs 2025(3), equation (27). The table of this equation is the joint distribution of the two
+reports of a pair of contributors. Each contributor reports the true code with probability p. *A contributor who lies
+draws one of the other codes uniformly, independently of the partner.* So each of the other codes has probability q = (1
+- p)/(k - 1).
 
-There are three errata. The correlation between the two events of telling the truth is rho/(k-1), not rho. The table is
-a distribution for rho from -min(p/q, (k-1)^2 q/p) to k-1. The claim "consistently outperforms GRR" is false for
-frequencies near 1/k.
+The paper needs three corrections:
 
-A contributor with the dealt sign R = +1 or -1 tells the truth with probability p + R s, where s^2 = -rho p q. This
-realises equation (27) for all negative rho that are possible (docs/theory/coupling.md).
+* For two partners, the choices between the truth and a lie have the correlation rho/(k-1), not rho.
+* The table is a distribution for rho from -min(p/q, (k-1)^2 q/p) to k-1.
+* The claim "consistently outperforms GRR" is false for frequencies near 1/k.
 
-The method `optimal` finds the best p and s exactly. The allowed pairs (p, s^2) have an s^2 below a few quadratic
-functions of p. On each of these functions, the variance is quadratic in 1/(p - q). The variance falls as s^2 grows,
-unless s = 0 is best. So the optimum lies on the lower envelope of the quadratic functions. It is at a crossing of two
-of them, at a stationary point of one, or at the largest p.
+The dealer gives one contributor of a pair the sign R = +1, and the other contributor R = -1. A contributor with the
+sign R tells the truth with probability p + R s, where s^2 = -rho p q. The reports then have the distribution of
+equation (27), for every possible negative rho (proof: docs/theory/coupling.md).
+
+The method `optimal` finds the best p and s exactly. For each p, there are a few upper limits of s^2, and each limit is
+a quadratic function of p. The variance falls as s^2 grows, unless s = 0 is best. So the best s^2 is equal to the
+smallest of the limits. Along the curve of each limit, the variance is a quadratic function of 1/(p - q). The best p is
+therefore a point where two of the curves cross, a stationary point on a single curve, or the largest p.
 """
 
 from __future__ import annotations
@@ -146,10 +150,11 @@ MAX_VALUES = (1 << 16) - 1
 @final
 @dataclass(frozen=True)
 class KaryJRR(SignedCoins[Codes], CodeOracle):
-    """k-ary joint randomised response reports one of k codes; paired contributors are less likely to lie together.
+    """k-ary joint randomised response reports one code, and the noise of two paired contributors partly cancels.
 
-    A dealer deals secret shares once to n contributors, in random pairs. The shares make it less likely that both
-    contributors of a pair lie. For k = 2 the mechanism is `JRR`.
+    Each contributor reports the true code or *lies*, which means that the device reports one of the other codes. A
+    dealer deals secret shares once to n contributors, in random pairs. It is then less likely that both contributors of
+    a pair lie than if each contributor drew alone. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
@@ -161,11 +166,12 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     rho : float, Fraction, Decimal or str
         The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
         the mechanism is GRR. A value within 1e-12 (relative) of the lower end is taken as the lower end. The equation
-        also allows positive values up to k - 1. This class refuses them, because they gain almost nothing: the variance
-        of the sum of all reports falls by less than the variance of a single report.
+        also allows positive values up to k - 1. This class refuses positive values, because they lower the error by
+        almost nothing. With a positive rho, the variance of a count of reports falls by less than the variance of a
+        single report.
     n : int
-        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
-        contributor who is left unpaired and reports by GRR.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
+        dealer draws one contributor who is left unpaired and reports by GRR.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, as in the paper, or n -
         1 if that is less.
