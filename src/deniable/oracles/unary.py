@@ -1,9 +1,9 @@
 """Unary encodings: report k noisy bits, one for each possible answer.
 
-Before randomisation, the bit of the contributor's answer is 1 and all other bits are 0. SUE is the basic one-time
-RAPPOR of Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response* (2014). OUE
-is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017). The error of
-both does not depend on k. A report of either takes k bits.
+Symmetric unary encoding (SUE) is the basic one-time RAPPOR of Erlingsson, Pihur, Korolova, *RAPPOR: Randomized
+aggregatable privacy-preserving ordinal response* (2014). Optimised unary encoding (OUE) is from Wang, Blocki, Li, Jha,
+*Locally differentially private protocols for frequency estimation* (2017). In SUE and in OUE, a report takes k bits,
+and the error does not depend on k.
 """
 
 from __future__ import annotations
@@ -116,13 +116,13 @@ class SUE(OneStage):
 @final
 @dataclass(frozen=True)
 class OUE(OneStage):
-    """Optimised unary encoding reports k bits with the least variance for rare answers.
+    """Optimised unary encoding (OUE) reports k noisy bits, one for each possible answer.
 
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. In the report, the
     bit of the true answer is 1 with probability p = 1/2. Every other bit is 1 with probability q = 1/(e^epsilon + 1).
 
-    Among all unary encodings, OUE has the least variance for rare answers. As the frequency of an answer goes to 0, its
-    variance goes to 4 e^epsilon/(n (e^epsilon - 1)^2) for n reports.
+    Among all unary encodings, OUE has the least variance for rare answers. If the frequency of an answer goes to 0, the
+    variance of its estimate goes to 4 e^epsilon/(n (e^epsilon - 1)^2), where n is the number of reports.
 
     Parameters
     ----------

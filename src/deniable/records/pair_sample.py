@@ -3,9 +3,10 @@
 A contributor draws a single attribute with a public probability beta, and a pair of attributes otherwise. A single
 attribute is drawn uniformly among the d attributes and is reported through its own oracle. A pair is drawn uniformly
 among the d (d-1)/2 pairs. The two codes of a pair (i, j) form one code with k_i k_j possible values, which is reported
-through subset selection. The choice does not depend on the record, and it is a part of the report.
+through subset selection. The draw does not depend on the record. The report says which pair or attribute was drawn.
 
-Splitting the budget over all attributes (`SPLPairs`) gives the same tables with about thirty times the squared error.
+The mechanism `SPLPairs` divides the budget among all attributes instead. It estimates the same tables, with about
+thirty times the squared error of `PairSample`.
 
 The idea of reporting one pair through one oracle is from CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive
 local marginal for marginal release under local differential privacy*, 2018). Subset selection is from Ye and Barg
@@ -117,13 +118,14 @@ class PairSample(
         64 bits. Use 0 if only tables of pairs matter. Use .25 if single frequencies matter as much as tables and some
         attribute has more than four values.
     oracles : sequence of SubsetSelection or SquareWave, optional
-        The oracle of each attribute, which reports the attribute when it is drawn alone. It covers the domain of the
-        attribute and has the whole epsilon. The default is subset selection for every attribute. The object stores the
-        sequence in `oracles`. To estimate the mean of an ordered attribute, use the square wave: the function
-        `singles_for` makes the sequence.
+        One oracle for each attribute. If an attribute is drawn alone, the contributor reports it through its oracle.
+        The oracle of attribute j must be for k_j possible answers and have the whole epsilon. The default is subset
+        selection for every attribute. The object stores the sequence in `oracles`. To estimate the mean of an ordered
+        attribute, use the square wave as its oracle. The function `singles_for` returns a sequence with square waves.
     omegas : sequence of int, optional
-        Size of the reported sets for each pair, in the order (0, 1), (0, 2), ..., (d-2, d-1). The default sizes have
-        the least variance. The object stores them in `omegas`, so that client and server cannot choose differently.
+        For each pair, the size of the set that subset selection reports. The order of the pairs is (0, 1), (0, 2), ...,
+        (d-2, d-1). The default sizes have the least variance. The object stores the sizes in `omegas`, so that client
+        and server use the same sizes.
 
     Raises
     ------
@@ -176,11 +178,11 @@ class PairSample(
         group="records",
         when="for a table of every pair of attributes; each table shows how two answers are related",
         planned=False,
-        instead="PairSample is for tables of pairs, and estimates single "
-        "frequencies only in addition; for single frequencies compare SMP[ADP]",
-        wire="the drawn pair or attribute and the bytes of the report of its oracle",
+        instead="PairSample is made for tables of pairs, although it can also estimate single frequencies; if you need "
+        "only single frequencies, use SMP[ADP]",
+        wire="the number of the drawn pair or attribute, and a report about it in bytes",
         page="crosstabs.md",
-        note="the collector sees which two attributes were drawn; every pair has a table",
+        note="the collector sees which pair or attribute was drawn",
     )
 
     def _check_parameters(self) -> None:

@@ -1,24 +1,28 @@
 """The pivot code: one attribute with the whole budget, inside a message that is a full record.
 
-Some clients must send a code for every attribute, as with `SPL` and Corr-RR. Even so, only one of these codes needs to
-depend on the person's answers. The other codes are filled in such that the collector can tell which attribute is
-reported. In Corr-RR, the other codes are drawn from the pivot's report by a public rule, so revealing the pivot costs
-no privacy. The cost is that the pivot is no longer hidden. Local differential privacy does not require that the pivot
-is hidden, but a survey may have other reasons to hide it. The gain is that nothing is mixed: every estimate is unbiased
-and has the variance of `SMP` with GRR.
+Some clients must send a code for every attribute, as with `SPL` and Corr-RR. Even so, only one of these codes, the code
+of the pivot, needs to depend on the person's answers. Corr-RR draws the other codes from this code by a public rule. So
+in Corr-RR the collector could learn the pivot without any cost in privacy. `PivotCoded` therefore chooses the other
+codes such that the collector can tell which attribute is the pivot.
+
+The gain is accuracy. The collector counts only the codes of pivots, so every estimate is unbiased and has the variance
+of `SMP` with GRR. The cost is that the pivot is no longer hidden. Local differential privacy does not require that the
+pivot is hidden, but a survey may have other reasons to hide it.
 
 The codes of every attribute fall into m groups, where m is the smallest number of possible answers. Groups are
 contiguous and of nearly equal size: the code v of an attribute with k possible answers is in group floor(v m/k). The
-collector reads a record by one rule. The pivot is the only attribute s >= 1 whose code is in the same group as the code
-of attribute 0. If there is no such attribute, the pivot is attribute 0.
+collector reads a record by one rule. The pivot is the attribute s >= 1 whose code is in the same group as the code of
+attribute 0. If there is no such attribute, the pivot is attribute 0. If there are several such attributes, the report
+is invalid.
 
-The client applies the same rule. If the pivot is s >= 1, the client puts a code of the pivot's group into attribute 0,
-and codes of other groups everywhere else. If the pivot is attribute 0, the client puts codes of other groups everywhere
-else. Every domain has m >= 2 non-empty groups, so such codes exist for any sizes. Within these rules all codes are
-uniform.
+The client first randomises the code of the pivot by GRR. It then chooses the other codes such that the collector's rule
+finds the pivot. If the pivot is s >= 1, attribute 0 gets a code of the same group as the pivot's code. All other
+attributes get codes of other groups. If the pivot is attribute 0, every attribute except the pivot gets a code of
+another group. Every attribute has m >= 2 non-empty groups, so such codes exist for any numbers of possible answers. The
+client draws uniformly among the codes that these rules allow.
 
-If all domains have the same size, the groups are the codes themselves. The mechanism is then Corr-RR with special copy
-probabilities: P[0, s] = 1 for every s >= 1, and 0 for all other pairs of attributes.
+If all attributes have the same number of possible answers, each group is a single code. The mechanism is then Corr-RR
+with special copy probabilities: P[0, s] = 1 for every s >= 1, and 0 for all other pairs of attributes.
 """
 
 from __future__ import annotations
@@ -58,9 +62,10 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     """Each contributor reports one uniformly sampled attribute through GRR, in the format of a full record.
 
     GRR spends the whole budget on the sampled attribute, which is called the *pivot*. The collector reads from the
-    record which attribute is the pivot. If exactly one other attribute has the same code as attribute 0, the pivot is
-    this attribute. Otherwise the pivot is attribute 0. Attributes may have different numbers of possible answers. Their
-    codes are then compared through public maps onto the smallest domain, with contiguous groups of nearly equal size.
+    record which attribute is the pivot. If another attribute has the same code as attribute 0, this attribute is the
+    pivot. If no other attribute has this code, the pivot is attribute 0. If attributes have different numbers of
+    possible answers, a public rule divides the codes of every attribute into the same number of groups. The groups are
+    then compared instead of the codes.
 
     Parameters
     ----------
@@ -95,11 +100,10 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     name = "PivotCoded"
     card = Card(
         group="records",
-        when="for several attributes, if clients must send a code for every attribute but only one attribute is "
-        "sampled",
+        when="for several attributes, if a report must have a code for every attribute",
         wire="a code for every attribute",
         note="a report has the format of a full record but tells only about one sampled attribute; the collector sees "
-        "which one",
+        "which attribute this is",
     )
 
     def _check_parameters(self) -> None:

@@ -1,14 +1,16 @@
 """Projective geometry response (PGR): report a point of a finite projective space.
 
 The mechanism is from Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022).
-Every value has a hyperplane, and the reported point is likely to lie on the hyperplane of the true value. Any two
-hyperplanes share the same number of points, so one formula estimates every frequency. The error is nearly that of the
-best mechanisms, and a report takes log2 k bits.
+All points that are orthogonal to the point of a value form the *hyperplane* of this value. The reported point is likely
+to lie on the hyperplane of the true value. Any two hyperplanes share the same number of points, so one formula
+estimates every frequency. The error is nearly as small as the error of the best mechanisms, and a report takes log2 N
+bits.
 
-The published C++ code exceeds epsilon. It draws a vector with a given inner product, and it starts over if the draw is
-zero *before* one entry is set to meet the product. As a result, one point off the hyperplane is too rare. With 6 points
-and q = 5, the claimed epsilon is 1, and the actual epsilon is 1 + ln(6/5) = 1.182. In this implementation draws and
-points are in bijection, and nothing starts over.
+The published C++ code spends more than epsilon. It draws all entries of a vector at random. Then it sets one entry
+again, so that the vector is on the hyperplane or off it, as required. If the vector is zero *before* this last step,
+the code starts again. This makes one point off the hyperplane too rare. For example, with 6 points and q = 5, the
+claimed epsilon is 1, and the actual epsilon is 1 + ln(6/5) = 1.182. In this implementation, each possible draw gives a
+different point, and the code never starts again.
 """
 
 from __future__ import annotations
@@ -92,9 +94,9 @@ class PGR(PureOracle[Codes]):
     """Projective geometry response reports a point of a finite projective space.
 
     Let F_q be the field of q elements. The points are the nonzero vectors with t entries in F_q. Two vectors are the
-    same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. The dimension t is the
-    smallest one, at least 2, for which N >= k. Every code has a point of its own. For each point, s = (q^(t-1) - 1)/(q
-    - 1) points are orthogonal to it.
+    same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. Here t is the smallest
+    number with t >= 2 and N >= k. Every code has a point of its own. Each point is orthogonal to s = (q^(t-1) - 1)/(q -
+    1) points.
 
     Write E = e^epsilon. With probability E s/(E s + N - s), the report is drawn uniformly from the s points that are
     orthogonal to the point of the true code. Otherwise it is drawn uniformly from the other N - s points.
@@ -102,12 +104,13 @@ class PGR(PureOracle[Codes]):
     Parameters
     ----------
     k : int
-        Number of possible answers k, from 2 to 2^31. The collector keeps N counters, which is between k and about q k.
+        Number of possible answers k, from 2 to 2^31. The collector keeps N counters. The number N is between k and
+        about q k.
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     q : int, optional
-        Number q of elements of the field, a prime with N <= 2^32. The default is the prime that the function
-        `best_field` chooses. The object stores the prime in `q`.
+        Number q of elements of the field. It must be a prime for which N is at most 2^32. The default is the prime that
+        the function `best_field` chooses. The object stores the prime in `q`.
 
     Raises
     ------
@@ -139,8 +142,8 @@ class PGR(PureOracle[Codes]):
     name = "PGR"
     card = Card(
         group="baselines",
-        when="only for comparison; its error and the size of its reports are those of a Spread sketch, and decoding "
-        "is slower",
+        when="only for comparison; the Spread sketch (CMS[spread]) has the same error and reports of the same size, "
+        "and its decoding is faster",
         aliases=("projective geometry response",),
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",

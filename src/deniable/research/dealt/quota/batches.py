@@ -1,12 +1,13 @@
 """Quota batches (QuotaBatches): late joiners, dealt batch after batch within one collection.
 
-A single deal for everybody needs the number of contributors in advance, and shares that nobody uses cost accuracy. Here
-the dealer deals batches of a fixed size. Contributors join the batches in the order in which they come, and only the
-last batch is incomplete.
+A single deal for everybody has two disadvantages. The dealer must know the number of contributors in advance, and each
+share that nobody uses lowers the accuracy. Here the dealer deals batches of a fixed size instead. Contributors join the
+batches in the order in which they come, and only the last batch is incomplete.
 
-Every batch is a quota deal of its own, so the guarantee is that of `QuotaRR` for any size of batch. The cost is
-accuracy: in a smaller batch, the number of forced answers varies more in relation to its mean. For a very small batch
-the best quota is zero. Contributors would then trust the dealer for no gain, so such a size is refused.
+Every batch is a separate deal of `QuotaRR`, so the guarantee is the same as for `QuotaRR`, whatever the size of a
+batch. The cost is accuracy: in a smaller batch, the number of forced answers varies more in relation to its mean. For a
+very small batch the best quota is zero. With a quota of zero, contributors would trust the dealer, but the accuracy
+would not be higher than without a dealer. So the class refuses such a small size.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
 @final
 @dataclass(frozen=True)
 class QuotaBatches(QuotaGroups[BatchReports]):
-    """Quota batches run quota randomised response for contributors who come in batches of a fixed size.
+    """Quota batches run quota randomised response separately in batches of a fixed number of contributors.
 
     For each batch, the dealer deals secret shares. A share says "tell the truth" or "say v" for a given code v, which
     is a *forced answer*. In each batch, every code is forced on at least a fixed number of contributors.
@@ -99,7 +100,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats against everybody but the dealer, from 1e-6 to 32.
     size : int
-        Number of contributors in a batch. It must be at least `smallest_batch`, unless a minimum is given.
+        Number of contributors in a batch. If `minimum` is left out, it must be at least the number that the function
+        `smallest_batch` returns.
     batches : int
         Largest number of batches, from 1 to 65536. Any number of contributors up to `size` times `batches` may report.
     minimum : int, optional

@@ -1,14 +1,16 @@
 """Quota randomised response (QuotaRR): the dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
-In plain randomised response, each device decides alone whether to lie. So the number of lies varies, and this variation
-hides the answer. Here a dealer deals the types of all n contributors together. A type is an instruction: say the truth,
-or say a given value v, which is a *forced answer*. The dealer sees neither data nor reports.
+In plain randomised response, each device decides alone whether to lie. So the number of lies varies by chance, and this
+variation is the noise of the estimates. Here a dealer deals the types of all n contributors together. A type is an
+instruction: say the truth, or say a given value v, which is a *forced answer*. The dealer sees neither data nor
+reports.
 
-The types have the distribution of randomised response, on the condition that every forced answer is dealt at least a0
-times. The variance of rare answers falls to a few percent. The guarantee stays pure. It holds against a collector who
-knows the data and the types of everybody else. The dealer must not collude with the collector, or the parameter
-`epsilon_aux` limits what the two can learn. The proofs are on the page about quota randomised response,
-docs/theory/quota_rr.md.
+The types have the same distribution as in the following procedure. The dealer draws the types as in randomised
+response, and draws all of them again until every forced answer is dealt at least a0 times. For rare answers, the
+variance falls to a few percent of the variance of plain randomised response. The guarantee is pure, which means that
+delta is 0. It holds against a collector who knows the data and the types of everybody else. The dealer must not collude
+with the collector. If they collude, only the parameter `epsilon_aux` limits what they can learn. The proofs are on the
+page about quota randomised response, docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -53,10 +55,11 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 @final
 @dataclass(frozen=True)
 class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, RelatedReports):
-    """Quota randomised response reports one code, and a dealer makes sure that enough answers are forced.
+    """Quota randomised response reports one code, and a dealer decides who must report a given code.
 
     The dealer deals secret shares once to n contributors. A share says "tell the truth" or "say v" for a given code v,
-    which is a *forced answer*. Each code is forced on at least a fixed number of contributors.
+    which is a *forced answer*. The dealer forces each code on at least a0 contributors. The number a0, called the
+    *quota*, is fixed in advance.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         Privacy budget in nats against everybody but the dealer, from 1e-6 to 32. A float is read as the decimal that
         Python prints for it.
     n : int
-        Number of contributors who receive a share, from 2 to 2^32. Fewer may report.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional
         Quota a0: every code is forced on at least this many contributors. The product k a0 must be less than n. With 0
         the mechanism is plain randomised response. The default follows from `design`. The object stores the number in
@@ -74,7 +77,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     design : float, optional
         Frequency, from 0 to 1, at which the default quota has the least variance. If it is left out, the default quota
         has the least variance at frequency 1/2. At every other frequency, its variance is at most that of plain
-        randomised response, for every k. A quota that is chosen for rare values is worse for common ones.
+        randomised response, for every k. A quota for rare values has a larger variance at frequency 1/2 than the
+        default quota.
     epsilon_aux : float, Fraction, Decimal or str, optional
         Limit on what a colluding dealer learns, greater than epsilon. Contributors who are told to tell the truth then
         randomise their answers with this budget. If it is left out, there is no limit. Anyone who obtains a share that
@@ -115,8 +119,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude; for rare answers, the variance is a few "
-        "percent of that of randomised response",
+        when="if a dealer is trusted not to collude; for rare answers, the variance is a few percent of the variance "
+        "of randomised response",
         aliases=("quota randomised response",),
         planned=False,
         instead=ROW_APART,

@@ -1,12 +1,12 @@
 """Quota records (QuotaRecords): the dealer also deals the attribute, each to exactly the same number of contributors.
 
-The mechanism is SMP with a dealer: each contributor reports one attribute, and the dealer chooses which one. A
-contributor's share names the attribute and a type. The type is an instruction to tell the truth or to say a given code.
-Within every attribute the types are a deal of `QuotaRR`.
+The mechanism is SMP with a dealer: each contributor reports one attribute, which the dealer chooses. A contributor's
+share names the attribute and a type. The type is an instruction to tell the truth or to say a given code. For each
+attribute, the dealer deals the types as in `QuotaRR`.
 
-Both sources of the noise of SMP become smaller. The number of reports per attribute does not vary, and the number of
-forced answers hardly varies. A contributor reports one attribute with the whole epsilon, so the whole record is
-protected. The proof is in docs/theory/quota_rr.md.
+SMP has two sources of noise, and both become smaller. The number of reports about each attribute is fixed, and the
+number of forced answers hardly varies. A contributor reports only one attribute, with the whole epsilon. So epsilon
+protects the whole record. The proof is in docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     """Each contributor reports the attribute that a dealer names, by quota randomised response.
 
     The dealer deals secret shares once to n contributors. A share names an attribute and says "tell the truth" or "say
-    v" for a given code v.
+    v" for a given code v, which is a *forced answer*.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, against everybody but the dealer.
     n : int
-        Number of contributors who receive a share, at least 2 d. Attribute j is dealt to floor(n/d) of them. The first
-        n mod d attributes are dealt to one more contributor each. Fewer may report.
+        Number of contributors who receive a share, at least 2 d. Each attribute is dealt to floor(n/d) contributors,
+        and each of the first n mod d attributes to one more contributor. Fewer contributors may report.
     minima : sequence of int, optional
         Quota of each attribute: every code of the attribute is forced on at least this many contributors. The defaults
         are those of `QuotaRR`.

@@ -3,9 +3,11 @@
 If there are many possible values, most of them are rare. The error of a rare value comes from the contributors who
 report 1 for it without holding it. A bit of OUE follows one of three instructions, called types: say 1 with probability
 q, say 0 with probability 1/2, and say the truth with probability 1/2 - q. Here the dealer deals these types for every
-bit, independently of all other bits. The condition is that "say 1" and "say 0" are each dealt often enough. The vectors
-of two values differ in two bits. The two likelihood ratios multiply to e^epsilon. The proof is in
-docs/theory/quota_rr.md.
+bit, independently of all other bits. For each bit, the types have the same distribution as in the following procedure.
+The dealer draws the types as in OUE, and draws all of them again until the quotas `said` and `denied` are reached.
+
+Before randomisation, the bits of two different answers differ in two places. Each of these two bits has a largest
+likelihood ratio, and the product of the two ratios is e^epsilon. The proof is in docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -65,11 +67,12 @@ def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
 @final
 @dataclass(frozen=True)
 class QuotaUnary(QuotaOracle[Bits], BitOracle):
-    """Quota unary encoding reports k bits, and a dealer tells enough contributors what to say for each bit.
+    """Quota unary encoding reports k bits, and a dealer decides who must say 1 or 0 for each bit.
 
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. The dealer deals
     secret shares once to n contributors. For each bit, a share says "say 1", "say 0" or "say the truth". For every bit,
-    "say 1" goes to at least a certain number of contributors, which is fixed in advance. The same holds for "say 0".
+    at least `said` contributors are told "say 1", and at least `denied` contributors are told "say 0". Both numbers are
+    fixed in advance.
 
     Parameters
     ----------
@@ -78,11 +81,12 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats against everybody but the dealer, from 1e-6 to 32.
     n : int
-        Number of contributors who receive a share, at least 2. Fewer may report.
+        Number of contributors who receive a share, at least 2. Fewer contributors may report.
     said, denied : int, optional
         Quotas of every bit: at least `said` contributors are told "say 1", and at least `denied` contributors are told
-        "say 0". Their sum must be less than n. The default quotas have the least variance for a value of frequency 0.1,
-        among those that are not worse than OUE at any frequency. With (0, 0) the mechanism is OUE.
+        "say 0". Their sum must be less than n. The default quotas never have a larger variance than OUE, whatever the
+        frequency of a value. Among all quotas with this property, they have the least variance at frequency 0.1. With
+        (0, 0) the mechanism is OUE.
     design : float, optional
         Frequency, from 0 to 1, of the value for which the default quotas have the least variance. If it is left out,
         this frequency is 0.1.
