@@ -180,7 +180,7 @@ def contradicted(r: Results, rows: tuple[Row, ...]) -> str:
     """Return for every column in how many rows the results say "no"."""
     counts = [sum(bool(re.search(r"\bno\b", cell(r, row, *column))) for row in rows) for column in COLUMNS]
     shown = [traced(count, "d") for count in counts]
-    some = f"{', '.join(shown[:-1])} and {shown[-1]} of them"
+    some = f"{', '.join(shown[:-1])} and {shown[-1]} rows"
     return f"{traced(len(rows), 'd')} rows. In its four columns of verdicts, {some} say no"
 
 
@@ -198,8 +198,8 @@ def claim_rows(r: Results) -> list[str]:
     everywhere = traced(sum(counted(r, ROWS[0], EQUAL, POPETS)), "d")
     return [
         *rows,
-        f"On the described data Corr-RR has the smallest error in {yes} of {everywhere} cells of the figures, "
-        f"not in {no}, and {undecided} are undecided",
+        f"On the described data Corr-RR has the smallest error in {yes} of {everywhere} cells of the figures. "
+        f"In {no} cells another mechanism has the smallest error, and {undecided} cells are undecided",
         f"On equal marginals it has the smallest error in all {everywhere} cells of the figures",
         f"holds in none of our cells: the ratio is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
         f"The first table has {contradicted(r, ROWS)}",

@@ -44,7 +44,7 @@ def _agreement(r: Results) -> list[str]:
     least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
     quotes.append(f"the raw estimates have {least} to {most} times the printed error")
     third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")
-    quotes.append(f"has the correlations too, but {third} Corr-RR cells of Tables 4 to 9 disagree")
+    quotes.append(f"have the printed correlations too, but {third} Corr-RR cells of Tables 4 to 9 disagree")
     return quotes
 
 
@@ -69,7 +69,7 @@ def _table_2(r: Results) -> list[str]:
         f"all {traced(sum(z <= 3 for z in equal), 'd')} agree (largest z {traced(max(equal), '.1f')})",
         f"the correlations of the first pair would be {first[0]}, {first[1]} and {first[2]} for rho = .1, .5 and .9; "
         f"{traced(sum(z > 3 for z in described), 'd')} of {setting('36')} disagree",
-        f"every edge of the path between them ({', '.join(traced(round(float(one), 2), '.2g') for one in path[:1])}",
+        f"number of edges on the path between them ({', '.join(traced(round(float(one), 2), '.2g') for one in path[:1])}",
     ]
 
 
@@ -156,7 +156,7 @@ def _errors(r: Results) -> list[str]:
         f"{bias(2, 0.1)}",
         f"it *rises*, from {at(described, 0.1, 'Corr-RR')} ({at(described, 0.1, 'Corr-RR error')}) at rho {setting('.1')} to "
         f"{at(described, 0.9, 'Corr-RR')} ({at(described, 0.9, 'Corr-RR error')}) at {setting('.9')}",
-        f"Over 200 runs that is {risen} times as much",
+        f"Over 200 runs, the error at {setting('.9')} is {risen} times the error at {setting('.1')}",
         f"(squared bias {bias(4, 0.1)} at rho {setting('.1')}, {bias(4, 0.9)} at {setting('.9')})",
         f"The decoded default falls from {at(described, 0.1, 'default, decoded')} "
         f"({at(described, 0.1, 'default, decoded error')}) to {at(described, 0.9, 'default, decoded', '.0e')} "
@@ -196,7 +196,7 @@ def _variants(r: Results) -> list[str]:
         quotes.append(f"| Cond-RR, {words}: median ({setting('10%')} to {setting('90%')}) | {' | '.join(cells)} |")
     decoded = [cell(place, "default", post="hierarchical") for place in _SETTINGS]
     quotes.append(f"| default, decoded | {' | '.join(f'**{one}**' for one in decoded)} |")
-    quotes.append(f"is decided by a few runs (Adult: {cell('Adult', 'Cond-RR')}, and")
+    quotes.append(f"So a few runs decide the *mean* error (Adult: {cell('Adult', 'Cond-RR')}, and")
     return quotes
 
 
@@ -216,8 +216,9 @@ def _beside(r: Results) -> list[str]:
         )
     (one,) = r.rows("preprint-default", cells="all")
     quotes.append(
-        f"In {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5, the default is better in "
-        f"{number_of(one, 'default better', '.0f')}. In the others, its error is up to {number_of(one, 'default largest', '.1f')}"
+        f"in {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5. The default is better in "
+        f"{number_of(one, 'default better', '.0f')} cells. In the other cells, the default's error is up to "
+        f"{number_of(one, 'default largest', '.1f')}"
     )
     return quotes
 
@@ -257,11 +258,11 @@ def _held_out(r: Results) -> list[str]:
         f"is {traced(median(relative), '.1%')} in the median setting, and below {traced(relative[place], '.1%')} in "
         f"{setting('95%')} of them",
         f"have different reports, and these standard errors are {traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')}",
-        f"{shown[0]} below .3, {shown[1]} up to {setting('1')}, {shown[2]} up to {setting('2')}, and {shown[3]} beyond",
-        f"{traced(len(sure), 'd')} of {setting('149')} are above {setting('1')} by more than two standard errors",
-        f"The others exceed it by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
-        f"({traced(any_sure[0], '.2f')} at most), and",
-        f"are not ({traced(any_not[0], '.2f')} to {traced(any_not[-1], '.2f')})",
+        f"{shown[0]} at epsilons below .3, {shown[1]} up to epsilon 1, {shown[2]} up to {setting('2')}, and {shown[3]} at larger",
+        f"{traced(len(sure), 'd')} of {setting('149')} settings are above {setting('1')} by more than two standard errors",
+        f"The other ratios are above {setting('1')} by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
+        f"({traced(any_sure[0], '.2f')} at most)",
+        f"they are not ({traced(any_not[0], '.2f')} to {traced(any_not[-1], '.2f')})",
     ]
     for one in sorted((one for one in cells if float(one["ratio"]) > 1.05), key=lambda one: -float(one["ratio"])):
         people = setting(f"{int(float(one['people'])):,}")
@@ -359,14 +360,15 @@ def _readings_of_data(r: Results) -> list[str]:
         f"{count('number', readings='one merged')} mergings of a column of more than five labels beside one of five. Among "
         f"these, {count('fit', readings='one merged')} have the printed correlation up to rounding",
         f"{count('number', readings='both merged')} mergings of both columns. Among these, "
-        f"{count('fit', readings='both merged')} have it",
+        f"{count('fit', readings='both merged')} have the printed correlation up to rounding",
         f"These {count('fit', readings='one merged')} readings and five budgets are {traced(len(rows), 'd')} cells of "
-        f"{setting('200')} runs. Corr-RR is behind RS+RFD in {traced(behind, 'd')} of them and ahead in "
-        f"{traced(ahead, 'd')}, by more than two standard errors. Up to epsilon .2 there are {traced(len(small), 'd')} cells, "
-        f"and it is behind in {traced(sum(row['ahead'] == 'no' for row in small), 'd')} and ahead in "
+        f"{setting('200')} runs. Corr-RR is behind RS+RFD in {traced(behind, 'd')} cells and ahead in "
+        f"{traced(ahead, 'd')} cells, by more than two standard errors. Among the {traced(len(small), 'd')} cells up to "
+        f"epsilon .2, Corr-RR is behind in {traced(sum(row['ahead'] == 'no' for row in small), 'd')} and ahead in "
         f"{traced(sum(row['ahead'] == 'yes' for row in small), 'd')}",
-        f"Its {count('number', data='Clave')} pairs of columns were tried, and {count('fit', data='Clave')} have the printed "
-        f"correlation up to rounding. The nearest pair is off by {traced(nearest, '.4f')}, the next one by {traced(second, '.3f')}",
+        f"We tried all {count('number', data='Clave')} pairs of columns, and {count('fit', data='Clave')} have the printed "
+        f"correlation up to rounding. The nearest pair, v2 and forward_clave, is off by {traced(nearest, '.4f')}, and the next "
+        f"pair by {traced(second, '.3f')}",
     ]
 
 
@@ -453,7 +455,7 @@ PAGE = Page(
         "1/k has an error of .0125": "exact: (.4, .3, .2, .1) against 1/4",
         "in turn, in 200 runs": "a setting",
         "holds at epsilon .1 and .2 and fails at .5. Beyond .3": "asserted in this module",
-        "The second holds everywhere but at epsilon .2": "asserted in this module",
+        "The second statement holds at every epsilon except .2": "asserted in this module",
         "say 10 to 20%": "the paper, 3.2.2 and 4.3.4",
         "say 5 to 10%": "the paper, 4.3.4",
         "10 to 20% in phase one | 5 to 10% further on": "the paper, 3.2.2 and 4.3.4",
@@ -471,12 +473,11 @@ PAGE = Page(
         "a correlation of .209 for Mushroom": "the paper, Table 3",
         "rounds to .210, not to .209": "the paper, Table 3",
         "correlation of .2102": "`readings-mushroom`, the first row",
-        "a draw of 8,000 of the 8,124 rows moves it by .001": "(1 - r^2) sqrt(1/8000 - 1/8124)",
-        "decides what 4.4 finds": "the paper, 4.4",
+        "a draw of 8,000 of the 8,124 rows moves the correlation by about .001": "(1 - r^2) sqrt(1/8000 - 1/8124)",
         "The paper's section 4.4": "the paper, 4.4",
-        "ahead at epsilon .3. In the three others it is behind at .4": "asserted in this module",
-        "For Clave, .298 is printed": "the paper, Table 3",
-        "A draw of 10,000 of the 10,800 rows moves its correlation by .003": "(1 - r^2) sqrt(1/10000 - 1/10800)",
+        "ahead at epsilon .3. In the three other readings, and with our columns, Corr-RR is behind at .4": "asserted in this module",
+        "For Clave, the printed correlation is .298": "the paper, Table 3",
+        "A draw of 10,000 of the 10,800 rows moves the correlation of a pair by about .003": "(1 - r^2) sqrt(1/10000 - 1/10800)",
         "4.4, p_y by the average": "the paper, 4.4",
         "rho = .1, k = 4": "a setting",
         "rho = .1, n = 20,000": "a setting",
@@ -497,10 +498,10 @@ PAGE = Page(
         "(here 10% of the contributors)": "a setting",
         "of 180": "a setting",
         "chain at rho = .1 and .5 and another tree at .9": "a setting",
-        "every edge of the path between them (.9, .81, .73)": "the paper, section 4.2.3",
+        "number of edges on the path between them (.9, .81, .73 for rho = .9)": "the paper, section 4.2.3",
         "X_1 from (.4, .3, .2, .1)": "the paper, section 4.2.3",
         "means of 100 runs": "the paper prints means of 100 repetitions",
-        "n1 = 10: printed .0555": "the paper, Tables 4 and 7",
+        "n1 = 10, for which the paper prints .0555": "the paper, Tables 4 and 7",
         "prints .0669": "the paper, Tables 4 and 7",
         "abs(z) > 3": "the limit that `agreement` counts from",
         "saying 1/k": "the words of a bound",
@@ -516,13 +517,13 @@ PAGE = Page(
         "the share of 95% intervals": "the words of a bound",
         "within three standard errors of .95": "the words of a bound",
         "X_1 uniform": "the words of a bound",
-        "(10,800) and Mushroom (8,124), 10,000 of Adult": "the data sets' sizes",
+        "(10,800) and Mushroom (8,124), and 10,000 of Adult": "the data sets' sizes",
         "all rows (10,800, 12,960 and 8,124)": "the data sets' sizes",
         "which 10,000 of its rows": "the data sets' sizes",
         "figures but 9 and 10": "figures of the paper",
         "(.1) and preprint 11 and 12 (.5)": "figures of the paper",
         "the axis of rho (.1, .3, .5, .7, .9)": "figures of the paper",
-        "the table are more than two standard errors above 1": "the words of a bound",
+        "these ratios are more than two standard errors above 1": "the words of a bound",
         "phase one, and at .5 with all sizes": "a setting",
         "Mushroom 9, epsilon 3": "nine columns of Mushroom",
         "149 settings: 100 drawn": "`decoder_settings`",
@@ -530,19 +531,19 @@ PAGE = Page(
         "d in 2..8, n from 500 to 10^6": "`decoder_settings`",
         "and 49 of views of BRFSS 2015": "`decoder_settings`",
         "198 settings of other": "`decoder_settings`",
-        "297 held-out ones": "`decoder_settings`",
+        "297 held-out settings": "`decoder_settings`",
         "297 settings": "`decoder_settings`",
         "a share of .6 to .997 among 256 categories with 500 reports": "`decoder_settings`",
         "(k = 16, n = 2,000, a share of .997, epsilon 4": "`decoder_settings`",
         "epsilon <= .5, where pooling": "`decoder_settings`",
-        "below .3,": "the bands of epsilon",
+        "at epsilons below .3,": "the bands of epsilon",
         "(95% and 8% yes)": "shares of the answers in the data",
         "the rare values .05 and .08": "shares of the answers in the data",
         "for all 256 categories": "`hierarchical`: its models",
         "k >= 16": "`hierarchical`: its models",
         "The prior probability of these models is .001": "`hierarchical`: its models",
         "Theorem 5's 1/2": "docs/theory/corr_rr.md",
-        "indices, 7.1,": "docs/theory/corr_rr.md",
+        "indices, section 7.1,": "docs/theory/corr_rr.md",
         "epsilon' = ln(d (e^epsilon - 1) + 1)": "docs/theory/corr_rr.md",
     },
     pictures={

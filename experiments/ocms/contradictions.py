@@ -151,7 +151,7 @@ def _randomness(r: Results) -> list[Contradiction]:
         Contradiction(
             'the assignments of Theorem 5.2 are enough "to ensure that CMS will work as expected" (5.2)',
             "epsilon 4, m = 4, 101^2 functions, 20,000 simulated draws; errors of more than four standard errors",
-            f"{beyond(100)} of the draws at n = 100, {beyond(1000)} at n = 1,000; in a listed field (m = 5, 121 functions, n = 121) exactly {listed}. Independent assignments: "
+            f"{beyond(100)} of the draws at n = 100, {beyond(1000)} at n = 1,000; in a field of which we listed all assignments (m = 5, 121 functions, n = 121) exactly {listed}. Independent assignments: "
             f"{alone(100)} and {alone(1000)}",
             'that the theorem is about the "prerequisite of Eq. (4)", the variance, which holds exactly',
         ),

@@ -76,7 +76,7 @@ def _families(r: Results) -> list[str]:
     others = (excess("prime", "l2"), excess("linear", "l2"), excess("partition", "l2"))
     return [
         *found,
-        f"For the mean error of the first row, the other families have an excess of {others[0]} for prime, {others[1]} for "
+        f"For the same mean error, the variance above the ideal is {others[0]} for prime, {others[1]} for "
         f"linear and {others[2]} for Partition. The library's `OCMS` looks at the families whose error is within "
         f"{setting('10%')} of the best error, and takes the family that is cheapest to decode. At {setting('f* = 1')} this family is Spread for {chosen} of these epsilons and Partition "
         f"for the rest.",
@@ -125,9 +125,8 @@ def _losses(r: Results) -> list[str]:
         "measured l2 loss differs from the calculated one by more than chance allows, and no worst-case MSE exceeds "
         "the "
         "bound of Theorem K.1.",
-        f"The measured l2 loss divided by the theoretical loss is {over_theory(r, 'zipf', _prime)} for the paper's sketch (both modes), and the "
-        f"largest "
-        f"|z| of all {traced(cells['zipf'], 'd')} cells is {largest_z(r, 'zipf')}.",
+        f"The measured l2 loss divided by the theoretical loss is {over_theory(r, 'zipf', _prime)} for the paper's sketch (both modes). The "
+        f"largest |z| over the {traced(cells['zipf'], 'd')} combinations of mechanism and epsilon is {largest_z(r, 'zipf')}.",
         row("OCMS-MSE (prime), measured", *worst("OCMS-MSE (prime)", "worst mse")),
         row("its theory", *worst("OCMS-MSE (prime)", "worst theory")),
         row("HE, measured", *worst("HE", "worst mse")),
@@ -136,16 +135,16 @@ def _losses(r: Results) -> list[str]:
         f"{traced(max(ratio), '.2f')} "
         "times the largest theoretical variance. Theorem K.1 allows 1.70 times this variance.",
         f"The measured l2 loss divided by the theoretical loss is {over_theory(r, 'gaussian', _prime)} for the paper's sketch. The largest |z| of "
-        f"{traced(cells['gaussian'], 'd')} cells is {largest_z(r, 'gaussian')}, below the 3.8 that chance allows at "
-        f"1%.",
+        f"{traced(cells['gaussian'], 'd')} combinations is {largest_z(r, 'gaussian')}. By chance alone, "
+        "the largest |z| exceeds 3.8 with a probability of 1%.",
         f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks on "
         f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages. Each click is one contributor. The losses are "
         f"judged on the {r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest pages. The measured l2 loss divided by the theoretical loss is "
         f"{over_theory(r, 'kosarak')} for all nine mechanisms, and the largest |z| is {largest_z(r, 'kosarak')}.",
         f"with n = 801,947 is {each(rhr)}. HE has {each(he)}.",
         f"The ratio is {calculated(1)} at epsilon 1, and {each(map(calculated, EPSILONS[1:-1]))} and "
-        f"{calculated(5)} at epsilon 2 to 5. The measured errors of RHR and HE are {traced(abs(apart(1)), '.1f')} and "
-        f"{traced(apart(2), '.2f')} standard errors apart at epsilon 1 and 2, which is undecided. From epsilon 3 on they "
+        f"{calculated(5)} at epsilon 2 to 5. At epsilon 1 and 2 the measured errors of RHR and HE are "
+        f"{traced(abs(apart(1)), '.1f')} and {traced(apart(2), '.2f')} standard errors apart, so the measurement does not decide. From epsilon 3 on they "
         f"are {traced(apart(3), '.1f')} or more standard errors apart.",
         f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
         f"at every "
@@ -156,8 +155,8 @@ def _losses(r: Results) -> list[str]:
         f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
         f"{at_4('OCMS', 'worst theory')} in theory. We measured {at_4('OCMS-MSE', 'worst mse')} ± {at_4('OCMS-MSE', 'worst error', '.1g')} "
         f"and {at_4('OCMS', 'worst mse')} ± {at_4('OCMS', 'worst error', '.1g')}",
-        f"RHR's calculated worst-case MSE is {calculated(5)} to {calculated(2)} of that of Hadamard encoding",
-        f"by {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
+        f"RHR's calculated worst-case MSE is {calculated(5)} to {calculated(2)} of Hadamard encoding's",
+        f"the bias is {r.number('errata', 'number', '.2f', where='Algorithm 1, line 44')} at f = 0, epsilon 1, m = 3",
         "by a factor of up to "
         + r.number(
             "errata-imperfect-hashing",
@@ -187,8 +186,8 @@ def _by_hand(r: Results) -> list[str]:
 
     return [
         *rows,
-        "The standard errors come from ten runs. Student's t distribution with nine degrees of freedom allows |z| up "
-        f"to 4.9 at 1%, and a sum of z^2 of 15.4 on average. The measured sum of z^2 is {traced(chi, '.1f')}.",
+        "exceeds 4.9 with a probability of 1%. By chance alone, the sum of z^2 is 15.4 on average; the measured sum of "
+        f"z^2 is {traced(chi, '.1f')}.",
         "in 100 runs of each. The brute-force error is "
         f"{zipf('RHR')} for RHR, {zipf('HE')} for HE, and {zipf('OCMS (prime)')} for OCMS.",
     ]
@@ -234,22 +233,22 @@ def _mechanics(r: Results) -> list[str]:
         f"nobody holds "
         "the target. With the same answers and freshly drawn functions, the estimate is 0 within "
         f"{traced(max(random), '.1f')} standard errors",
-        f"By this formula, it is {worst('n theory', 'RHR', 'companions')}. Measured, it is "
-        f"{worst('n MSE', 'RHR', 'companions')}. HE "
-        f"has {worst('n theory', 'HE', 'companions')}. If the low bits of the contributors' values are spread evenly, RHR has "
+        f"this formula gives {worst('n theory', 'RHR', 'companions')}. We measured "
+        f"{worst('n MSE', 'RHR', 'companions')}. For HE, "
+        f"n times the MSE is {worst('n theory', 'HE', 'companions')}. If the low bits of the contributors' values are spread evenly, RHR has "
         f"{worst('n theory', 'RHR', 'spread-out')}.",
         f"{tail(1000, 4, 'bits', '.1f')} bits assign the functions for any n up to the number of functions. The theorem "
         f"rounds up, and says {tail(1000, 4, 'bits of the theorem', '.0f')} bits.",
-        f"At epsilon 1 and n = 100 the simulated variance is {spread(100, 1)} of that of eq. (20). At epsilon 4 it is "
-        f"{spread(100, 4)} (n = 100) and {spread(10_000, 4)} (n = 10,000) of that of eq. (20). The simulations at "
-        f"epsilon 4 have not converged. In the listed field the standardised fourth moment is "
+        f"The ratio is {spread(100, 1)} at epsilon 1 and n = 100. At epsilon 4 the ratio is {spread(100, 4)} (n = 100) and "
+        f"{spread(10_000, 4)} (n = 10,000). The simulations at epsilon 4 have not converged, because rare large errors "
+        f"make up much of the variance. In the field of {setting('121')} elements the standardised fourth moment is "
         f"{exact('kurtosis', '.0f')} at n = 121, and for independent assignments it is "
         f"{exact('kurtosis', '.1f', 'independent')}. So the standard errors at epsilon 4 cannot be relied on.",
         f"At n = 100 and epsilon 4 the estimate is off by more than four standard errors in {beyond(100, '.1%', '.2%')} "
         f"of the draws. At n = 1,000 such errors occur in {beyond(1000, '.2%', '.2%')} of the draws, and the largest error is "
         f"{tail(1000, 4, 'largest', '.0f')} standard errors. With independent assignments they occur in "
         f"{tail(100, 4, 'beyond 4', '.2%', 'independent')} and "
-        f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')} of the draws. In the listed field at n = 121, the exact "
+        f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')} of the draws. In the field of {setting('121')} elements at n = 121, the exact "
         f"probability of such errors is {exact('beyond 4', '.2%')}, and it is {exact('beyond 4', '.3%', 'independent')} "
         "for independent assignments. So Theorem 3.5, and every other interval on this page, needs hash functions that "
         "are drawn independently.",
@@ -379,7 +378,7 @@ def _errata(r: Results) -> list[str]:
         f"{scan('Theorem 3.9', 'P >= 5m', 'largest excess over promise', '.3f')} times the promised one. With P >= 5m "
         f"the corollary fails in {fails('Corollary 3.5', 'P >= 5m')} settings, where the true excess is up to "
         f"{scan('Corollary 3.5', 'P >= 5m', 'largest excess over promise', '.2f')} times the promised one. The corrected "
-        f"theorem and the corrected corollary fail in {scan('Theorem 3.9', 'all P > m', 'fails as corrected')} and "
+        f"theorem fails in {scan('Theorem 3.9', 'all P > m', 'fails as corrected')} settings, and the corrected corollary in "
         f"{scan('Corollary 3.5', 'all P > m', 'fails as corrected')} settings. An earlier edition of this page had "
         f"sqrt(2/tau) in the corollary, which fails in {fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')} "
         f"settings. The library takes P >= 7m. With such P the largest excess is "
@@ -390,7 +389,7 @@ def _errata(r: Results) -> list[str]:
         f"{r.number('errata-kosarak', 'commonest', '.3f', counted='clicks and both')} of all symbols.",
         f"The largest difference between our entries of Q and the printed entries is {fact('largest difference', '.3f')}. "
         f"The product of the printed Q and the printed P differs from the identity by at most "
-        f"{fact('farthest entry of Q P from the identity, printed', '.3f')}. The",
+        f"{fact('farthest entry of Q P from the identity, printed', '.3f')}. These",
         f"The example's epsilon is {fact('epsilon', '.2f')}, and the first column of P sums to "
         f"{fact('sum of column 1', '.3f')}.",
     ]
@@ -426,7 +425,7 @@ def _pilot(r: Results) -> list[str]:
             )
         )
     rows.append(
-        f"For the three rows of each epsilon in turn, this ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
+        f"In the order of the rows, this ratio is {calculated[1]} at epsilon 1, {calculated[3]} at epsilon 3 and "
         f"{calculated[5]} at epsilon 5. The ratio exceeds one if the library chooses a cheaper family"
     )
     return rows
@@ -459,11 +458,11 @@ def _rappor(r: Results) -> list[str]:
         *rows,
         f"At 64 cells the error is {traced(min(above), '.1f')} to {traced(max(above), '.1f')} standard errors above the "
         f"limit. At 1,024 cells the difference is {traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')} standard "
-        "errors, so it does not show whether the error is above the limit. In 40 "
-        f"comparisons with eq. (10), at f = 0 and .3, the largest |z| is {traced(largest, '.1f')}. By chance alone it "
+        "errors, so it does not show whether the error is above the limit. We made 40 "
+        f"comparisons with eq. (10), at f = 0 and .3. The largest |z| is {traced(largest, '.1f')}, and by chance alone it "
         "could be up to 3.7. So the paper's limits hold.",
-        f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. The report "
-        f"has one bit for each cell. For aRP and epsilon 1 to 5, eq. (45) as printed gives "
+        f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. A report "
+        f"has one bit for each cell. For aRP and epsilon 1 to 5, eq. (45) as printed gives only "
         f"{needed('aRP', 'printed (45)', '.3g')} cells. As the number of cells grows, the l2 loss of aRP tends to the l2 "
         "loss of OCMS+RR. For epsilon 1 to 5, the l2 loss of sRP tends to "
         f"{each(traced(one, '.2f') for one in ratios)} times this loss.",
@@ -479,7 +478,7 @@ def _code(r: Results) -> list[str]:
         return each(r.number("fairness-code", column, spec, epsilon=e) for e in EPSILONS)
 
     return [
-        f"They agree with the two numbers in our corrected line 44 to {traced(inverse, '.0e')}",
+        f"These entries agree with the two numbers in our corrected line 44 to {traced(inverse, '.0e')}",
         f"With 2,048 functions the l2 loss is within {traced(off, '.1f')} standard errors of theory in all ten settings (100 runs "
         f"each). In theory, the loss with 1,024 functions is larger by {traced(max(hashes), '.2%')} at most.",
         f"b = ceil(epsilon log2 e). For epsilon 1 to 5, b is {coded('b coded', '.0f')}.",
@@ -498,7 +497,7 @@ STATED = {
     "from 0.5 to 6 in steps of 0.01": _SETTING,
     "two values collide with probability 1/m": _DERIVED,
     "epsilon 0.5 to 6. The": _SETTING,
-    "Above 2^32 values": "the limit of CountMeanSketch's prime family",
+    "With more than 2^32 values": "the limit of CountMeanSketch's prime family",
     "over GF(2^l)": _DERIVED,
     "(10 runs; processor time of the fastest run, one core of a shared 2.6 GHz machine)": _SETTING,
     "sum 100,000 reports": _SETTING,
@@ -508,14 +507,14 @@ STATED = {
     "a measured maximum over 100 values and 100 runs": _SETTING,
     "Theorem K.1 allows 1.70": "statistics.upper_factor(100, 100)",
     "standard deviation 50, f = 0, judged": _SETTING,
-    "below the 3.8 that chance allows at 1%": "statistics.critical_z(60)",
+    "exceeds 3.8 with a probability of 1%": "statistics.critical_z(60)",
     "on Gaussian data, f = 0": _SETTING,
     "100 runs (subset selection 20)": _SETTING,
-    "The first 100,000 of 990,002 lines only": "experiments/ocms/README.md",
+    "only the first 100,000 of 990,002 lines": "experiments/ocms/README.md",
     "the 1,000 commonest pages": _SETTING,
     "against every report. There are 10 runs": _SETTING,
     "the library, 100 runs": _SETTING,
-    "up to 4.9 at 1%, and a sum of z^2 of 15.4 on average": "Student's t at .01/24; 12 times 9/7",
+    "exceeds 4.9 with a probability of 1%. By chance alone, the sum of z^2 is 15.4 on average": "Student's t at .01/24; 12 times 9/7",
     "in 100 runs of each": _SETTING,
     "400 lists of hash functions": _SETTING,
     "one list of 16 functions of 64 cells. The root mean squared error over 1,000 values": _SETTING,
@@ -534,52 +533,53 @@ STATED = {
     "a sketch without a bound on frequencies (f = 1)": _SETTING,
     "worst case at f = 1": _SETTING,
     "that the commonest value is below 10%": "advice",
-    "line 44: by .29 at f = 0, epsilon 1": "errata.csv, quoted above",
+    "is .29 at f = 0, epsilon 1, m = 3": "errata.csv, quoted above",
     "the commonest page has .076 of 801,947 clicks": "the prefix of Kosarak",
     "100 runs each. The paper's text": _SETTING,
     "2e-8 (100 runs). The paper": _SETTING,
     "could reply that f = 1 bounds": _PAPER,
     "that f = 1 can always be taken": _PAPER,
-    "of the bits that 5.3 counts": _PAPER,
+    "of the bits that section 5.3 counts": _PAPER,
     "RHR's worst-case MSE measured in 100 runs with n = 801,947": "kosarak.csv, quoted above",
-    "epsilon 1 and 2, which is undecided": _SETTING,
-    "at epsilon 2 to 5. The measured": _SETTING,
+    "at epsilon 2 to 5. At epsilon 1 and 2 the measured": _SETTING,
     "From epsilon 3 on they are": _SETTING,
     "z of brute force is 2.4 and not 3.3. The sum of z^2 is 17.1 and not 24.2": "results/ocms/seeds.csv",
     "up to 10% above the best": "sketch.ocms.TOLERANCE",
-    "where 40 comparisons allow 3.7": "statistics.critical_z(40)",
-    "the calculated 1.06": "pilot.csv, quoted above",
+    "In 40 comparisons, chance allows 3.7": "statistics.critical_z(40)",
+    "The calculated ratio is 1.06": "pilot.csv, quoted above",
     "sRP at epsilon 1 with 1,024 cells is 2.8 standard errors below its limit and 3.0 below eq. (10)": "the other seed",
     "In this setting the second phase has 1.09 ± .03 times the error of f = 1": "the other seed",
-    "At n = 10,000 and epsilon 4 the simulated variance is .15 ± .002 of that of eq. (20), instead of .44 ± .20": "the other seed",
+    "the simulated variance is .15 ± .002 times the variance of eq. (20), instead of .44 ± .20 times": "the other seed",
     "`kosarak` with 10 runs instead of 100": "runs at the other seed",
     "means of 100 runs. On Kosarak's clicks the worst-case errors are 1.4 to 2.8 times those above. The l2 losses are .958 to 1.046": "results/ocms/seeds.csv",
-    "with a largest z of 3.8, where ten runs allow 4.9": "seeds.csv; Student's t with nine degrees of freedom",
+    "The largest z is 3.8; with ten runs, chance allows 4.9": "seeds.csv; Student's t with nine degrees of freedom",
     "pages 97-112, doi 10.1109/CSF64896.2025.00024; also arXiv 2406.03785": "the title page of the proceedings",
     "2025 IEEE 38th Computer Security Foundations Symposium": "the title page of the proceedings",
     "Supplements S1 to S8": _PAPER,
     "false as printed (3.9)": "Theorem 3.9",
-    "listing all 14,641 assignments over a field of 121 elements (m = 5)": "11^4; random-bits-listed.csv",
+    "a field of 121 elements (m = 5), we listed all 14,641 assignments": "11^4; random-bits-listed.csv",
     "In a larger case we simulated 20,000 draws": _SETTING,
     "at n = 121, and for": _SETTING,
     "k = 1,000, a pilot of 1,000 of 10,000 contributors, 95% confidence, 2,000 runs": _SETTING,
-    "the sketch for any frequency, f = 1, on the same data": _SETTING,
+    "the error of the sketch for f = 1, which allows any frequency": _SETTING,
     "over f = 1 | less?": _SETTING,
     "at f = 1, m | n MSE": _SETTING,
     "5.5% ± .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
-    "At epsilon 1, 2,000 runs show no gain": _SETTING,
-    "largest standard error with f = 1": _SETTING,
+    "At epsilon 1, our 2,000 runs show no gain": _SETTING,
+    "largest standard error of the sketch for f = 1": _SETTING,
+    "calculated error of the sketch for f = 1": _SETTING,
+    'column "at frequency 1"': _SETTING,
     'The column "over f = 1"': _SETTING,
     "calculated the ratio to f = 1 from": _SETTING,
     "These 100 values all have": _SETTING,
-    "The measured sum of z^2": _SETTING,
+    "the measured sum of z^2": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
     "squared error at f = 0, n = 1,000, 20,000 runs": _SETTING,
     "m = 2 | 8 | 64 | 1,024": _SETTING,
     "At 64 cells": _SETTING,
     "At 1,024 cells the difference is": _SETTING,
-    "In 40 comparisons with eq. (10), at f = 0 and .3": _SETTING,
-    "By chance alone it could be up to 3.7": "statistics.critical_z(40)",
+    "We made 40 comparisons with eq. (10), at f = 0 and .3": _SETTING,
+    "by chance alone it could be up to 3.7": "statistics.critical_z(40)",
     "within 1% of the limit at f = 0": _SETTING,
     'the paper\'s "over 170,000 entries" and "above 0.4" fit only the last count': _PAPER,
     "The commonest page has 7.6% of the clicks": "the prefix of Kosarak",
