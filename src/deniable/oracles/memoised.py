@@ -1,12 +1,13 @@
 """Memoised oracles: a device stores one permanent response for every answer and derives each report from it.
 
-Each mechanism has two budgets. `epsilon_forever` covers any number of reports of one unchanged answer. `epsilon_once`
-covers one report.
+Each memoised mechanism has two budgets. `epsilon_forever` covers any number of reports of one unchanged answer.
+`epsilon_once` covers one report.
 
-Each mechanism randomises in two stages, which are based on one oracle: GRR, OUE or local hashing. The first stage
-randomises each possible answer once, with the oracle at `epsilon_forever`. The device stores the results, which are
-called *permanent responses*. The second stage randomises the permanent response of the true answer again, for every
-report. After both stages, a report has the same distribution as a report of the oracle at `epsilon_once`.
+Each memoised mechanism is based on one oracle: GRR, OUE or local hashing. It randomises in two stages. The first stage
+randomises each possible answer once, with the oracle at `epsilon_forever`. With local hashing, it randomises each cell
+once. The device stores the results, which are called *permanent responses*. For every report, the second stage takes
+the permanent response of the true answer and randomises it again. After both stages, a report has the same distribution
+as a report of the oracle at `epsilon_once`.
 
 For GRR, a permanent response is the true code with probability p1, and each other code with probability q1. The oracle
 at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a stored code with
@@ -17,9 +18,9 @@ codes or cells. A report of L-GRR or LOLOHA then spends less than `epsilon_once`
 necessary.
 
 All clients use random words in the same order. To draw the permanent responses, a client uses the words that the oracle
-uses for k reports, of the answers 0 to k-1 in order. For local hashing, the words of the hash function come first, and
-the words of the cells follow. Each report then takes the words of the second stage: one word, or the bits of one unary
-report. If the second stage changes nothing, a report takes no words.
+uses for reports of the answers 0 to k-1, in this order. For local hashing, the words of the hash function come first,
+and the words of the cells follow. Each report then takes the words of the second stage: one word, or the bits of one
+unary report. If the second stage changes nothing, a report takes no words.
 """
 
 from __future__ import annotations
@@ -554,9 +555,10 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
 class MemoisedGRR(MemoisedCode):
     """Memoised randomised response keeps a randomised code for each answer and derives every report from it.
 
-    A device randomises each possible answer once and stores the results. For each report, it takes the stored result of
-    the true answer and randomises it again. The published mechanism L-GRR has the same first stage, but another second
-    stage if k > 2. One report of MemoisedGRR spends all of `epsilon_once`, and one report of L-GRR spends less.
+    In a first stage, a device randomises each possible answer once and stores the results. In the second stage, for
+    each report, it takes the stored result of the true answer and randomises it again. The published mechanism L-GRR
+    has the same first stage, but its second stage differs if k > 2. One report of MemoisedGRR spends all of
+    `epsilon_once`, and one report of L-GRR spends less.
 
     Parameters
     ----------

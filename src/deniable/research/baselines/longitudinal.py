@@ -4,8 +4,8 @@ L-GRR, L-OUE and LOLOHA are from two papers: Arcolezi, Couchot, Al Bouna, Xiao, 
 differentially private protocols for longitudinal and multidimensional frequency estimates* (2022), and Arcolezi,
 Pinzon, Palamidessi, Gambs, *Frequency estimation of evolving data under local differential privacy* (2023).
 
-Each of these mechanisms randomises in two stages. The first stage draws a *permanent response*, once. The second stage
-randomises the permanent response again, for every report. The module `deniable.oracles.memoised` has the same two
+Each of these mechanisms randomises in two stages. The first stage draws a *permanent response*, once. For every report,
+the second stage randomises the permanent response again. The module `deniable.oracles.memoised` has the same two
 budgets, the same first stage and the same use of random words. Only the second stages differ:
 
 * In L-GRR and LOLOHA, one report spends less than `epsilon_once` if there are more than two codes. The method `privacy`
@@ -162,8 +162,9 @@ class LOUE(MemoisedBits):
 class LOLOHA(MemoisedCells):
     """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
-    The hash function maps every possible answer to one of g cells. For g > 2, one report spends less than
-    `epsilon_once`. One report of `MemoisedHash` spends all of `epsilon_once`.
+    The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once,
+    keeps the result, and randomises the result for each report. For g > 2, one report spends less than `epsilon_once`.
+    One report of `MemoisedHash` spends all of `epsilon_once`.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, from 1e-6 to 32.
+        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer.
     size : int
         Number of contributors in a batch. If `minimum` is left out, it must be at least the number that the function
         `smallest_batch` returns.
@@ -111,7 +111,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     design : float, optional
         Frequency at which the default quota has the least variance, as for `QuotaRR`.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Limit on what a colluding dealer learns, as for `QuotaRR`.
+        Privacy budget against a dealer who colludes with the collector, as for `QuotaRR`.
     deal_id : str
         Name of the deal, which covers all batches together.
 

@@ -64,8 +64,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats against everybody but the dealer, from 1e-6 to 32. A float is read as the decimal that
-        Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer. A float is read as the
+        decimal that Python prints for it.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional
@@ -80,9 +80,10 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         randomised response, for every k. A quota for rare values has a larger variance at frequency 1/2 than the
         default quota.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Limit on what a colluding dealer learns, greater than epsilon. Contributors who are told to tell the truth then
-        randomise their answers with this budget. If it is left out, there is no limit. Anyone who obtains a share that
-        says "truth" can then read the answer from the report.
+        Privacy budget against a dealer who colludes with the collector. It must be greater than epsilon. Contributors
+        who are told to tell the truth then randomise their answers with this budget. If it is left out, nothing limits
+        what a colluding dealer learns. Anyone who obtains a share that says "truth" can then read the answer from the
+        report.
     deal_id : str
         Name of the deal. Every deal needs its own name. Aggregates of different deals are not added up. The function
         `combine_deals` combines their estimates.

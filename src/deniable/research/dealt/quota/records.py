@@ -70,17 +70,17 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     sizes : sequence of int
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 65535.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, against everybody but the dealer.
+        Privacy budget of the whole record in nats. It holds against everybody except the dealer.
     n : int
         Number of contributors who receive a share, at least 2 d. Each attribute is dealt to floor(n/d) contributors,
         and each of the first n mod d attributes to one more contributor. Fewer contributors may report.
     minima : sequence of int, optional
-        Quota of each attribute: every code of the attribute is forced on at least this many contributors. The defaults
-        are those of `QuotaRR`.
+        Quota of each attribute: every code of the attribute is forced on at least this many contributors. By default,
+        each quota is chosen as in `QuotaRR`.
     design : float, optional
         Frequency at which the default quotas have the least variance, as for `QuotaRR`.
     epsilon_aux : float, Fraction, Decimal or str, optional
-        Limit on what a colluding dealer learns, as for `QuotaRR`.
+        Privacy budget against a dealer who colludes with the collector, as for `QuotaRR`.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 
