@@ -158,7 +158,7 @@ def _errors(r: Results) -> list[str]:
         f"{at(described, 0.9, 'Corr-RR')} ({at(described, 0.9, 'Corr-RR error')}) at {setting('.9')}",
         f"Over 200 runs, the error at {setting('.9')} is {risen} times the error at {setting('.1')}",
         f"(squared bias {bias(4, 0.1)} at rho {setting('.1')}, {bias(4, 0.9)} at {setting('.9')})",
-        f"The decoded default falls from {at(described, 0.1, 'default, decoded')} "
+        f"The error of the decoded default falls from {at(described, 0.1, 'default, decoded')} "
         f"({at(described, 0.1, 'default, decoded error')}) to {at(described, 0.9, 'default, decoded', '.0e')} "
         f"({at(described, 0.9, 'default, decoded error', '.0e')})",
         f"Where marginals are uniform, 1/k has an error of {at('equal_marginals', 0.1, 'uniform', '.0e')}",

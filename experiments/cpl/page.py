@@ -81,7 +81,7 @@ def _pairs(results: Results) -> list[str]:
     quotes += [
         f"at epsilon 1, CelebA has {total('CelebA', worst)} nats of at most {total('CelebA', 'pairs')}, Adult has "
         f"{total('Adult', worst)} of {total('Adult', 'pairs')}",
-        f"Cardio has {total('Cardio', worst)} of {total('Cardio', 'pairs')}. By GRR's reports the three data sets have "
+        f"Cardio has {total('Cardio', worst)} of {total('Cardio', 'pairs')}. By the reports of GRR, the three data sets have "
         f"{total('CelebA', grr)}, {total('Adult', grr)} and {total('Cardio', grr)}",
     ]
     metric = {data: results.number("fig5-extremes", "correlation with Pearson", ".2f", data=data) for data in DATA}
@@ -96,7 +96,7 @@ def _pairs(results: Results) -> list[str]:
         f"In Adult, {results.text('fig5-extremes', 'its pair', data='Adult')} has normalised mutual information "
         f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')} and a CPL of "
         f"{results.number('fig5-extremes', 'largest at NMI below .005', '.2f', data='Adult')}",
-        f"our data have {traced(near, 'd')} pairs between {setting(0.4)} and {setting(0.6)}",
+        f"our data have {traced(near, 'd')} pairs with normalised mutual information between {setting(0.4)} and {setting(0.6)}",
     ]
     return quotes
 
@@ -334,7 +334,7 @@ PAGE = Page(
         "numbers differ by more than .01": "`TOLERANCE` of attacks.py",
         "With an attribute of 42 values": "the data set",
         "simulation are about 3e-4": "Table II",
-        "a spread of .6 near .5": "the paper, section III-D",
+        "a metric near .5 have a spread of .6": "the paper, section III-D",
         "from a cap of 5 on": "the row of budgets before it",
         "For the first 21 attributes, these": "a setting",
         "common budgets of 21 attributes": "a setting",
@@ -346,7 +346,7 @@ PAGE = Page(
         "Its squared error falls as 1/T": "a variance",
         "over all functions it is 0": "docs/theory/leakage.md",
         "right are 300 random sets of attributes for each number of neighbours, and 300 random joints": "the default of --runs",
-        "without |X_i|^2": "a formula",
+        "The factor |X_i|^2": "a formula",
         "delta (e^CPL - 1)/(e^epsilon - 1)": "docs/theory/leakage.md",
         "We chose 1, 2 and 3": "settings",
     },
