@@ -394,8 +394,8 @@ def pages(without: Sequence[str] = ()) -> dict[str, str]:
     lines = [
         "# Mechanisms, one page each",
         "",
-        "Find a mechanism here by what you ask. The page of each mechanism says what it does, when to use it and how",
-        "large its error is. It also has code to copy. If you do not know which mechanism you need, read",
+        "Find a mechanism here by the kind of your question. The page of each mechanism says what it does, when to use",
+        "it and how large its error is. It also has code to copy. If you do not know which mechanism you need, read",
         "[how the library chooses one](choosing.md). The default mechanism is right for most surveys.",
         "",
         "Here k is the number of possible answers, n is the number of contributors, and epsilon is the privacy budget.",

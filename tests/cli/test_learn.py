@@ -413,8 +413,8 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("SPL pairs", "its errors for frequencies are those of SPL[GRR]"),
-        ("SPLPairs", "those of SPL[GRR]"),
+        ("SPL pairs", "a plan lists SPL[GRR], which has the same errors for frequencies"),
+        ("SPLPairs", "a plan lists SPL[GRR]"),
         ("Cond-RR", "the error of Cond-RR has no formula until phase one has been collected"),
         ("Corr-RR groups", "size see Corr-RR, which is one group, and SPL[GRR], which is d groups"),
         ("GroupedCorrRR", "the error of Corr-RR groups has no formula"),

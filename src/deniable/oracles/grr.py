@@ -188,8 +188,8 @@ class GRR(RandomizedResponse):
     name = "GRR"
     card = Card(
         group="one attribute",
-        when="for a question with few possible answers (k < 3 e^epsilon + 2): its error and its reports "
-        "are then the smallest",
+        when="for a question with few possible answers (k < 3 e^epsilon + 2); it then has the smallest error and the "
+        "shortest reports",
         aliases=("k-RR", "direct encoding"),
         recommended=True,
         direct=True,

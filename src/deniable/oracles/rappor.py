@@ -4,8 +4,8 @@ RAPPOR is from Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable pri
 (2014). The paper encodes an answer with a Bloom filter. Here every possible answer has a bit of its own, so answers
 never collide.
 
-Two budgets are stated. One holds against a collector who sees one report. The other holds against a collector who sees
-any number of reports and so learns the stored response.
+The class states two budgets. The first budget holds against a collector who sees one report. The second budget holds
+against a collector who sees any number of reports, and so learns the stored bits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class RAPPOR(UnaryEncoding):
         Noise of the permanent stage, greater than 0 and less than 1. A float is read as the decimal that Python prints
         for it.
     p, q : float, Fraction, Decimal or str
-        Probabilities that a reported bit is 1, if the stored bit is 0 (p) and if it is 1 (q), with 0 < p < q < 1.
+        Probabilities that a bit of the report is 1: p if the stored bit is 0, and q if the stored bit is 1. They must
+        satisfy 0 < p < q < 1.
 
     Raises
     ------
@@ -96,10 +97,10 @@ class RAPPOR(UnaryEncoding):
     constructor = "from_epsilon"
     card = Card(
         group="one attribute",
-        when="if the same people are asked again and again; each device stores a response, which bounds what many "
-        "reports reveal",
+        when="if the same people are asked again and again; each device stores a randomised answer, which limits what "
+        "all its reports together reveal",
         wire="k bits",
-        note="epsilon covers any number of reports of one memoised answer",
+        note="epsilon covers any number of reports of one stored answer",
     )
 
     def __post_init__(self) -> None:

@@ -2,8 +2,8 @@
 
 The mechanism is from Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local
 differential privacy* (2020), section 5. This implementation differs from the paper in three ways. The wave is discrete:
-it maps k codes to k + 2b reports. Its thresholds are integers over 2^64, rounded towards privacy. The default window is
-the one that is best for means.
+it maps k codes to k + 2b reports. Its probabilities are integers over 2^64, rounded towards privacy. The default window
+is the best window for means.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ WINDOWS = ("mean", "paper")
 @final
 @dataclass(frozen=True)
 class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedReports):
-    """The square wave reports one of k + 2b codes, most often one near the true code on an ordered scale.
+    """The square wave reports a code on an ordered scale: codes near the true code are likelier than other codes.
 
-    Use it for means, distribution functions and quantiles of ordered answers. For the cells of a histogram other
+    Use it for means, distribution functions and quantiles of ordered answers. For the cells of a histogram, other
     oracles are better.
 
-    The window b sets how far a report may be from the truth and still count as near. Report y is *near* code x if x <=
-    y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far report has probability
-    Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down. The near reports share the
-    remaining probability equally.
+    The window b sets how far a report may be from the truth and still count as near. A report is a number y from 0 to k
+    + 2b - 1. Report y is *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are
+    far from it. Each far report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with
+    e^epsilon rounded down. The near reports share the remaining probability equally.
 
     Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
     three cases:
@@ -61,9 +61,9 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     * If u < T, the report is far. With j = floor(u/Q), the report is j if j < x, and j + 2b + 1 otherwise.
     * If u >= T, the report is near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j
       if j <= 2b.
-    * The remainder j = 2b + 1 occurs for less than (2b + 1)/2^64 of all words. Then j is drawn again, uniformly from 0
-      to 2b, by rejection. With d = floor(2^64/(2b + 1)), fresh words v are drawn until floor(v/d) is at most 2b. Then j
-      = floor(v/d).
+    * If u >= T and j = 2b + 1, then j is drawn again, uniformly from 0 to 2b, by rejection. This happens for less than
+      (2b + 1)/2^64 of all words u. With d = floor(2^64/(2b + 1)), fresh words v are drawn until floor(v/d) is at most
+      2b. The report is x + floor(v/d).
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     window : {"mean", "paper"} or int, optional
-        Window b, an integer from 0 to k. With "mean", b has the least variance of an estimated mean, averaged over
-        answers. If several windows have the same variance, the smallest is taken. With "paper", b is the window of Li
-        et al., which is smaller and is 0 (randomised response) on short scales. The object stores the integer in
-        `window`.
+        Window b, an integer from 0 to k. With "mean", b makes the variance of an estimated mean smallest, averaged over
+        all answers. If several windows have the same variance, b is the smallest of these windows. With "paper", b is
+        the window of Li et al., which is smaller. On short scales it is 0, and the mechanism is then randomised
+        response. The object stores the integer in `window`.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 The mechanism is from Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao, *Mutual information optimally local private discrete
 distribution estimation* (2016), and from Ye, Barg, *Optimal schemes for discrete distribution estimation under locally
-differential privacy* (2018). It is optimal in the medium privacy regime. It is never worse than GRR, because GRR is
-subset selection with sets of size one.
+differential privacy* (2018). It is optimal for medium epsilon (in the papers, the medium privacy regime). It is never
+worse than GRR, because GRR is subset selection with sets of size one.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _SUMMED = 1 << 20
 @final
 @dataclass(frozen=True)
 class SubsetSelection(CountingOracle[Codes], ChecksRows):
-    """Subset selection reports a set of omega codes that is likely to contain the true one.
+    """Subset selection reports a set of codes that is likely to contain the true code.
 
-    The set contains the true value with probability p = omega e^epsilon/(omega e^epsilon + k - omega). All other
-    members of the set are drawn uniformly from the other values. A report takes log2 C(k, omega) bits, where C(k,
-    omega) is the number of sets of omega codes among k codes.
+    The size of the set is omega. The set contains the true code with probability p = omega e^epsilon/(omega e^epsilon +
+    k - omega). All other members of the set are drawn uniformly from the other codes. A report takes log2 C(k, omega)
+    bits, where C(k, omega) is the number of sets of omega codes among k codes.
 
     Parameters
     ----------

@@ -11,11 +11,11 @@ differential privacy* (PVLDB 2023). It is RS+FD over GRR, except that the fake o
 instead of uniformly. The closer the priors are to the true distributions, the harder it is to tell which attribute was
 sampled.
 
-Erratum: the paper spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. The likelihood
-ratio between whole records is then e^eps', not e^eps, because one report can support one record and contradict another
-in all d attributes at once. Even between records that differ in one attribute, e^eps holds only if the attributes are
-alike. With GRR this means that all sizes are equal, and with OUE that the fakes are zero. In this implementation the
-sampled attribute spends epsilon itself.
+Erratum: the paper of 2021 spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Take two
+records that differ in all d attributes. In every attribute, the same report can support the first record and contradict
+the second record. The likelihood ratio between the two records is then e^eps', not e^eps. For two records that differ
+in one attribute, the ratio is at most e^eps with GRR only if all sizes are equal, and with OUE only if the fakes are
+zero. In this implementation the sampled attribute spends epsilon itself.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class RSFD(FakeData):
     name = "RS+FD"
     card = Card(
         group="records",
-        when="for several attributes, if the collector must not be told which one was sampled",
+        when="for several attributes, if the collector must not be told which attribute was sampled",
         aliases=("RSFD",),
         wire="a code, or one bit per possible answer, for every attribute",
         note="fake reports hide which attribute was sampled",
@@ -307,10 +307,10 @@ class RSFD(FakeData):
 @final
 @dataclass(frozen=True)
 class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
-    """Each contributor reports one uniformly sampled attribute through GRR and hides it among fake codes of the others.
+    """Each contributor reports one random attribute through GRR and hides it among fake codes of the other attributes.
 
-    The fake codes are drawn from public *priors*. The prior of an attribute is a distribution of its answers that was
-    known or learned before.
+    The attribute is sampled uniformly. The fake codes are drawn from public *priors*. The prior of an attribute is a
+    distribution of its answers that was known or learned before.
 
     Parameters
     ----------
@@ -320,8 +320,9 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
         Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends all of it.
     priors : sequence of d sequences of k_j probabilities
         Distribution of the fakes of each attribute, for example learned from other contributors. Each distribution must
-        sum to 1 within 1e-9 and is normalised exactly. Zeros are allowed. With zeros epsilon still holds, but read
-        about `implemented_attribute_ratio` first.
+        sum to 1 within 1e-9 and is normalised exactly. A probability may be zero. Epsilon still holds for the whole
+        record, but a reported value with prior zero shows that its attribute was sampled (see
+        `implemented_attribute_ratio`).
 
     Raises
     ------
@@ -352,8 +353,8 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
         when="instead of RS+FD, if priors of the answers are known or were learned in a first phase",
         aliases=("RSRFD", "TwoPhaseRSRFD"),
         planned=False,
-        instead="the error of RS+RFD has no formula until phase one has been collected; for an idea of its size see "
-        "RS+FD[GRR], which is RS+RFD with uniform priors",
+        instead="the error of RS+RFD depends on its priors; for an idea of its size see RS+FD[GRR], which is RS+RFD "
+        "with uniform priors",
         wire="a code for every attribute",
     )
 

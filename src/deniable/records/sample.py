@@ -1,13 +1,14 @@
 """SMP: sample one attribute, report it with the whole budget; SMP[ADP]: through the oracle that suits its size.
 
-Every contributor draws one of the d attributes uniformly, reports it through its frequency oracle with the whole
-epsilon, and says which attribute it is. Splitting the budget over all attributes (`SPL`) is rarely better. The reason
-is that n/d reports at epsilon carry more information than n reports at epsilon/d.
+Every contributor draws one of the d attributes uniformly, and reports the answer through the attribute's frequency
+oracle with the whole epsilon. The report also names the attribute. Splitting the budget over all attributes (`SPL`) is
+rarely better. The reason is that n/d reports at epsilon carry more information than n reports at epsilon/d.
 
 `SMP` uses the same oracle for every attribute. `AdaptiveSMP` uses for each attribute the oracle with the least expected
-error for its size. A small domain may use GRR, a medium one subset selection, and a dictionary a sketch. The literature
-calls this mechanism SMP[ADP] (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data*, 2021), and there it
-chooses between GRR and OUE. Here it chooses among the oracles that the function `best_oracle` compares.
+error for its size. For example, it may use GRR for a small domain, subset selection for a medium domain, and a sketch
+for a dictionary. The literature calls this mechanism SMP[ADP] (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus
+fake data*, 2021). The published mechanism chooses between GRR and OUE. `AdaptiveSMP` chooses among the oracles that the
+function `best_oracle` compares.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class SMP(SampledRecords):
     name = "SMP"
     card = Card(
         group="records",
-        when="for several attributes of similar sizes, if the collector may see which one was sampled",
+        when="for several attributes of similar sizes, if the collector may see which attribute was sampled",
         recommended=True,
         wire="the sampled attribute, and a code or one bit per possible answer",
         note="the collector sees which attribute was sampled",
@@ -199,7 +200,7 @@ class SMP(SampledRecords):
 @final
 @dataclass(frozen=True)
 class AdaptiveSMP(SampledRecords):
-    """Each contributor reports one uniformly sampled attribute through its own oracle with the whole budget.
+    """Each contributor reports one uniformly sampled attribute through the attribute's oracle with the whole budget.
 
     The collector sees which attribute was sampled.
 
@@ -210,10 +211,10 @@ class AdaptiveSMP(SampledRecords):
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional
-        The oracle of each attribute. It covers the domain of the attribute and has the whole epsilon. The default for
-        an attribute is the oracle that `best_oracle` returns, which has the least expected error for its size. The
-        object stores the sequence in `oracles`, so that client and server cannot choose differently. To estimate means
-        or quantiles of ordered attributes, make the sequence with `oracles_for(sizes, epsilon, means=...)`.
+        One oracle for each attribute. Each oracle must have the size of its attribute and the whole epsilon. By
+        default, `best_oracle` chooses the oracle with the least expected error for the attribute's size. The object
+        stores the sequence in `oracles`, so that client and server cannot choose differently. To estimate means or
+        quantiles of ordered attributes, make the sequence with `oracles_for(sizes, epsilon, means=...)`.
 
     Raises
     ------
@@ -246,9 +247,9 @@ class AdaptiveSMP(SampledRecords):
     stated = ("oracles",)
     card = Card(
         group="records",
-        when="for several attributes of any sizes, if the collector may see which one was sampled",
+        when="for several attributes of any sizes, if the collector may see which attribute was sampled",
         recommended=True,
-        wire="the sampled attribute and the bytes of the report of its oracle",
+        wire="the sampled attribute, and a randomised answer in bytes",
         note="the collector sees which attribute was sampled; each attribute has the oracle with the "
         "least error for its size",
     )

@@ -4,11 +4,11 @@ Each of the d attributes is reported through its own frequency oracle with the b
 spend epsilon. SPL is the baseline of the literature on several attributes. It is better than sampling one attribute
 (`SMP`) only if epsilon/d is large.
 
-`SPLPairs` is the first phase of all mechanisms here that learn how attributes depend on each other. Contributors report
-exactly as in `SPL` with GRR. Only the collector differs. The collector of `SPL` counts how often each code was
-reported. The collector of `SPLPairs` keeps a table of the reported codes for every pair of attributes. The frequencies
-of single attributes follow from these tables. The first phase of Seeam, Zheng, Hu (Corr-RR), sections 3.3.5 and 3.3.6,
-estimates joint distributions.
+All mechanisms of this library that learn how attributes depend on each other use `SPLPairs` as their first phase.
+Contributors report exactly as in `SPL` with GRR. Only the collector differs. The collector of `SPL` counts how often
+each code was reported. The collector of `SPLPairs` keeps a table of the reported codes for every pair of attributes.
+The frequencies of single attributes follow from these tables. The paper on Corr-RR (Seeam, Zheng, Hu, sections 3.3.5
+and 3.3.6) also estimates joint distributions in its first phase.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
     name = "SPL"
     card = Card(
         group="records",
-        when="for few attributes, if the budget is large enough for each of them; every attribute is reported",
+        when="for few attributes, if epsilon is large even after it is divided among them; every attribute is reported",
         recommended=True,
         wire="a code, or one bit per possible answer, for every attribute",
         variants=(
@@ -174,10 +174,10 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="for tables of pairs of attributes, or as the first phase of a survey in two phases, to learn how "
+        when="for tables of pairs of attributes; in a survey of two phases, use it as the first phase, to learn how "
         "attributes depend on each other",
         planned=False,
-        instead="its errors for frequencies are those of SPL[GRR], which a plan lists",
+        instead="a plan lists SPL[GRR], which has the same errors for frequencies",
         wire="a code for every attribute",
     )
 

@@ -67,8 +67,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     name = "HE"
     card = Card(
         group="baselines",
-        when="only for comparison; it is a sketch of two cells, so its variance stays above 1/n however large epsilon "
-        "is",
+        when="only for comparison; its variance is above 1/n at every epsilon, because it is a sketch of two cells",
         aliases=("Hadamard encoding",),
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",

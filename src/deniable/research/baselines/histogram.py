@@ -53,10 +53,10 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     all other components are 0. The device adds an integer z of noise to every component. It then clamps the sum to the
     range from -clamp to resolution + clamp.
 
-    The probability of z is proportional to e^(-epsilon |z|/(2 resolution)), because the vectors of two answers differ
-    by `resolution` in two components. The variance of a component is at most 8/epsilon^2, which is its variance with
-    continuous Laplace noise and without a clamp. A coarse grid and a narrow clamp both lower the variance. With the
-    narrowest choice, resolution=1 and clamp=0, the mechanism is `SUE`.
+    The vectors of two answers differ by `resolution` in two components. So the probability of z is proportional to
+    e^(-epsilon |z|/(2 resolution)). The variance of one report's estimate is at most 8/epsilon^2, which is the variance
+    with continuous Laplace noise and without a clamp. A coarse grid and a narrow clamp both lower the variance. With
+    the narrowest choice, resolution=1 and clamp=0, the mechanism is `SUE`.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     resolution : int, optional
-        Number of grid steps that make up 1, from 1 to 16383. The default is ceil(4 epsilon). With the default, the grid
-        lowers the variance by .13% at most.
+        Component of the true answer, in steps of the grid, from 1 to 16383. The default is ceil(4 epsilon). With the
+        default, the variance is at most .13% lower than with continuous noise.
     clamp : int, optional
-        Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is 8
-        scales of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight scales lowers the variance
-        by .23%. For epsilon below .032, the limit of 511 is less than eight scales. A clamp of 511 steps then lowers
-        the variance further, to 4/epsilon^2 as epsilon goes to 0.
+        Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is
+        eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. This clamp lowers the variance
+        by .23%. For epsilon below .032, 511 is less than eight times the scale. The variance is then lower, and goes to
+        4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

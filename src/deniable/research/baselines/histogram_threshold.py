@@ -1,10 +1,10 @@
 """Thresholding with histogram encoding (THE): add Laplace noise to the one-hot encoding, report what exceeds theta.
 
 The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017).
-The contributor's device applies the threshold, so a report is k bits. The probability of each bit has a closed form.
-THE is therefore a unary encoding: the bit of the true answer is 1 with probability p = P(Lap > theta - 1) = 1 -
-e^((theta-1) epsilon/2)/2, and every other bit is 1 with probability q = P(Lap > theta) = e^(-theta epsilon/2)/2. Here
-Lap is the Laplace noise. The code draws the bits with these probabilities and never draws noise as a real number.
+The contributor's device applies the threshold, so a report is k bits, and THE is a unary encoding. The bit of the true
+answer is 1 with probability p = P(Lap > theta - 1) = 1 - e^((theta-1) epsilon/2)/2, and every other bit is 1 with
+probability q = P(Lap > theta) = e^(-theta epsilon/2)/2. Here Lap is the Laplace noise. The code draws the bits with
+these probabilities and never draws noise as a real number.
 """
 
 from __future__ import annotations
@@ -65,11 +65,13 @@ def optimal_theta(epsilon: EpsilonLike) -> float:
 class THE(OneStage):
     """Thresholding with histogram encoding reports which of k noisy numbers exceed a threshold theta.
 
-    The device writes the answer as k numbers: the number of the true answer is 1, and all others are 0. It adds Laplace
-    noise to every number and reports one bit for each, which says whether the noisy number exceeds theta.
+    The device writes the answer as k numbers, one for each possible answer: 1 for the true answer, and 0 for all
+    others. It adds Laplace noise to each of these numbers. For each number it reports one bit, which says whether the
+    noisy number exceeds theta.
 
-    The tight epsilon is below the declared epsilon, because thresholding hides a part of what the noisy numbers show.
-    The method `privacy` states the tight value. At the same declared epsilon, OUE is more accurate.
+    The *tight* epsilon is the smallest epsilon with which the guarantee holds. It is below the declared epsilon,
+    because thresholding hides a part of what the noisy numbers show. The method `privacy` states the tight epsilon. At
+    the same declared epsilon, OUE is more accurate.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class THE(OneStage):
         group="baselines",
         when="only for comparison, because OUE has a smaller error at the same declared epsilon",
         wire="k bits",
-        note="the tight epsilon is below the declared one",
+        note="the guarantee holds with an epsilon below the declared epsilon",
     )
 
     def __post_init__(self) -> None:

@@ -86,8 +86,8 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="to compare with Corr-RR; it maps all attributes onto the smallest domain, as the papers do, so it cannot "
-        "tell apart the values of one group",
+        when="to compare with Corr-RR; as in the papers, it maps the values of every attribute onto the smallest "
+        "domain, and it cannot tell apart values that are mapped to the same code",
         aliases=("AlignedCorrRR",),
         planned=False,
         instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR instead",

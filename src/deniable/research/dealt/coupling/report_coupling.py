@@ -1,12 +1,15 @@
 """Report-coupled randomised response: peers use U and 1 - U, so that forced reports cancel within secret random pairs.
 
-JRR couples whether paired contributors tell the truth. This cancels noise only if both hold the same value. Coupling
-the *reports* always cancels noise. Let p be the probability of a true report, and q = 1 - p. In a coupled pair, both
-contributors tell the truth with probability p - q. Otherwise one of them is told to say 1 and the other to say 0.
+Joint randomised response (JRR) also pairs contributors. In JRR, the decisions of two paired contributors to tell the
+truth or to lie depend on each other. This cancels noise only if both hold the same value. In report-coupled randomised
+response, the *reports* depend on each other, and this always cancels noise. Let p be the probability of a true report,
+and q = 1 - p. In a coupled pair, both contributors tell the truth with probability p - q. Otherwise one contributor is
+told to say 1, and the other contributor is told to say 0.
 
-At the same p, the variance is lower than that of randomised response and of JRR at any frequency
-(docs/theory/coupling.md). Quota randomised response (`QuotaRR`) has even lower variance and a stronger guarantee. The
-idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
+At the same p, the variance is lower than the variance of randomised response at every frequency. It is lower than the
+variance of JRR at every frequency between 0 and 1 (docs/theory/coupling.md). For rare answers, quota randomised
+response (`QuotaRR`) has an even lower variance. Its guarantee is also stronger. The idea of a dealer and of random
+pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
 """
 
 from __future__ import annotations
@@ -40,10 +43,11 @@ from deniable.research.dealt.shares import Columns, check_types, follow
 @final
 @dataclass(frozen=True)
 class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
-    """Report-coupled randomised response reports one bit, and forced reports cancel within secret pairs.
+    """Report-coupled randomised response reports one bit, and noise partly cancels within secret pairs.
 
-    The question has two possible answers, coded 0 and 1. A dealer deals secret shares once to n contributors, in random
-    pairs. If one contributor of a coupled pair is told to say 1, the other one is told to say 0.
+    The question has two possible answers, coded 0 and 1. A dealer forms random pairs of n contributors in secret, and
+    deals every contributor one secret share. A share says "say 1", "say 0" or "say the truth". In a *coupled* pair, one
+    contributor is told to say 1 whenever the other contributor is told to say 0.
 
     Parameters
     ----------
@@ -54,8 +58,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
         contributor who is left unpaired.
     weight : float, Fraction, Decimal or str
-        Fraction of pairs that are coupled, from 0 to 1. The two contributors of any other pair draw independently. With
-        0 the mechanism is randomised response.
+        Fraction of pairs that are coupled, from 0 to 1. In the other pairs, the two shares are independent. With weight
+        0, the mechanism is randomised response.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, or n - 1 if that is
         less.
@@ -92,8 +96,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if you do not want quotas; its error is smaller than that of JRR, but JRR also has smaller bounds "
-        "against weaker adversaries",
+        when="if you do not want quotas; its error is smaller than the error of JRR, but only JRR has a finite "
+        "epsilon, with a delta, against a collector who knows everybody else's data",
         planned=False,
         instead=NO_ROW,
         wire="one bit",
