@@ -50,17 +50,17 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     Use it for means, distribution functions and quantiles of ordered answers. For the cells of a histogram, other
     oracles are better.
 
-    The window b sets how far a report may be from the truth and still count as near. A report is a number y from 0 to k
-    + 2b - 1. Report y is *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are
-    far from it. Each far report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with
-    e^epsilon rounded down. The near reports share the remaining probability equally.
+    The window b sets which reports count as near the truth. A report is a number y from 0 to k + 2b - 1. Report y is
+    *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far
+    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down. The
+    near reports share the remaining probability equally.
 
     Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
     three cases:
 
     * If u < T, the report is far. With j = floor(u/Q), the report is j if j < x, and j + 2b + 1 otherwise.
-    * If u >= T, the report is near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j
-      if j <= 2b.
+    * If u >= T, let s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s). If j <= 2b, the report is x + j, which is
+      near.
     * If u >= T and j = 2b + 1, then j is drawn again, uniformly from 0 to 2b, by rejection. This happens for less than
       (2b + 1)/2^64 of all words u. With d = floor(2^64/(2b + 1)), fresh words v are drawn until floor(v/d) is at most
       2b. The report is x + floor(v/d).
@@ -74,8 +74,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     window : {"mean", "paper"} or int, optional
         Window b, an integer from 0 to k. With "mean", b makes the variance of an estimated mean smallest, averaged over
         all answers. If several windows have the same variance, b is the smallest of these windows. With "paper", b is
-        the window of Li et al., which is smaller. On short scales it is 0, and the mechanism is then randomised
-        response. The object stores the integer in `window`.
+        the window of Li et al., which is smaller. On short scales this window is 0, and the mechanism is then
+        randomised response. The object stores the integer in `window`.
 
     Raises
     ------

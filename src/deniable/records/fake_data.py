@@ -1,7 +1,7 @@
 """RS+FD and RS+RFD: report one attribute truly and all others as fakes, and do not say which.
 
-Every contributor draws one attribute uniformly, reports it through its frequency oracle, and sends fake reports of all
-other attributes.
+Every contributor draws one attribute uniformly, reports the answer through the attribute's frequency oracle, and sends
+fake reports of all other attributes.
 
 RS+FD is from Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data: multidimensional frequency estimates
 with local differential privacy* (CIKM 2021). Its fakes are drawn without knowledge of the answers.

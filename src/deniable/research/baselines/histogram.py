@@ -69,9 +69,9 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         default, the variance is at most .13% lower than with continuous noise.
     clamp : int, optional
         Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is
-        eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. This clamp lowers the variance
-        by .23%. For epsilon below .032, 511 is less than eight times the scale. The variance is then lower, and goes to
-        4/epsilon^2 as epsilon goes to 0.
+        eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight times the
+        scale lowers the variance by .23%. For epsilon below .032, the default is 511, which is less than eight times
+        the scale. This clamp lowers the variance further, to 4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

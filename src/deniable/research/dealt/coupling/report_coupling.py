@@ -2,14 +2,14 @@
 
 Joint randomised response (JRR) also pairs contributors. In JRR, the decisions of two paired contributors to tell the
 truth or to lie depend on each other. This cancels noise only if both hold the same value. In report-coupled randomised
-response, the *reports* depend on each other, and this always cancels noise. Let p be the probability of a true report,
-and q = 1 - p. In a coupled pair, both contributors tell the truth with probability p - q. Otherwise one contributor is
-told to say 1, and the other contributor is told to say 0.
+response, the *reports* of the two depend on each other, and this always cancels noise. Let p be the probability of a
+true report, and q = 1 - p. In a coupled pair, both contributors tell the truth with probability p - q. Otherwise one
+contributor is told to say 1, and the other contributor is told to say 0.
 
-At the same p, the variance is lower than the variance of randomised response at every frequency. It is lower than the
-variance of JRR at every frequency between 0 and 1 (docs/theory/coupling.md). For rare answers, quota randomised
-response (`QuotaRR`) has an even lower variance. Its guarantee is also stronger. The idea of a dealer and of random
-pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
+At the same p, the variance of report coupling is lower than the variance of randomised response at every frequency. It
+is lower than the variance of JRR at every frequency between 0 and 1 (docs/theory/coupling.md). Quota randomised
+response (`QuotaRR`) has a stronger guarantee and, for rare answers, an even lower variance. The idea of a dealer and of
+random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
 """
 
 from __future__ import annotations
