@@ -100,8 +100,8 @@ def _tables(r: Results) -> list[Contradiction]:
         Contradiction(
             'SynB selects "for each subsequent attribute" a parent at random (4.2.3), and Table 2',
             "SynB, d = 4, rho .1, .5 and .9; exact",
-            "the printed correlations are those of one tree for all records, a chain twice: parents drawn anew for each record would "
-            "give every pair a mixture",
+            "the printed correlations are those of one tree for all records (a chain for two of the three rho). If parents were drawn "
+            "anew for each record, every pair would have a mixture of correlations",
             "that the parents are drawn once for a data set, which the sentence allows",
         ),
         Contradiction(
@@ -291,7 +291,7 @@ def _ideas(r: Results) -> list[Contradiction]:
             'Corr-RR "can be interpreted as enjoying an amplified privacy bound" (3.3.1)',
             "d = 2 and 3, k = 2 and 3, any copy probabilities; exact, all records and reports listed",
             "for two records that differ in all attributes the largest ratio of a report's probabilities is e^epsilon: nothing is gained. "
-            "Run at the larger epsilon' of its formula, for which epsilon is promised, it is e^epsilon'",
+            "The paper's formula promises epsilon if Corr-RR is run at a larger epsilon'; the largest ratio is then e^epsilon'",
             'that all its results use "the same nominal budget" (4.2.2), so that no number depends on it',
         ),
     ]
@@ -394,14 +394,14 @@ def corrections(r: Results) -> Sequence[str]:
     falls = ratio("figure-7", "falls with rho, d = 2", DESCRIBED, PREPRINT)
     half = ratio("figure-5", "half of RS+RFD", EQUAL, POPETS)
     return [
-        f'| the preprint\'s rule for p_y was missing, its figures ran the published rule | `rule="preprint"`, both rules in every '
+        f'| the preprint\'s rule for p_y was missing, and its figures were run with the published rule | `rule="preprint"`, both rules in every '
         f"table | `claims`, `agreement` | error at rho {setting('.9')} over that at {setting('.1')}, d = 2, described: {falls} |",
         f"| equal marginals were said to be uniform | three kinds of data, three rules for copies | `agreement` | chi-squared per cell "
         f"of Table 6: uniform {six('equal_marginals', 'Corr-RR')}; equal as printed, always copied "
         f"{six('shared_marginals', 'Corr-RR copying')} |",
         f"| claims had {setting('30')} runs, no errors, and verdicts by hand | {setting('200')} runs, errors, verdicts from the CSV file | `claims` | half of "
         f"RS+RFD: {half}, no |",
-        f"| Mushroom and Clave stood under errata | settings that the text does not give, with the readings that fit | `readings` | "
+        f"| Mushroom and Clave were under errata | they are under settings that the text does not give, with the readings that fit | `readings` | "
         f"mergings of Mushroom that fit: {fits(readings='one merged')}; pairs of Clave: {fits(data='Clave')} |",
         f"| p_y by value and a size for phase one were not measured | measured, and held out | `per-value`, `phase-one` | Mushroom, each "
         f"value, corrected: {mean('per-value-summary', family='Mushroom', rule='each, levelled')}; `corr_rr_plan` held out: "

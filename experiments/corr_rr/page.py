@@ -31,7 +31,7 @@ def _agreement(r: Results) -> list[str]:
     )
     described = of("as_described", "Corr-RR", "|z| > 3", ".0f")
     quotes.append(
-        f"Uniform marginals are one reading that fits: {traced(360 - wrong, '.0f')} of the {setting('360')} cells agree"
+        f"Uniform marginals are one kind that fits: {traced(360 - wrong, '.0f')} of the {setting('360')} cells agree"
     )
     quotes.append(
         f"{described} of the {setting('180')} Corr-RR cells disagree, by up to a factor of "
@@ -448,7 +448,7 @@ PAGE = Page(
         "Over 200 runs": "a setting",
         "298 of 314 verdicts are the same": "claims.csv of seed 2, 200 runs, beside that of seed 1",
         "On real data 51 of 60 comparisons are the same": "claims-real.csv of seed 2 beside that of seed 1",
-        "below RS+RFD there at the other seed, .85 (.04)": "claims-real.csv of seed 2",
+        "is smaller there: .85 (.04) times RS+RFD's": "claims-real.csv of seed 2",
         "(n = 20,000, 200 runs, by": "a setting",
         "has all 180 Corr-RR cells": "a setting",
         "saying 1/k without asking anybody": "the words of a bound",

@@ -101,7 +101,7 @@ def _mechanisms(r: Results) -> list[Contradiction]:
             '"ITS consistently overestimates" OUE, so that it "can be used to estimate the CPL of OUE mechanisms" (V-A2)',
             "ITS as inferred here, all ordered pairs, epsilon 1; exact",
             f"against OUE's reports mean undershoot {its('Adult')} on Adult as it stands ({merged} with rare categories merged), "
-            f"{its('Cardio')} on Cardio, {its('CelebA')} on CelebA. Against what the attacks infer it overestimates, as the paper has it, by "
+            f"{its('Cardio')} on Cardio, {its('CelebA')} on CelebA. Against what the attacks infer ITS overestimates, as the paper says, by "
             f"{over('Adult')}, {over('Cardio')} and {over('CelebA')}, and never falls short",
             'that its reference is "statistically estimated CPL", which is the attacks\' if III-B estimates it, and that ITS may be '
             "another algorithm: its text does not have it",
@@ -210,8 +210,8 @@ def _tables(r: Results) -> list[Contradiction]:
         Contradiction(
             "Table I: NMSE of the attacks against Algorithm 2 on Adult and Cardio",
             "all ordered pairs, epsilon 1 and 3, eight mechanisms; exact",
-            f"within {setting('.01')} of the printed digits on Adult {near[AS_IS]} of {setting(16)} cells as it stands and "
-            f"{near[MERGED]} with rare categories merged, on Cardio {fit} of {setting(16)}; largest distance {far[AS_IS]}, {far[MERGED]} and "
+            f"within {setting('.01')} of the printed digits: Adult as it stands {near[AS_IS]} of {setting(16)} cells, Adult with rare "
+            f"categories merged {near[MERGED]}, Cardio {fit} of {setting(16)}; largest distance {far[AS_IS]}, {far[MERGED]} and "
             f"{most}",
             "that its encodings, which it does not give, are others, and that its values are drawn. Both encodings of Adult are below",
         ),
@@ -219,7 +219,7 @@ def _tables(r: Results) -> list[Contradiction]:
             "Table II: NMSE of the simulation against Algorithm 1 on Adult",
             "GRR, epsilon 1, in 1e-4, every record used 25 times; one simulation",
             f"{ours[AS_IS]} as it stands, {ours[MERGED]} with rare categories merged; printed "
-            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables decide it, so that it has no standard "
+            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables decide our number, so that it has no standard "
             "error: undecided",
             "that its encoding, which it does not give, is another, and that its T, how often records are used, is lost from the text",
         ),
@@ -237,13 +237,13 @@ def corrections(r: Results) -> Sequence[str]:
     pearson, total = ([number_of(row, column, spec) for row in both] for column, spec in (
         ("correlation with Pearson", ".2f"), ("TCPL, Algorithm 2", ".0f")))  # fmt: skip
     return [
-        f"| delta stood in two functions | totals, calibration and `--delta`; (6)'s sums as the paper's bound | `delta-sums` | exclusive "
+        f"| delta was in two functions only | delta is in totals, calibration and `--delta`; the sums of (6) are there as the paper's bound | `delta-sums` | exclusive "
         f"or, epsilon 1: {number_of(sums, 'delta there', '.3f')} where (6) says {number_of(sums, '(6), delta', '.2f')} |",
         f"| figure 8 by ten draws from all attributes, caps pooled | {setting(100)} choices of {setting(21)} of the shared ones, caps apart | `fig8-choices` | "
         f"median at a cap of {setting(1)}: {number_of(choice, 'median', '.2f')} |",
         f"| Adult in one encoding | both, wherever it contradicts the paper | `adult` | correlation with Pearson's coefficient "
         f"{pearson[0]}, merged {pearson[1]} |",
-        f"| eight sentences said too much | mended: LFW leads with what held, sizes stand beside broken caps | `fig8`, `fig8-choices`, "
+        f"| eight sentences claimed too much | the part on LFW first says what held, and says by how much caps are broken | `fig8`, `fig8-choices`, "
         f"`fig4a` | {traced(held, 'd')} of {traced(len(r.rows('fig8-public')), 'd')} runs held |",
         f"| the prior was taken for right | balls around it, several priors, `--check` | `wrong-prior`, `fig8-public-choices` | Bald <- "
         f"Male {number_of(prior, 'radius 0', '.3f')}, within {setting('.1')} {number_of(prior, 'radius 0.1', '.3f')} |",

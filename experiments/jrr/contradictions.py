@@ -36,8 +36,8 @@ def _privacy(r: Results) -> list[Contradiction]:
             f"epsilon {leak(KNOWN, ALG)} with Algorithm 1's parameters, {leak(KNOWN, OPT)} with the best ones by (22); RR "
             f"{leak(KNOWN, 'RR')}",
             'that (19) is about one report beside what colluders reveal, that 4.2 promises "a form of data privacy similar to" LDP, '
-            'and that its collector does not know the others\' data. But 4.2 gives the collector "all perturbed values", and beside '
-            f"the base rate alone they leak {leak(RATE, ALG)} and {leak(RATE, OPT)}",
+            'and that its collector does not know the others\' data. But 4.2 gives the collector "all perturbed values". Against '
+            f"a collector who has all values and knows only the base rate, the epsilons are {leak(RATE, ALG)} and {leak(RATE, OPT)}",
         ),
         Contradiction(
             'a collector who learns R_j from all other contributors "cannot recover" whether the report is true (4.5.1)',
@@ -50,8 +50,8 @@ def _privacy(r: Results) -> list[Contradiction]:
         Contradiction(
             "Theorem 2: a report is epsilon-private by (20) beside the truthfulness of m colluders; for 2 <= m < n - 1",
             "n = 4, m = 2, p = .6, rho = -2/3; exact, every deal listed",
-            f"printed {number_of(lies, 'Theorem 2', '.3f')}, true {number_of(lies, 'truth', '.3f')}: it takes the chance "
-            "that one's peer colludes before the colluders' reports are known",
+            f"printed {number_of(lies, 'Theorem 2', '.3f')}, true {number_of(lies, 'truth', '.3f')}: the theorem uses the "
+            "probability that a contributor's peer colludes before the colluders' reports are known",
             "that m is much smaller than n: at n = 10,000 and m = 5 the printed epsilon is at most 3e-7 too small, at "
             "epsilon .01, .1 and 1",
         ),
@@ -111,9 +111,9 @@ def _kary() -> str:
         return COUPLING.number("couplings", column, ".3f", k=k, epsilon=1.0)
 
     return (
-        f"of GRR's variance {ratio(4, 'f = 1/k')} and {ratio(10, 'f = 1/k')} for k = 4 and 10 where f is {setting('1/k')}; "
-        f"where f is {setting('0')}, {ratio(4, 'f = 0')}, "
-        f"{ratio(10, 'f = 0')} and {ratio(20, 'f = 0')} for k = 4, 10 and 20"
+        f"share of GRR's variance: for f of {setting('1/k')}, {ratio(4, 'f = 1/k')} and {ratio(10, 'f = 1/k')} with k = 4 and 10; "
+        f"for f of {setting('0')}, {ratio(4, 'f = 0')}, "
+        f"{ratio(10, 'f = 0')} and {ratio(20, 'f = 0')} with k = 4, 10 and 20"
     )
 
 
@@ -140,7 +140,7 @@ def _underperforming(r: Results) -> list[Contradiction]:
             '"R is less than 3%, indicating JRR outperforms RR" for more than 97% of the shares (5.3.5)',
             f"n = 1,000, {same}",
             f"R is {wide[0]}, {wide[1]} and {wide[2]} at epsilon .01, .1 and 1",
-            "that R, too, shows the correlation alone: against RR at JRR's own p it is "
+            "that R, too, shows the price of the correlation alone: against RR at JRR's own p it is "
             f"{number_of(small, 'R', '.2%')}, and {number_of(small, 'R in whole counts', '.2%')} "
             "in whole counts",
         ),
@@ -167,7 +167,7 @@ def _data(r: Results) -> list[Contradiction]:
         Contradiction(
             '"JRR outperforms RR by a larger margin on Kosarak and Census datasets" (5.2)',
             "figure 1, Algorithm 1, epsilon .01, M = 5; exact",
-            f"of RR's MSE Kosarak {number_of(margin, 'Kosarak', '.3f')}, Census {number_of(margin, 'Census', '.3f')}, Amazon "
+            f"share of RR's MSE: Kosarak {number_of(margin, 'Kosarak', '.3f')}, Census {number_of(margin, 'Census', '.3f')}, Amazon "
             f"{number_of(margin, 'Amazon', '.3f')}, E-commerce {number_of(margin, 'E-commerce', '.3f')}; Census and "
             f"E-commerce are {traced(-float(margin['z in the figure']), '.1f')} standard errors of the figure apart",
             "that figure 1 states no M, and that for M from 0 to 3 it is true",
@@ -182,9 +182,9 @@ def _data(r: Results) -> list[Contradiction]:
         Contradiction(
             '"the 80th percentile under JRR on the Kosarak dataset is 0.7" (5.2)',
             f"figure 2(b), epsilon .1, M = 5, 1,000 runs; repeated {setting(FIGURES)} times",
-            f"interval of {setting('90%')} of the figures {number_of(jrr, '5%', '.2f')} to {number_of(jrr, '95%', '.2f')}, least "
+            f"the interval of {setting('90%')} of the figures is {number_of(jrr, '5%', '.2f')} to {number_of(jrr, '95%', '.2f')}, the least is "
             f"{number_of(jrr, 'least', '.2f')}",
-            f"that figure 2 states no M: for M from 0 to 4 it is {r.number('which-m-percentile', 'normal law', '.3f', M=4)}",
+            f"that figure 2 states no M: for M from 0 to 4 the percentile is {r.number('which-m-percentile', 'normal law', '.3f', M=4)}",
         ),
         Contradiction(
             "ARE (29) where everybody holds a 1, as in figures 3(d) to 3(f)",
@@ -210,10 +210,10 @@ def corrections(r: Results) -> Sequence[str]:
     margin = r.rows("which-m-data", epsilon=0.01, M=0)[0]
     late = r.rows("newcomers", share=0.05, late=0.05)[0]
     return [
-        f"| two phases split the contributors | they split epsilon, as section 7 has it; ours are two groups | `two-phase`, "
+        f"| two phases split the contributors | they split epsilon, as section 7 says; our variant is called two groups | `two-phase`, "
         f"`two-groups` | of RR's MSE at epsilon .1, share .05, {setting('5%')} first: {number_of(phases, 'better', '.3f')}; one phase "
         f"{number_of(phases, 'one phase, no guess', '.3f')} |",
-        f"| figures 7 and 8 were refuted, and no more | they are numbers of RR at JRR's own p | `which-m` | RI at epsilon .001, "
+        f"| figures 7 and 8 were only refuted | they are explained: their numbers are about RR at JRR's own p | `which-m` | RI at epsilon .001, "
         f"n = 10,000: {number_of(own, 'RI', '.3e')} |",
         f"| M = 5 was taken for granted | the M that fit every printed number; Amazon cannot be tested; Kosarak has two readings | "
         f"`which-m`, `data-counts` | of RR's MSE on Kosarak, epsilon .01, M = 0 to 2: {number_of(margin, 'Kosarak', '.3f')} |",

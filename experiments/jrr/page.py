@@ -86,8 +86,7 @@ def _figure_1(results: Results) -> list[str]:
     apart = traced(-float(rows[5]["z in the figure"]), ".1f")
     return [
         f"{kosarak} of RR's MSE on Kosarak, {census} on Census, {amazon} on Amazon and {shop} on E-commerce",
-        f"Census has {number_of(rows[5], 'Census', '.3f')} and E-commerce, whose share of ones is nearer to one half, "
-        f"{number_of(rows[5], 'E-commerce', '.3f')}",
+        f"Census has {number_of(rows[5], 'Census', '.3f')}. E-commerce has {number_of(rows[5], 'E-commerce', '.3f')}, and",
         f"The difference between these two ratios is {apart} standard errors",
     ]
 
@@ -372,8 +371,9 @@ def _open(results: Results) -> list[str]:
         f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}, and JRR's optimum leaks {tenth[1]}. RR with the same "
         f"error as JRR (epsilon {same}) leaks {tenth[2]}. At a nominal epsilon of 1 these three leakages are "
         f"{one[0]}, {one[1]} and {one[2]}. At {setting(0.01)} they are {hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
-        f"the optimum has {mean(OPT, 'all at .05', '.2f')} of RR's MSE if all numbers are {setting(0.05)}, and "
-        f"{mean(OPT, 'uniform on [0, 1]', '.2f')} if they are uniform on {setting('[0, 1]')}, where the mean is one half. "
+        f"the optimum has {mean(OPT, 'all at .05', '.2f')} of RR's MSE if all numbers are {setting(0.05)}. If the "
+        f"numbers are uniform on {setting('[0, 1]')}, with a mean of one half, the optimum has "
+        f"{mean(OPT, 'uniform on [0, 1]', '.2f')} of RR's MSE. "
         f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
         f"This noise makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE at epsilon 1 and "
         f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's MSE",
