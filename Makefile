@@ -42,9 +42,11 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 	survey/test_encoding survey/test_schema files/formats/test_reports house/test_documents_of_the_project
 # Where all tests marked "research" are, so that no others are read; tests/conftest.py marks them.
 STUDIED := tests/research src/deniable/research tests/contract tests/golden
-PYTEST = $(RUN)/pytest -n 4 --dist worksteal
+PYTEST = $(RUN)/pytest -n 3 --dist worksteal
 VENV := .venv
 RUN := $(VENV)/bin
+# uv installs in seconds what takes pip a minute. pip installs where uv cannot, as from an index that only pip was told of.
+INSTALL = install() { $(RUN)/uv pip install --quiet --python $(RUN)/python "$$@" || $(RUN)/pip install --quiet "$$@"; }; install
 
 # Byte code is kept, or each of the tests' workers compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -118,7 +120,7 @@ load: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.load --postgres -o results/load.json
 
 fuzz: $(VENV)/.installed-dev
-	$(RUN)/pip install --quiet --group fuzz
+	@$(INSTALL) --group fuzz
 	$(RUN)/python -m tests.fuzz.run --seconds 60 --output results/fuzz.json
 
 call-paths: $(VENV)/.installed-dev
@@ -162,7 +164,7 @@ stack: $(VENV)/.installed-dev
 	DENIABLE_R=required $(RUN)/pytest -m "long or not long" tests/stack
 
 engines: $(VENV)/.installed-dev
-	$(RUN)/pip install --quiet -e ".[spark]" --group engines
+	@$(INSTALL) --editable ".[spark]" --group engines
 	DENIABLE_ENGINES=1 $(RUN)/pytest tests/engines
 
 dist:
@@ -189,19 +191,19 @@ $(VENV)/bin/python:
 	elif command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python 3.11 $(VENV); \
 	else echo "Python 3.11 or later is needed, and there is none: install it (https://www.python.org), or uv" \
 	"(https://docs.astral.sh/uv), or name one with make PYTHON=..." >&2; exit 1; fi
-	@$(RUN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(RUN)/pip install --quiet --disable-pip-version-check --upgrade pip uv
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	@echo "installing into $(VENV), which takes a minute"
-	@$(RUN)/pip install --quiet --disable-pip-version-check --editable ".[demo]"
+	@echo "installing into $(VENV), which takes up to a minute"
+	@$(INSTALL) --editable ".[demo]"
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(RUN)/pip install --quiet --editable ".[demo,dataframes,excel,codebooks,models,mpc,pictures,service,postgres]" --group dev
+	@$(INSTALL) --editable ".[demo,dataframes,excel,codebooks,models,mpc,pictures,service,postgres]" --group dev
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
-	$(RUN)/pip install --quiet --group docs
+	@$(INSTALL) --group docs
 	touch $@
 
 clean:
