@@ -166,18 +166,23 @@ def estimate(
     ] = None,
     reports_typed: Annotated[
         str | None,
-        typer.Option("--reports", metavar="A,B,...", help="With --design: number of each report, in their order."),
+        typer.Option(
+            "--reports", metavar="A,B,...", help="With --design: how often each report occurs, in the order of reports."
+        ),
     ] = None,
     anchor: Annotated[
         str | None,
         typer.Option(
             "--anchor",
             metavar="SS,SD,DS,DD",
-            help="With crosswise: people by answer (same, different) and anchor answer.",
+            help="With crosswise: four counts, by answer and anchor answer (same, different).",
         ),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--table", metavar="FILE", help="With --design: a row for each person, not counts.")
+        Path | None,
+        typer.Option(
+            "--table", metavar="FILE", help="With --design: file with a row for each person, instead of counts."
+        ),
     ] = None,
     answer: Annotated[
         str | None, typer.Option("--answer", metavar="COLUMN", help="With --table: column with the reports.")
@@ -193,7 +198,9 @@ def estimate(
     ] = None,
     fractions: Annotated[
         list[str] | None,
-        typer.Option("--fraction", metavar="STRATUM=F", help="With --strata: sampled fraction of one; repeatable."),
+        typer.Option(
+            "--fraction", metavar="STRATUM=F", help="With --strata: sampled fraction of a stratum; repeatable."
+        ),
     ] = None,
 ) -> None:
     """Print frequencies with standard errors and intervals.

@@ -65,7 +65,7 @@ def plan(
     ] = None,
     frequency: Annotated[
         float | None,
-        typer.Option("--frequency", help="With --sizes: true frequency at which to state the errors; default: 0."),
+        typer.Option("--frequency", help="With --sizes: true frequency for which errors are printed; default: 0."),
     ] = None,
     confidence: Annotated[
         float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")
@@ -81,7 +81,9 @@ def plan(
     ] = None,
     max_frequency: Annotated[
         float | None,
-        typer.Option("--max-frequency", help="With --sizes: bound on all frequencies, in [0, 1]; prints its price."),
+        typer.Option(
+            "--max-frequency", help="With --sizes: upper bound for all frequencies, 0 to 1; prints what it costs."
+        ),
     ] = None,
     pilot: Annotated[
         int | None,
@@ -90,12 +92,14 @@ def plan(
     coefficient: Annotated[
         str | None,
         typer.Option(
-            "--coefficient", metavar="NAME=ERROR", help="With --sizes: wanted standard error of a slope, per deviation."
+            "--coefficient",
+            metavar="NAME=ERROR",
+            help="With --sizes: wanted standard error of a slope per standard deviation.",
         ),
     ] = None,
     supposed: Annotated[
         str | None,
-        typer.Option("--supposed", help="With --coefficient: intercept and slope, as -1.5,0.5; default: 0,0."),
+        typer.Option("--supposed", help="With --coefficient: guessed intercept and slope, as -1.5,0.5; default: 0,0."),
     ] = None,
     waves: Annotated[
         int | None,
@@ -103,7 +107,7 @@ def plan(
     ] = None,
     answers: Annotated[
         int | None,
-        typer.Option("--answers", help="With --waves: most different answers of a person; 1 if none ever changes."),
+        typer.Option("--answers", help="With --waves: how many different answers one person gives at most."),
     ] = None,
     times_known: Annotated[
         bool, typer.Option("--times-known", help="With --waves: allow the collector to know when answers changed.")

@@ -31,7 +31,9 @@ def send(
     max_epsilon: Annotated[
         str | None,
         typer.Option(
-            "--max-epsilon", "--budget", help="Largest epsilon of a contributor, in all collections of these answers."
+            "--max-epsilon",
+            "--budget",
+            help="Largest total epsilon per contributor, over all collections of these answers.",
         ),
     ] = None,
     person: Annotated[

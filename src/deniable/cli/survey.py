@@ -113,7 +113,7 @@ def survey(
         int, typer.Option("--rounds", help="For invite: rounds to split these people into at random.", min=1)
     ] = 1,
     tag: Annotated[
-        str, typer.Option("--tag", help="For invite: name of a channel of at least 100 people, to count it apart.")
+        str, typer.Option("--tag", help="For invite: name of a channel with at least 100 people, counted separately.")
     ] = "",
     url: Annotated[
         str | None,
@@ -127,7 +127,7 @@ def survey(
     ] = None,
     anyway: Annotated[
         str | None,
-        typer.Option("--anyway", metavar="REASON", help="For open: why to open a survey that cannot work, in words."),
+        typer.Option("--anyway", metavar="REASON", help="For open: your reason to open a survey that cannot work."),
     ] = None,
     mechanism: Annotated[
         str, typer.Option("--mechanism", help="For next: mechanism that learns from the rounds so far.")

@@ -63,8 +63,8 @@ def calibrate(
         typer.Option(
             "--criterion",
             help=(
-                "Quantity to keep below the cap; additive is neither a bound nor a guarantee; "
-                "default: the first of the others that can be computed."
+                "Total to keep below the cap (additive guarantees nothing); "
+                "default: the first of exact, blocks and prior-free that can be computed."
             ),
         ),
     ] = None,
