@@ -135,6 +135,10 @@ def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> No
             ["--table", "people.csv", "--answer", "said", "--weights", "village"],
             "the column “village” must contain only numbers",
         ),
+        (
+            ["--table", "people.csv", "--answer", "said", "--fraction", "north=.1", "--fraction", "north=.2"],
+            "--fraction must name each stratum once, got “north” twice",
+        ),
         (["--answer", "said", "--same", "1", "--n", "2"], "cannot be used together"),
         (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together"),
     ],

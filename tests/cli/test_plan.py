@@ -276,7 +276,7 @@ def test_phases_in_the_wrong_order_and_waves_that_are_none(survey: Run) -> None:
     run("randomize", "wave.json", "answers.csv", "-o", "wave.parquet")
     run("aggregate", "wave.json", "wave.parquet", "-o", "wave.total")
     together = run("combine", "survey.json", "total", "wave.json", "wave.total")
-    assert "to compare two waves, use `deniable compare`" in together.stderr
+    assert "to compare two surveys, use `deniable.answers.compare` (`deniable compare`)" in together.stderr
     for refused in (swapped, together):
         assert refused.exit_code == 2
 
@@ -293,6 +293,7 @@ def test_people_for_a_coefficient(run: Run) -> None:
         (("--coefficient", "age"), "NAME=ERROR"),
         (("--supposed", "1,2"), "--coefficient"),
         (("--coefficient", "age=0.1", "--pilot", "5"), "left out"),
+        (("--coefficient", "age=0.1", "--confidence", "0.9"), "left out"),
     ):
         result = run("plan", "--sizes", "2", "--epsilon", "1", *options)
         assert result.exit_code == 2

@@ -249,6 +249,9 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     assert Path("links.csv").stat().st_mode & 0o077 == 0
     again = command("survey", "invite", "smoking", "--count", 200, *link, *base)
     assert "links that were written must not be lost" in again.stderr
+    ignored = ("--links", "links.csv", "--tag", "post", "--url", "https://survey.example.org", "-o", "later.csv")
+    refused = command("survey", "invite", "smoking", *ignored, *base)
+    assert "--rounds and --tag must be left out with --links" in refused.stderr
     rows = list(csv.DictReader(io.StringIO(Path("links.csv").read_text())))
     assert Counter(bool(row["link"]) for row in rows) == {True: 100, False: 100}
     store = open_store(database)

@@ -48,6 +48,8 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
 
     Raises
     ------
+    InvalidParameterError
+        If it asks open text: strings that a search found are not counts of listed categories.
     MismatchError
         If the aggregate is of another collection.
     EmptyAggregateError
@@ -61,6 +63,7 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
     >>> found["attributes"][0]["counts"], found["attributes"][0]["supported"]
     ([1, 2], [1, 1])
     """
+    collection.schema.check_listed("the counts of strings that a search found do not say what the search looked at")
     estimates = collection.estimate(aggregate)
     document = {
         "format": FORMAT,

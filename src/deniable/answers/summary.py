@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.answers.asked import Curve, IntervalOptions, QuestionSet, Row
-from deniable.core.checks import Target, checked_integer
+from deniable.core.checks import Target, checked_integer, listed
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
@@ -309,7 +309,6 @@ def summarize(
     collection: str = "",
     top: int | None = None,
     queries: Mapping[str, ArrayLike] | None = None,
-    looked_at: int = 0,
     asked: QuestionSet | None = None,
     malicious: float = 0.0,
     anytime: bool = False,
@@ -319,7 +318,7 @@ def summarize(
     """Analyst: put intervals, and what they must allow for, beside an estimate.
 
     Post-processed estimates are shown beside the raw ones they were made from: the raw ones come first and carry
-    the intervals.
+    the intervals. Intervals of strings that a search found hold for all candidates that it looked at.
 
     Parameters
     ----------
@@ -350,8 +349,6 @@ def summarize(
     queries : mapping attribute -> int[q], optional
         List only these categories (codes) of each attribute, in this order. They must have been chosen without a look
         at the estimates.
-    looked_at : int
-        For estimates that a search found: how many candidates it looked at; the intervals then hold for all of them.
     asked : QuestionSet, optional
         Means, totals and quantiles to answer as well.
     malicious, anytime, planned
@@ -364,7 +361,8 @@ def summarize(
     InvalidInputError
         If the truth of an attribute has another number of categories.
     InvalidParameterError
-        If confidence or target is out of bounds, or both top and queries are given.
+        If confidence or target is out of bounds, both top and queries are given, or queries do not list different codes
+        of each attribute.
 
     Examples
     --------
@@ -384,7 +382,8 @@ def summarize(
                 "top and queries cannot be used together: queries already says which categories to list"
             )
     named = _named(estimates)
-    codes = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
+    codes = None if queries is None else _asked_codes(named, queries)
+    looked_at = max((estimate.looked_at for estimate in named.values()), default=0)
     comparisons = sum(
         estimate.k if codes is None else len(codes[name]) for name, estimate in named.items() if estimate.n
     )
@@ -444,6 +443,30 @@ def summarize(
         curves=curves,
         several=several or {},
     )
+
+
+def _asked_codes(estimates: Mapping[str, Estimate], queries: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.intp]]:
+    """Return the codes that were asked for of every attribute; they must be different codes of its categories."""
+    if set(queries) != set(estimates):
+        raise InvalidParameterError(
+            f"queries must list codes of every attribute ({listed(list(estimates))}) and of no other, got "
+            f"{listed(list(queries)) or 'none'}"
+        )
+    found = {}
+    for name, estimate in estimates.items():
+        codes = np.asarray(queries[name])
+        if (
+            codes.ndim != 1
+            or (codes.size and codes.dtype.kind not in "iu")
+            or len(np.unique(codes)) < len(codes)
+            or (codes.size and not 0 <= codes.min() <= codes.max() < estimate.k)
+        ):
+            raise InvalidParameterError(
+                f"queries must be different codes in 0..{estimate.k - 1} of {quoted(name)}, got "
+                f"{quoted(codes.tolist())}"
+            )
+        found[name] = codes.astype(np.intp)
+    return found
 
 
 def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) -> Summary:

@@ -73,6 +73,8 @@ def estimate_table(
     fractions: dict[Hashable, float] = {}
     for text in columns.fractions:
         stratum, _, share = text.rpartition("=")
+        if stratum in fractions:
+            raise InvalidParameterError(f"--fraction must name each stratum once, got {quoted(stratum)} twice")
         (fractions[stratum],) = _floats("--fraction", [share])
     sample = estimate_sample(
         design, reports, weights, strata=strata, psus=clusters, fractions=fractions, confidence=confidence

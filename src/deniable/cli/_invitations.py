@@ -40,6 +40,11 @@ def invite(
             "exactly one of --count and --links must be given: --count says how many people to invite, and --links "
             "names the file with their links"
         )
+    if links is not None and (rounds != 1 or tag):
+        raise InvalidParameterError(
+            f"--rounds and --tag must be left out with --links: {links} already gives the round and the channel of "
+            "each link"
+        )
     for target in filter(None, (output, sheet_file)):
         check_output(target, [links] if links else [], keep="links that were written must not be lost")
     asked = ask(database, {"command": "terms", "slug": slug})

@@ -92,6 +92,5 @@ def heavy_hitters(
         truth_n=n,
         collection=collection.id,
         top=None if queries is not None else top,
-        looked_at=0 if queries is not None else 256 * MAX_CANDIDATES,
     )
     show(summary, plot, html, as_json, verbose=verbose)

@@ -193,13 +193,7 @@ class _Factory:
         self.name = f"{known}{extra}"
 
     def __call__(self, k: int, epsilon: Any) -> Any:
-        mechanism = build_mechanism(self._name, (k,), epsilon, self._settings)
-        if mechanism.records:
-            raise InvalidParameterError(
-                f"mechanism must be for single attributes, but {quoted(self._name)} randomises whole records: make a "
-                "collection with it, and use `deniable leakage --collection`"
-            )
-        return mechanism
+        return build_mechanism(self._name, (k,), epsilon, self._settings)
 
 
 def factory_of(name: str, settings: Sequence[str]) -> _Factory | None:
@@ -246,10 +240,7 @@ def read_answers(
                     f"the schema has no attribute {quoted(unknown[0])}; its attributes are {listed(schema.asked)}"
                 )
             schema = Schema(tuple(attribute for attribute in schema.attributes if _columns_named(attribute, names)))
-        if schema.is_text:
-            raise InvalidParameterError(
-                f"attribute {quoted(schema.names[0])} is open text, but leakage is computed for listed categories"
-            )
+        schema.check_listed("leakage is computed for listed categories")
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
         # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should

@@ -15,7 +15,7 @@ from deniable.cli._mechanisms import parse_settings
 from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, Target, TargetName, Verbose
 from deniable.core.aggregate import Aggregate
 from deniable.core.names import spelling
-from deniable.errors import DeniableError, InvalidParameterError, MismatchError, quoted
+from deniable.errors import DeniableError, InvalidParameterError, quoted
 from deniable.oracles.sketch.pilot import bound_price, max_frequency_bound
 from deniable.planning import loss_text
 from deniable.postprocess.steps import POSTPROCESSORS
@@ -129,16 +129,10 @@ def combine(
         raise InvalidParameterError(
             f"two phases or more must be given, each as a collection and an aggregate, got {len(files)} files"
         )
-    parts = _phases(files)
-    if len({one.id for one, _ in parts}) > 1 and all(one.learned_from is None for one, _ in parts):
-        raise MismatchError(
-            f"{files[2]} must have learned from {files[0]}, but it learned from no phase. `deniable combine` is "
-            "for phases of one survey; to compare two waves, use `deniable compare`"
-        )
-    phases = Phases(parts)
+    phases = Phases(_phases(files))
     estimates = phases.estimate(_weights(weights), estimator)
     frequencies = [estimate.frequencies for estimate in estimates.values()]
-    for place, (collection, _) in enumerate(parts, start=1):
+    for place, (collection, _) in enumerate(phases.parts, start=1):
         if collection.learned_from is not None and collection.mechanism.records:
             note(f"phase {place}, {collection.mechanism.name}: {loss_text(collection.mechanism, frequencies)}")
     for sentence in phases.late_reports:

@@ -22,6 +22,10 @@ TARGET = 5.0
 """Half-width, in percentage points or hundredths of a scale, that people are counted for if none is wanted."""
 
 
+LEVEL = 0.95
+"""Confidence level of intervals if none is given."""
+
+
 @command("plan")
 def plan(
     schema: Annotated[
@@ -69,7 +73,7 @@ def plan(
     ] = None,
     confidence: Annotated[
         float, typer.Option("--confidence", help="Confidence level of the intervals, between 0 and 1.")
-    ] = 0.95,
+    ] = LEVEL,
     mechanisms: Annotated[
         list[str] | None, typer.Option("--mechanism", help="With --sizes: mechanism to compare; repeatable.")
     ] = None,
@@ -179,6 +183,8 @@ def plan(
     if coefficient is not None:
         del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
         _alone(comparison, "coefficient", "it compares mechanisms for shares")
+        level = {"confidence": None if confidence == LEVEL else confidence}
+        _alone(level, "coefficient", "its plan has standard errors and no intervals")
         planned = _coefficient(coefficient, supposed, parse_sizes(sizes), epsilon[0], contributors, mechanisms)
         print_result(planned, coefficient_page(planned), as_json)
         return

@@ -279,6 +279,8 @@ class Estimate(Questions, Shown):
         Of which larger estimate it is a part.
     title : str, optional
         What people read instead of the attribute's name.
+    looked_at : int
+        For categories that a search found in the same reports: the number of candidates that it looked at; else 0.
 
     Raises
     ------
@@ -318,6 +320,7 @@ class Estimate(Questions, Shown):
     source: frozenset[str] = frozenset()
     part: Selection | None = None
     title: str = ""
+    looked_at: int = 0
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)
@@ -516,6 +519,11 @@ class Estimate(Questions, Shown):
             raise NoIntervalError(self._refusal)
         if not 0 <= malicious < 1:
             raise InvalidParameterError(f"malicious must be a fraction in [0, 1), got malicious={quoted(malicious)}")
+        if planned is not None and not anytime:
+            raise InvalidParameterError(
+                "planned works only with anytime=True: leave out planned, or add anytime=True",
+                parameters=("anytime=True",),
+            )
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
@@ -649,7 +657,18 @@ class Estimate(Questions, Shown):
         return drawn if target == "population" else max(0.0, drawn - 1 / self.contributors)
 
     def processed(self, frequencies: ArrayLike, step: str) -> Estimate:
-        """Return a post-processed estimate that names its step and keeps the raw one; it has no intervals."""
+        """Return a post-processed estimate that names its step and keeps the raw one; it has no intervals.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a search found the categories, so that the frequencies of all others are missing.
+        """
+        if self.looked_at:
+            raise InvalidParameterError(
+                f"the estimate must be about all categories to apply {step}, but a search found these {self.k:,}: the "
+                "frequencies of all other strings are not known"
+            )
         return replace(
             self,
             frequencies=np.asarray(frequencies, dtype=np.float64),

@@ -134,7 +134,7 @@ def estimate_sample(
     Raises
     ------
     InvalidInputError
-        If a column has another length, a weight is not positive, or a stratum has one sampling unit.
+        If a column has another length or a blank entry, a weight is not positive, or a stratum has one sampling unit.
     InvalidParameterError
         If the design has more than two truths, or a parameter is out of bounds.
 
@@ -231,7 +231,10 @@ def weighted_mean(
 
 
 def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
-    found = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    try:
+        found = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError("weights must be numbers, got something else") from None
     if found.shape != (n,) or not n:
         raise InvalidInputError(f"weights must have one number for each of {n} people, got shape={found.shape}")
     if not (np.isfinite(found).all() and (found > 0).all()):
@@ -245,6 +248,11 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     for name, column in (("strata", in_stratum), ("psus", in_unit)):
         if len(column) != n:
             raise InvalidInputError(f"{name} must have one entry for each of the {n} people, got {len(column)} entries")
+        blank = sum(label is None or label == "" or label != label for label in column)
+        if blank:
+            raise InvalidInputError(
+                f"{name} must have a value for every person, but {blank:,} of {n:,} are blank; leave these people out"
+            )
     labels = {label: h for h, label in enumerate(dict.fromkeys(in_stratum))}
     pairs = {pair: i for i, pair in enumerate(dict.fromkeys(zip(in_stratum, in_unit, strict=True)))}
     stratum = np.array([labels[label] for label in in_stratum])

@@ -21,6 +21,7 @@ from deniable.leakage.prior.correlation import (
     Leakage,
     Release,
     any_mechanism_channel,
+    check_releases,
     enumerated,
     release_epsilon,
 )
@@ -517,7 +518,8 @@ def summarize(
     InvalidInputError
         If fewer than two attributes vary, the target or a released attribute is unknown or constant.
     InvalidParameterError
-        If delta is out of range, or not 0 with mechanisms that are named.
+        If delta is out of range, or not 0 with mechanisms that are named; or if the schema asks for open text, or a
+        mechanism is for whole records.
 
     Examples
     --------
@@ -531,6 +533,7 @@ def summarize(
     releasing male reveals 0.62 to 0.69 of a possible 1.00 about bald (0.67 in these records, of which few tell)
     releasing bald reveals 0.25 to 0.34 of a possible 1.00 about male (0.30 in these records, of which few tell)
     """
+    schema.check_listed("leakage is computed for listed categories")
     codes = checked_records(records, schema.sizes)
     data = varying(codes, schema, target)
     chosen = _chosen(schema, releases, released)
@@ -703,6 +706,7 @@ def _chosen(schema: Schema, releases: EpsilonLike | Sequence[Release], released:
         raise InvalidParameterError(f"attributes must be among {listed(schema.names)}, got {quoted(unknown[0])}")
     if isinstance(releases, Sequence) and not isinstance(releases, str):
         chosen = list(releases)
+        check_releases(chosen, len(schema.sizes))
     else:
         epsilon = float(checked_epsilon(releases))
         made = {k: any_mechanism_channel(k, epsilon) for k in set(schema.sizes) if k <= MAX_DOMAIN}

@@ -139,6 +139,9 @@ def fit(
         missing=(missing, Missing),
         classes=(classes, None),
     )
+    survey.schema.check_listed("a regression explains listed categories")
+    if key is not None and people is None:
+        raise InvalidParameterError("key must be left out without people, because it matches the two: leave out key")
     mechanism, names = survey.mechanism, survey.schema.names
     parsed, rows = _read(formula, survey, reports, people, key)
     places = [names.index(name) for name in parsed.randomised]
@@ -152,7 +155,7 @@ def fit(
     attributes = {name: survey.schema.columns[names.index(name)] for name in parsed.randomised}
     silent = [name for name, one in attributes.items() if missing == "drop" and one.missing_code is not None]
     cells = math.prod(attribute.k for attribute in attributes.values())
-    if cells > MAX_CELLS or any(not attribute.question_kind.coded for attribute in attributes.values()):
+    if cells > MAX_CELLS:
         raise InvalidParameterError(
             f"randomised attributes of a formula must have at most {MAX_CELLS} combinations of categories, got "
             f"{cells}; merge categories"

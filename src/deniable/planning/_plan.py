@@ -109,6 +109,10 @@ def plan(
     at = 0.0 if frequency is None else checked_probability("frequency", frequency)
     confidence = checked_probability("confidence", confidence, open_interval=True)
 
+    if marginals is not None and len(domains) == 1:
+        raise InvalidParameterError(
+            "marginals works only with several attributes, because it is for the bias of Corr-RR: leave out marginals"
+        )
     offered = candidates_for(len(domains), mechanisms)
     drafts = [_draft(candidate, domains, budget, target_error, confidence, at) for candidate in offered]
     needed = [row.contributors_needed for row in drafts if row.contributors_needed is not None]

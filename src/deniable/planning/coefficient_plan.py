@@ -243,7 +243,8 @@ def plan_coefficient(
     Raises
     ------
     InvalidParameterError
-        If the error is not above zero, or the coefficients do not fit.
+        If the error is not above zero, the coefficients do not fit, or the mechanisms are for different attributes or
+        for open text.
 
     Examples
     --------
@@ -255,8 +256,20 @@ def plan_coefficient(
     """
     if not mechanisms:
         raise InvalidParameterError("mechanisms must name at least one mechanism, got none")
+    domain = mechanisms[0].domain
+    for mechanism in mechanisms:
+        if mechanism.takes_text:
+            raise InvalidParameterError(
+                f"mechanisms must be for listed categories, but {mechanism.name} is for open text, which no model "
+                "explains"
+            )
+        if mechanism.domain != domain:
+            raise InvalidParameterError(
+                f"mechanisms must all be for the same attributes, got the numbers of categories {domain} for "
+                f"{mechanisms[0].name} and {mechanism.domain} for {mechanism.name}"
+            )
     design = usual_design(1, 0)
-    k = mechanisms[0].domain[0]
+    k = domain[0]
     supposed = np.zeros((k - 1, 2)) if params is None else params
     rows = []
     for mechanism in mechanisms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -221,10 +222,18 @@ class Collection:
         EmptyAggregateError
             If it contains no reports.
         InvalidParameterError
-            If the mechanism has no such estimator.
+            If the mechanism has no such estimator, or the estimator takes no such option.
         """
         self.check(aggregate)
-        named = self.named(self.mechanism.named_estimator(estimator)(aggregate, **options))
+        method = self.mechanism.named_estimator(estimator)
+        for option in options:
+            taken = list(inspect.signature(method).parameters)[1:]
+            if option not in taken:
+                raise InvalidParameterError(
+                    f"{option} must be left out, because the estimator of {self.mechanism.name} takes "
+                    f"{'only ' * bool(taken)}{', '.join(taken) or 'no options'}"
+                )
+        named = self.named(method(aggregate, **options))
         source = self.source(aggregate)
         return RecordEstimate({name: one.of(source) for name, one in named.items()})
 

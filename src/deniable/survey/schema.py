@@ -96,6 +96,11 @@ class Schema:
         """Return whether answers are open text, without categories."""
         return not all(attribute.question_kind.coded for attribute in self.attributes)
 
+    def check_listed(self, why: str) -> None:
+        """Raise InvalidParameterError if answers are open text; `why` says what needs categories, as a clause."""
+        if self.is_text:
+            raise InvalidParameterError(f"attribute {quoted(self.names[0])} asks for open text, but {why}")
+
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
         """The record's columns in order, each an attribute of its own: what mechanisms and estimates are of."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from deniable import GRR, Estimate
 from deniable.answers import Summary, summarize
 from deniable.errors import InvalidParameterError
+from deniable.postprocess import norm_sub
 from deniable.report import estimate_page, render_html, save_png
 from deniable.report.parts.text import Text
 from tests.unit.report.drawn import charts
@@ -74,16 +77,41 @@ def test_what_was_asked_for_is_no_selection() -> None:
 
 
 def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
-    summary = summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=10)
+    found = replace(ESTIMATE, looked_at=10**6)
+    summary = summarize(found, mechanism=GRR6, n=1000, top=10)
     assert summary.attributes[0].upper.tolist() == ESTIMATE.interval(0.95, simultaneous=10**6)[1].tolist()
     assert "all 1,000,000 hold together" in summary.interval_text
     assert any("found in the same reports" in note for note in estimate_page(summary).notes)
-    assert summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=2).attributes[0].categories == ("b", "d")
+    assert summarize(found, mechanism=GRR6, n=1000, top=2).attributes[0].categories == ("b", "d")
+
+
+def test_what_a_search_found_is_not_made_consistent() -> None:
+    with pytest.raises(InvalidParameterError, match="a search found these 6: the frequencies of all other strings"):
+        norm_sub(replace(ESTIMATE, looked_at=10**6))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"queries": {}}, r"every attribute \(letter\) and of no other, got none"),
+        ({"queries": {"letter": [0], "number": [0]}}, "and of no other, got letter, number"),
+        ({"queries": {"letter": [6]}}, r"different codes in 0\.\.5 of “letter”, got 6"),
+        ({"queries": {"letter": [-1]}}, "different codes in"),
+        ({"queries": {"letter": [1, 1]}}, "different codes in"),
+        ({"queries": {"letter": ["a"]}}, "different codes in"),
+        ({"queries": {"letter": [0]}, "top": 1}, "top and queries cannot be used together"),
+        ({"planned": 10}, "planned works only with anytime=True"),
+        ({"anytime": True, "target": "population"}, "planned must be given with anytime=True"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        summarize(ESTIMATE, mechanism=GRR6, n=1000, **options)
 
 
 def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
-    nothing = estimate_of([], "")
-    summary = summarize(nothing, mechanism=GRR6, n=1000, looked_at=100, top=5)
+    nothing = replace(estimate_of([], ""), looked_at=100)
+    summary = summarize(nothing, mechanism=GRR6, n=1000, top=5)
     (section,) = estimate_page(summary).sections
     assert section.heading == "letter"
     assert section.parts == (Text(("nothing found: no answer stands out from the noise",)),)

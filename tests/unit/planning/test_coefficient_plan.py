@@ -7,6 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import InvalidParameterError
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.planning import coefficient_error, people_needed, plan_coefficient, usual_design
 
 PARAMS = (-1.5, 0.5, 0.5)
@@ -45,3 +46,11 @@ def test_a_plan_compares_mechanisms() -> None:
     assert np.isclose(found.rows[0].standard_error or 0.0, np.sqrt(4 / 1874) / np.tanh(0.5))
     with pytest.raises(InvalidParameterError, match="at least one"):
         plan_coefficient([], 0.1)
+
+
+def test_refuses_mechanisms_that_cannot_be_compared() -> None:
+    grr = dn.GRR(k=2, epsilon=1.0)
+    with pytest.raises(InvalidParameterError, match=r"got the numbers of categories \(2,\) for GRR and"):
+        plan_coefficient([grr, dn.SPL(sizes=(2, 2), epsilon=1.0)], 0.1)
+    with pytest.raises(InvalidParameterError, match="HeavyHitters is for open text"):
+        plan_coefficient([HeavyHitters(epsilon=1.0)], 0.1)

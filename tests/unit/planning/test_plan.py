@@ -370,6 +370,7 @@ def test_recommend_refuses_what_is_impractical() -> None:
         ({"target_error": math.nan}, "target_error must be in (0, 1), got target_error=nan"),
         ({"frequency": 1.2}, "frequency must be in [0, 1], got frequency=1.2"),
         ({"confidence": 1.0}, "confidence must be in (0, 1), got confidence=1.0"),
+        ({"marginals": [[0.2] * 5]}, "marginals works only with several attributes"),
         ({"mechanisms": []}, "mechanisms must be a list of at least one name, got mechanisms="),
         ({"mechanisms": "GRR"}, "mechanisms must be a list of at least one name, got mechanisms=“GRR”"),
         ({"mechanisms": ["SPL"]}, "mechanisms must be among GRR, SUE"),

@@ -404,6 +404,18 @@ def test_named_estimators_exist_and_keep_the_domains() -> None:
             survey.estimate(aggregate, estimator="randomize")
 
 
+def test_options_that_no_estimator_takes_are_refused() -> None:
+    aggregate = ONE.aggregate(ONE.randomize({"smoker": ["yes", "no"]}, SimulationRandomness(1)))
+    with pytest.raises(InvalidParameterError, match="threshold must be left out, because the estimator of GRR takes"):
+        ONE.estimate(aggregate, threshold=4.0)
+
+
+def test_open_text_has_no_categories() -> None:
+    Schema((SMOKER,)).check_listed("categories are needed")
+    with pytest.raises(InvalidParameterError, match="“word” asks for open text, but categories are needed"):
+        Schema((Attribute("word", text=True),)).check_listed("categories are needed")
+
+
 def test_a_collection_of_one_phase_before_is_written_as_ever() -> None:
     """`earlier` changes neither file nor id where it is empty, and is kept where it is not."""
     one = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7))

@@ -79,11 +79,9 @@ class Subject:
 def collection_subjects(collection: Collection, names: Sequence[str] | None) -> list[Subject]:
     """Return one subject per attribute of a collection, or those that are named."""
     schema, mechanism = collection.schema, collection.mechanism
-    if schema.is_text:
-        raise InvalidParameterError(
-            f"attribute {quoted(schema.names[0])} asks for open text, but an audit compares listed categories: make "
-            "the collection with a list of categories to audit it"
-        )
+    schema.check_listed(
+        "an audit compares listed categories: make the collection with a list of categories to audit it"
+    )
     if collection.dealt:
         raise InvalidParameterError(
             f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal "

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Status
 from deniable.core.result import OPTIONAL
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, out_of_range, quoted
@@ -387,12 +388,27 @@ def is_budget(release: Release) -> TypeGuard[float]:
     return isinstance(release, (int, float, np.integer, np.floating)) and not isinstance(release, bool)
 
 
-def check_length(releases: Sequence[Release], d: int) -> None:
-    """Raise InvalidInputError unless there is one release for each of d attributes."""
+def check_releases(releases: Sequence[Any], d: int) -> None:
+    """Refuse releases unless there is one for each of d attributes, and each is of a single attribute.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are more or fewer releases than attributes.
+    InvalidParameterError
+        If a mechanism is for whole records or for open text.
+    """
     if len(releases) != d:
         raise InvalidInputError(
             f"mechanisms must have one entry for each of the {d} attributes, got {len(releases)} entries"
         )
+    for release in releases:
+        if isinstance(release, Mechanism) and (release.records or release.takes_text):
+            raise InvalidParameterError(
+                f"mechanism must be for single attributes with listed categories, but {quoted(release.name)} is for "
+                f"{'open text' if release.takes_text else 'whole records'}: make a collection with it, and use "
+                "summarize_collection (`deniable leakage --collection`)"
+            )
 
 
 def release_epsilon(release: Release) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
 from deniable.errors import InvalidInputError, TooLargeError, quoted, unknown_name
-from deniable.leakage.prior.correlation import Release, check_length, enumerated, is_budget, release_epsilon
+from deniable.leakage.prior.correlation import Release, check_releases, enumerated, is_budget, release_epsilon
 from deniable.leakage.prior.distributions import Floats, joint_from_records
 from deniable.survey.schema import Schema
 
@@ -167,7 +167,7 @@ class Observed:
         """Return the releases of the kept attributes from those of the original ones, on their original domains."""
         if not isinstance(releases, Sequence):
             return [float(releases)] * len(self.attributes)
-        check_length(releases, len(self.domains))
+        check_releases(releases, len(self.domains))
         return [releases[j] for j in self.attributes]
 
     def restricted(self, releases: Releases) -> list[Release]:

@@ -19,7 +19,7 @@ from deniable.errors import InvalidInputError
 from deniable.leakage.prior.correlation import (
     Leakage,
     Release,
-    check_length,
+    check_releases,
     enumerated,
     is_budget,
     proper_subsets,
@@ -93,7 +93,7 @@ def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int
     1.8313 (exact)
     """
     d = len(prior.sizes)
-    check_length(releases, d)
+    check_releases(releases, d)
     own = [_own(releases[j], prior.sizes[j], j, max_rays) for j in range(d)]
     direct = np.array([release_epsilon(release) for release in releases])
     check_spent(direct)

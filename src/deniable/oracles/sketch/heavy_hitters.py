@@ -302,8 +302,10 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         Returns
         -------
         Estimate
-            Sorted by falling frequency. Strings of `max_bytes` bytes may be the beginning of longer ones. The search
-            looks at the same reports as the estimate: right at the threshold, found frequencies are a little too high.
+            Sorted by falling frequency. `looked_at` bounds the number of candidates that the search compared at one
+            length; `deniable.answers.summarize` makes intervals that allow for them. Strings of `max_bytes` bytes may
+            be the beginning of longer ones. The search looks at the same reports as the estimate: right at the
+            threshold, found frequencies are a little too high.
 
         Raises
         ------
@@ -332,7 +334,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             order = np.argsort(-together.frequencies[kept], kind="stable")[:max_candidates]
             prefixes, support = prefixes[kept][order], support[kept][order]
         estimate = self._estimate(support.sum(axis=1), int(n.sum()), aggregate.n)
-        return estimate.named("string", [_text(row) for row in prefixes])
+        looked_at = max(1 << 8 * FIRST_BYTES, 256 * max_candidates)
+        return replace(estimate, looked_at=looked_at).named("string", [_text(row) for row in prefixes])
 
     def _support(self, aggregate: Aggregate, level: int, prefixes: Bytes) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return support counts int64[candidates, folds] and the reports per fold int64[folds] of one prefix length."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_integer, settle
+from deniable.core.checks import checked_integer, checked_kind, settle
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
@@ -28,6 +28,8 @@ from deniable.records.phases.two_phase import combine, phase_one_marginals
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 from deniable.survey.collection import Collection, LearnedFrom, short_id
+
+_PAIRED = ", with its aggregate second"
 
 TOLERANCE = 1.01
 """Standard errors that differ by less than this factor are alike."""
@@ -136,7 +138,7 @@ def next_phase(
     >>> second.mechanism.name, second.version, second.learned_from.collection == first.id
     ('Corr-RR', 2, True)
     """
-    collection.check(aggregate)
+    checked_kind("collection", collection, Collection, _PAIRED).check(aggregate)
     checked_integer("contributors", contributors, 2)
     known = learners()
     if mechanism not in known:
@@ -255,7 +257,7 @@ class Phases:
             )
         earlier: list[str] = []
         for place, (collection, aggregate) in enumerate(self.parts, start=1):
-            collection.check(aggregate)
+            checked_kind(f"phases[{place - 1}]", collection, Collection, _PAIRED).check(aggregate)
             if collection.schema != self.parts[0][0].schema:
                 raise MismatchError(f"phase {place} must have the same schema as phase 1, but its schema is different")
             if collection.id in earlier:
@@ -268,7 +270,8 @@ class Phases:
                 told = "from none" if source is None else f"from collection {short_id(source.collection)}"
                 raise MismatchError(
                     f"phase {place}, collection {short_id(collection.id)}, must have learned from an earlier phase "
-                    f"({', '.join(map(short_id, earlier))}), but it learned {told}"
+                    f"({', '.join(map(short_id, earlier))}), but it learned {told}. Phases are parts of one survey; to "
+                    "compare two surveys, use `deniable.answers.compare` (`deniable compare`)"
                 )
             earlier.append(collection.id)
 

@@ -15,7 +15,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage.prior.correlation import (
     Leakage,
     Release,
-    check_length,
+    check_releases,
     enumerated,
     mechanism_cpl,
     release_epsilon,
@@ -275,7 +275,7 @@ def block_bound(
     2.1389 (upper bound; blocks [1], [2] independent given attribute 0, checked on the joint)
     """
     table = checked_joint(joint)
-    check_length(releases, table.ndim)
+    check_releases(releases, table.ndim)
     conditionals = independent_blocks(table, target, blocks)
     note = f"blocks {_shown(list(conditionals))} independent given attribute {target}, checked on the joint"
     return _bound(conditionals, releases, target, "upper bound", note)
@@ -327,7 +327,7 @@ def _given(
 ) -> tuple[Floats, list[Release]]:
     """Return P(X_sources | X_target), one axis each, and how the sources are released."""
     table = checked_joint(joint)
-    check_length(releases, table.ndim)
+    check_releases(releases, table.ndim)
     _check_attribute(table.ndim, target)
     if sources is None:
         sources = [j for j in range(table.ndim) if j != target]

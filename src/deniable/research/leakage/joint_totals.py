@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError, quoted
-from deniable.leakage.prior.correlation import check_length, cpl
+from deniable.leakage.prior.correlation import check_releases, cpl
 from deniable.leakage.prior.distributions import (
     Floats,
     _with_first,
@@ -177,7 +177,7 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
 
 def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
     """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
-    check_length(mechanisms, len(sizes))
+    check_releases(mechanisms, len(sizes))
     known: dict[int, Floats] = {}
     channels = []
     for j, (size, mechanism) in enumerate(zip(sizes, mechanisms, strict=True)):

@@ -186,6 +186,9 @@ def test_nothing_frequent_gives_an_empty_list() -> None:
     found = hunt.estimate(hunt.aggregate(hunt.randomize(["a", "b", "c"] * 5, dn.SimulationRandomness(1))))
     assert found.k == 0
     assert found.to_arrow().num_rows == 0
+    # At least the 2^16 first prefixes, and 256 bytes after each that was kept.
+    assert found.looked_at == 256 * 10_000
+    assert hunt.estimate(hunt.aggregate(hunt.randomize(["a"], dn.SimulationRandomness(1))), ["a"]).looked_at == 0
 
 
 def test_strings_are_encoded_together_as_they_are_one_by_one() -> None:

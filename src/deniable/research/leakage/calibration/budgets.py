@@ -13,7 +13,7 @@ from deniable.core.checks import checked_records, listed
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError, quoted
-from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, Release, any_mechanism_channel
+from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, Release, any_mechanism_channel, check_releases
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.rare_categories import rare_warnings
@@ -365,7 +365,8 @@ def calibrate_records(
     InvalidInputError
         If fewer than two attributes vary.
     InvalidParameterError
-        If the criterion does not fit the other arguments, or a cap is for an unknown attribute or out of bounds.
+        If the criterion does not fit the other arguments, a cap is for an unknown attribute or out of bounds, the
+        schema asks for open text, or the mechanism is for whole records.
     TooLargeError
         If the criterion is named and its figures are out of reach; the message names the size.
 
@@ -379,6 +380,7 @@ def calibrate_records(
     >>> budgets.calibration.is_guarantee, round(float(budgets.calibration.epsilons[0]), 4)
     (True, 1.3177)
     """
+    schema.check_listed("leakage is computed for listed categories")
     codes = checked_records(records, schema.sizes)
     data = varying(codes, schema)
     total = checked_cap("epsilon_total", epsilon_total)
@@ -472,10 +474,13 @@ def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> li
 
 def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactory | None) -> None:
     """Refuse mechanisms whose leakage depends on categories that nobody holds: calibration sees the others only."""
-    if mechanism is None or criterion == "prior-free":
+    if mechanism is None:
         return
-    for name, attribute, size in zip(data.names, data.attributes, data.sizes, strict=True):
-        oracle = mechanism(size, 1.0)
+    oracles = [mechanism(size, 1.0) for size in data.sizes]
+    check_releases(oracles, len(oracles))
+    if criterion == "prior-free":
+        return
+    for name, attribute, size, oracle in zip(data.names, data.attributes, data.sizes, oracles, strict=True):
         law = oracle.support_law if size < data.domains[attribute] else None
         # What a report says of categories that nobody holds: hashes share cells with them, and subsets hold some.
         subsets = law is not None and law.reachable is not None and oracle.report_fields[0].width is not None
