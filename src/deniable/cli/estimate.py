@@ -150,19 +150,30 @@ def estimate(
         ),
     ] = None,
     p: Annotated[
-        str | None, typer.Option("--p", metavar="P", help="With --design: its parameter p, exact, such as 2/12.")
+        str | None,
+        typer.Option("--p", metavar="P", help="With --design: parameter p of the design, exact, such as 2/12."),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="With --design: another of its parameters; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="With --design: another parameter of the design; repeatable."),
     ] = None,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="With --design: people who answered.")] = None,
-    yes: Annotated[int | None, typer.Option("--yes", metavar="N", help="With --design: people who said yes.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="With --design: number of people who answered.")
+    ] = None,
+    yes: Annotated[
+        int | None, typer.Option("--yes", metavar="N", help="With --design: number of people who said yes.")
+    ] = None,
     same: Annotated[
-        int | None, typer.Option("--same", metavar="N", help="With crosswise: both statements true, or neither.")
+        int | None,
+        typer.Option(
+            "--same", metavar="N", help="With crosswise: number of people who reported that both or neither are true."
+        ),
     ] = None,
     different: Annotated[
-        int | None, typer.Option("--different", metavar="N", help="With crosswise: exactly one statement true.")
+        int | None,
+        typer.Option(
+            "--different", metavar="N", help="With crosswise: number of people who reported that exactly one is true."
+        ),
     ] = None,
     reports_typed: Annotated[
         str | None,

@@ -55,7 +55,7 @@ Released = Annotated[
 
 Delta = Annotated[
     str | None,
-    typer.Option("--delta", help="Delta of each release, for any mechanism with its epsilon and this delta."),
+    typer.Option("--delta", help="Delta of each release; figures are for all (epsilon, delta)-private mechanisms."),
 ]
 
 MergeRare = Annotated[

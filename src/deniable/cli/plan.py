@@ -107,7 +107,7 @@ def plan(
     ] = None,
     waves: Annotated[
         int | None,
-        typer.Option("--waves", help="With one --sizes: number of times the question is asked; epsilon is for all."),
+        typer.Option("--waves", help="With one --sizes: number of times the question is asked; epsilon is the total."),
     ] = None,
     answers: Annotated[
         int | None,

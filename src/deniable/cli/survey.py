@@ -110,7 +110,8 @@ def survey(
         int | None, typer.Option("--count", help="For invite: number of people to make links for.", min=1)
     ] = None,
     rounds: Annotated[
-        int, typer.Option("--rounds", help="For invite: rounds to split these people into at random.", min=1)
+        int,
+        typer.Option("--rounds", help="For invite: number of rounds; each person is put into a random round.", min=1),
     ] = 1,
     tag: Annotated[
         str, typer.Option("--tag", help="For invite: name of a channel with at least 100 people, counted separately.")

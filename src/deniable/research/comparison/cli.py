@@ -36,7 +36,8 @@ def bench(
         int, typer.Option("--k", help="Number of values; frequencies fall as 1/1, 1/2, ..., 1/k.", min=2)
     ] = 16,
     frequencies: Annotated[
-        str | None, typer.Option("--frequencies", metavar="A,B,...", help="Other frequencies; they sum to 1.")
+        str | None,
+        typer.Option("--frequencies", metavar="A,B,...", help="Frequencies of the values instead; they must sum to 1."),
     ] = None,
     contributors: Annotated[int, typer.Option("--contributors", help="Contributors in a run.", min=1)] = 10_000,
     runs: Annotated[int, typer.Option("--runs", help="Number of runs.", min=2)] = 20,

@@ -61,7 +61,7 @@ def hand_out_shares(
     contributor: Annotated[
         str,
         typer.Option(
-            "--contributor", metavar="I|I-J", help="Contributor that the file is for, counted from 1, or a range."
+            "--contributor", metavar="I|I-J", help="Number of the contributor who gets the file, from 1, or a range."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for these contributors.")],

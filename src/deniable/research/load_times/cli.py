@@ -17,11 +17,13 @@ _VALUE, _RATE = "confidence.value", "confidence.randomizedTriggerRate"
 @command("load-times")
 def load_times(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A row for each page load: CSV, Parquet or JSON.")],
-    outcome: Annotated[str, typer.Option("--outcome", metavar="COLUMN", help="Column of the times.")] = "duration",
+    outcome: Annotated[
+        str, typer.Option("--outcome", metavar="COLUMN", help="Column with the load times.")
+    ] = "duration",
     quantiles: Annotated[
         str, typer.Option("--quantiles", metavar="SHARES", help="Shares between 0 and 1, separated by commas.")
     ] = "0.5,0.75,0.95",
-    value: Annotated[str, typer.Option("--value", metavar="COLUMN", help='Column of "high" and "low".')] = _VALUE,
+    value: Annotated[str, typer.Option("--value", metavar="COLUMN", help='Column with "high" or "low".')] = _VALUE,
     rate: Annotated[str, typer.Option("--rate", metavar="COLUMN", help="Column of randomizedTriggerRate.")] = _RATE,
     plot: Plot = None,
     html: Html = None,
