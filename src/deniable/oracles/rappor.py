@@ -100,7 +100,7 @@ class RAPPOR(UnaryEncoding):
         when="if the same people are asked again and again; each device stores a randomised answer, which limits what "
         "all its reports together reveal",
         wire="k bits",
-        note="epsilon covers any number of reports of one stored answer",
+        note="epsilon bounds what all reports of one stored answer reveal together",
     )
 
     def __post_init__(self) -> None:

@@ -2,8 +2,8 @@
 
 The mechanism is from Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local
 differential privacy* (2020), section 5. This implementation differs from the paper in three ways. The wave is discrete:
-it maps k codes to k + 2b reports. Its probabilities are integers over 2^64, rounded towards privacy. The default window
-is the best window for means.
+it maps k codes to k + 2b reports. The probabilities are integers divided by 2^64. They are rounded so that the
+guarantee can only become stronger. The default window is the best window for means.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     * If u < T, the report is far. With j = floor(u/Q), the report is j if j < x, and j + 2b + 1 otherwise.
     * If u >= T, let s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s). If j <= 2b, the report is x + j, which is
       near.
-    * If u >= T and j = 2b + 1, then j is drawn again, uniformly from 0 to 2b, by rejection. This happens for less than
-      (2b + 1)/2^64 of all words u. With d = floor(2^64/(2b + 1)), fresh words v are drawn until floor(v/d) is at most
-      2b. The report is x + floor(v/d).
+    * If u >= T and this j is 2b + 1, let d = floor(2^64/(2b + 1)). The client draws fresh words v until floor(v/d) is
+      at most 2b. The report is x + floor(v/d), a uniformly drawn near report. This case happens for less than (2b +
+      1)/2^64 of all words u.
 
     Parameters
     ----------
@@ -72,10 +72,11 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     window : {"mean", "paper"} or int, optional
-        Window b, an integer from 0 to k. With "mean", b makes the variance of an estimated mean smallest, averaged over
-        all answers. If several windows have the same variance, b is the smallest of these windows. With "paper", b is
-        the window of Li et al., which is smaller. On short scales this window is 0, and the mechanism is then
-        randomised response. The object stores the integer in `window`.
+        Window b, an integer from 0 to k. With "mean", b is the window with which an estimated mean has the least
+        variance. The variance depends on the answer, so the average over all answers is taken. If several windows have
+        the same average, b is the smallest of these windows. With "paper", b is the window of Li et al., which is
+        smaller. On short scales this window is 0, and the mechanism is then randomised response. The object stores the
+        integer in `window`.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 The mechanism is from Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao, *Mutual information optimally local private discrete
 distribution estimation* (2016), and from Ye, Barg, *Optimal schemes for discrete distribution estimation under locally
-differential privacy* (2018). It is optimal for medium epsilon (in the papers, the medium privacy regime). It is never
-worse than GRR, because GRR is subset selection with sets of size one.
+differential privacy* (2018). The papers call it optimal for medium epsilon (the "medium privacy regime"). Its error is
+never larger than the error of GRR, because GRR is subset selection with sets of size one.
 """
 
 from __future__ import annotations

@@ -7,15 +7,16 @@ RS+FD is from Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data
 with local differential privacy* (CIKM 2021). Its fakes are drawn without knowledge of the answers.
 
 RS+RFD is from Arcolezi, Gambs, Couchot, Palamidessi, *On the risks of collecting multidimensional data under local
-differential privacy* (PVLDB 2023). It is RS+FD over GRR, except that the fake of attribute j is drawn from a prior pi_j
+differential privacy* (PVLDB 2023). It is RS+FD with GRR, except that the fake of attribute j is drawn from a prior pi_j
 instead of uniformly. The closer the priors are to the true distributions, the harder it is to tell which attribute was
 sampled.
 
 Erratum: the paper of 2021 spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Take two
-records that differ in all d attributes. In every attribute, the same report can support the first record and contradict
-the second record. The likelihood ratio between the two records is then e^eps', not e^eps. For two records that differ
-in one attribute, the ratio is at most e^eps with GRR only if all sizes are equal, and with OUE only if the fakes are
-zero. In this implementation the sampled attribute spends epsilon itself.
+records that differ in all d attributes. In every attribute, one report can support the answer of the first record and
+not the answer of the second record. The likelihood ratio between the two records is then e^eps', not e^eps. Now take
+two records that differ in one attribute. With GRR, the ratio is at most e^eps only if all sizes are equal. With OUE,
+the ratio is at most e^eps only if the fakes are zero. In this implementation the sampled attribute spends epsilon, not
+eps'.
 """
 
 from __future__ import annotations

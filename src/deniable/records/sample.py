@@ -163,7 +163,8 @@ class SMP(SampledRecords):
     name = "SMP"
     card = Card(
         group="records",
-        when="for several attributes of similar sizes, if the collector may see which attribute was sampled",
+        when="for several attributes with similar numbers of possible answers, if the collector may see which "
+        "attribute was sampled",
         recommended=True,
         wire="the sampled attribute, and a code or one bit per possible answer",
         note="the collector sees which attribute was sampled",
@@ -247,7 +248,8 @@ class AdaptiveSMP(SampledRecords):
     stated = ("oracles",)
     card = Card(
         group="records",
-        when="for several attributes of any sizes, if the collector may see which attribute was sampled",
+        when="for several attributes with any numbers of possible answers, if the collector may see which "
+        "attribute was sampled",
         recommended=True,
         wire="the sampled attribute, and a randomised answer in bytes",
         note="the collector sees which attribute was sampled; each attribute has the oracle with the "

@@ -142,7 +142,8 @@ class SPL(SplitRecords, SimulatedByMarginal):
 class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
     """Each contributor reports every attribute through GRR, with an equal share of the budget for each.
 
-    The collector counts the reports by pairs of attributes: it keeps a table of the reported codes for every pair.
+    For every pair of attributes, the collector keeps a table that counts how often each two codes were reported
+    together.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
 
     The vectors of two answers differ by `resolution` in two components. So the probability of z is proportional to
     e^(-epsilon |z|/(2 resolution)). The variance of one report's estimate is at most 8/epsilon^2, which is the variance
-    with continuous Laplace noise and without a clamp. A coarse grid and a narrow clamp both lower the variance. With
-    the narrowest choice, resolution=1 and clamp=0, the mechanism is `SUE`.
+    with continuous Laplace noise and without a clamp. A small `resolution` and a small `clamp` both lower the variance.
+    With the smallest values, resolution=1 and clamp=0, the mechanism is `SUE`.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     resolution : int, optional
-        Component of the true answer, in steps of the grid, from 1 to 16383. The default is ceil(4 epsilon). With the
-        default, the variance is at most .13% lower than with continuous noise.
+        Component of the true answer, from 1 to 16383. The default is ceil(4 epsilon). With the default, the variance is
+        lower than with continuous noise, by at most .13%.
     clamp : int, optional
-        Number of grid steps by which a component may leave the range 0..resolution, from 0 to 16383. The default is
-        eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight times the
-        scale lowers the variance by .23%. For epsilon below .032, the default is 511, which is less than eight times
-        the scale. This clamp lowers the variance further, to 4/epsilon^2 as epsilon goes to 0.
+        How far a noisy component may lie outside the range from 0 to `resolution`. The clamp is from 0 to 16383. The
+        default is eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight
+        times the scale lowers the variance by .23%. For epsilon below .032, the default is 511, which is less than
+        eight times the scale. This clamp lowers the variance further, to 4/epsilon^2 as epsilon goes to 0.
 
     Raises
     ------

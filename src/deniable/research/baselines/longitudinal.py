@@ -79,7 +79,8 @@ class LGRR(MemoisedCode):
     name = "L-GRR"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedGRR has a smaller error at the same two budgets",
+        when="only for comparison, because MemoisedGRR has a smaller error at the same budget for one report "
+        "and the same budget for all reports of one answer",
         planned=False,
         instead=INSTEAD,
         wire="one code",
@@ -132,7 +133,8 @@ class LOUE(MemoisedBits):
     name = "L-OUE"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedOUE has a smaller error at the same two budgets",
+        when="only for comparison, because MemoisedOUE has a smaller error at the same budget for one report "
+        "and the same budget for all reports of one answer",
         planned=False,
         instead=INSTEAD,
         wire="k bits",
@@ -196,7 +198,8 @@ class LOLOHA(MemoisedCells):
     name = "LOLOHA"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedHash has a smaller error at the same two budgets",
+        when="only for comparison, because MemoisedHash has a smaller error at the same budget for one report "
+        "and the same budget for all reports of one answer",
         planned=False,
         instead=INSTEAD,
         wire="a hash function and a cell",

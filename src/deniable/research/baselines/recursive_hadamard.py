@@ -2,9 +2,9 @@
 
 The mechanism is from Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020). Pan,
 *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
-section 4.3, describes it as a sketch of 2^b cells. Values with different low bits never have the same cell. Values with
-the same low bits are called *companions*, and have the same cell in half of the rows. So a frequent value raises the
-error of its companions.
+section 4.3, describes it as a sketch of 2^b cells. The *low bits* of a value are the last b - 1 binary digits of its
+code. Values with different low bits never have the same cell. Values with the same low bits are called *companions*,
+and have the same cell in half of the rows. So a frequent value raises the error of its companions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
 @final
 @dataclass(frozen=True)
 class RecursiveHadamard(PublicRows):
-    """Recursive Hadamard response reports a random row of a Hadamard matrix and the noisy number of a cell.
+    """Recursive Hadamard response reports a random row of a Hadamard matrix and the randomised number of a cell.
 
     The device splits the true code x into two numbers: x = high * 2^(b-1) + low, where `low` is less than 2^(b-1). It
     draws a public row r of a Hadamard matrix with R rows. The number R is the smallest power of two that is greater
@@ -61,8 +61,8 @@ class RecursiveHadamard(PublicRows):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     bits : int, optional
-        Number b of bits of a cell's number, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2 e), but at
-        most ceil(log2 k). The object stores the number in `bits`.
+        Number b of binary digits in the number of a cell, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2
+        e), but at most ceil(log2 k). The object stores b in `bits`.
 
     Raises
     ------
@@ -91,8 +91,8 @@ class RecursiveHadamard(PublicRows):
     name = "RHR"
     card = Card(
         group="baselines",
-        when="only for comparison; its error is larger than the error of Hadamard encoding if frequent values have the "
-        "same low bits",
+        when="only for comparison; its error is larger than the error of Hadamard encoding if the codes of frequent "
+        "values end in the same binary digits",
         aliases=("recursive Hadamard response",),
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",

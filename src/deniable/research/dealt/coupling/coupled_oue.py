@@ -59,7 +59,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     q : float, Fraction, Decimal or str
         Probability of reporting 1 for a bit that is not the contributor's, greater than 0 and less than 1/2.
     n : int
-        Number of contributors who receive a share, from 2 to 2^32. Fewer may report.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     weight : float, Fraction, Decimal or str
         Fraction of pairs that are coupled, from 0 to 1. With 0 the mechanism is OUE.
     colluders : int, optional

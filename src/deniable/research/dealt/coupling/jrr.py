@@ -54,8 +54,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is taken as 1 - 1/p. With that
         value, one contributor of each pair is certain to tell the truth.
     n : int
-        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
-        contributor who is left unpaired and reports by randomised response.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
+        dealer draws one contributor who is left unpaired and reports by randomised response.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, as in the paper, or n -
         1 if that is less.

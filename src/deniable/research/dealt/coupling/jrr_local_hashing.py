@@ -92,7 +92,8 @@ class JRRLocalHashing(SignedCoins[Any]):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="only to reproduce the paper; for rare values, its error is not smaller than that of OLH",
+        when="only to reproduce the paper on JRR; for rare values, its error is not smaller than the error of OLH, "
+        "which is local hashing without a dealer",
         aliases=("JRR-LH",),
         planned=False,
         instead=NO_ROW,

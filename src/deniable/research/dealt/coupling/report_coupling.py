@@ -1,15 +1,17 @@
 """Report-coupled randomised response: peers use U and 1 - U, so that forced reports cancel within secret random pairs.
 
-Joint randomised response (JRR) also pairs contributors. In JRR, the decisions of two paired contributors to tell the
-truth or to lie depend on each other. This cancels noise only if both hold the same value. In report-coupled randomised
-response, the *reports* of the two depend on each other, and this always cancels noise. Let p be the probability of a
-true report, and q = 1 - p. In a coupled pair, both contributors tell the truth with probability p - q. Otherwise one
-contributor is told to say 1, and the other contributor is told to say 0.
+Joint randomised response (JRR) also pairs contributors. In JRR, each of two paired contributors tells the truth or
+lies, and whether one lies depends on whether the other lies. This dependence cancels noise only if both contributors
+hold the same value. In report-coupled randomised response, the *reports* of two paired contributors depend on each
+other. This dependence always cancels noise. Let p be the probability of a true report, and q = 1 - p. In a coupled
+pair, both contributors tell the truth with probability p - q. Otherwise one contributor is told to say 1, and the other
+contributor is told to say 0.
 
-At the same p, the variance of report coupling is lower than the variance of randomised response at every frequency. It
-is lower than the variance of JRR at every frequency between 0 and 1 (docs/theory/coupling.md). Quota randomised
-response (`QuotaRR`) has a stronger guarantee and, for rare answers, an even lower variance. The idea of a dealer and of
-random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling is our own.
+At the same p, the variance of report coupling is lower than the variance of randomised response at every frequency. At
+every frequency between 0 and 1, the variance of report coupling is also lower than the variance of JRR
+(docs/theory/coupling.md). Quota randomised response (`QuotaRR`) has a stronger guarantee and, for rare answers, an even
+lower variance. The idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The
+coupling is our own.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ from deniable.research.dealt.shares import Columns, check_types, follow
 class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     """Report-coupled randomised response reports one bit, and noise partly cancels within secret pairs.
 
-    The question has two possible answers, coded 0 and 1. A dealer forms random pairs of n contributors in secret, and
-    deals every contributor one secret share. A share says "say 1", "say 0" or "say the truth". In a *coupled* pair, one
-    contributor is told to say 1 whenever the other contributor is told to say 0.
+    The question has two possible answers, coded 0 and 1. A dealer divides n contributors into random pairs in secret,
+    and deals one secret share to every contributor. A share says "say 1", "say 0" or "say the truth". In a *coupled*
+    pair, one contributor is told to say 1 whenever the other contributor is told to say 0.
 
     Parameters
     ----------
@@ -55,8 +57,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
         prints for it.
     n : int
-        Number of contributors who receive a share, from 2 to 2^32. Fewer may report. If n is odd, the dealer draws one
-        contributor who is left unpaired.
+        Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
+        dealer draws one contributor who is left unpaired.
     weight : float, Fraction, Decimal or str
         Fraction of pairs that are coupled, from 0 to 1. In the other pairs, the two shares are independent. With weight
         0, the mechanism is randomised response.
@@ -96,8 +98,9 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if you do not want quotas; its error is smaller than the error of JRR, but only JRR has a finite "
-        "epsilon, with a delta, against a collector who knows everybody else's data",
+        when="if the dealer pairs contributors instead of dealing quotas as in QuotaRR; its error is smaller than the "
+        "error of JRR; against a collector who knows everybody else's data, JRR has a finite epsilon with a delta, and "
+        "ReportCoupledRR has no finite epsilon",
         planned=False,
         instead=NO_ROW,
         wire="one bit",
