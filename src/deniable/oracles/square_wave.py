@@ -1,9 +1,11 @@
 """Square wave: reports of ordered answers are near the truth more often than far from it.
 
 The mechanism is from Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local
-differential privacy* (2020), section 5. This implementation differs from the paper in three ways. The wave is discrete:
-it maps k codes to k + 2b reports. The probabilities are integers divided by 2^64. They are rounded so that the
-guarantee can only become stronger. The default window is the best window for means.
+differential privacy* (2020), section 5. This implementation differs from the paper in three ways:
+
+* The wave is discrete: it maps k codes to k + 2b reports.
+* The probabilities are integers divided by 2^64. They are rounded so that the guarantee can only become stronger.
+* The default window is the best window for means.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     name = "HE"
     card = Card(
         group="baselines",
-        when="only for comparison; its variance is above 1/n at every epsilon, because it is a sketch of two cells",
+        when="only for comparison; its variance stays above 1/n however large epsilon is, because it is "
+        "a sketch of two cells",
         aliases=("Hadamard encoding",),
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",

@@ -3,7 +3,8 @@
 The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017),
 section "Histogram encoding". The paper adds real Laplace noise. This implementation differs in two ways:
 
-* The noise is discrete Laplace (two-sided geometric; Ghosh, Roughgarden, Sundararajan 2009) on a public integer grid.
+* The noise is an integer with the discrete Laplace distribution (two-sided geometric; Ghosh, Roughgarden, Sundararajan
+  2009).
 * The noisy component is clamped to a public range. Clamping is post-processing. The estimator is affine and corrects
   the bias of clamping.
 """
