@@ -115,7 +115,7 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         "each time with epsilon 1, has spent an epsilon of 2. "
         f"The odds about this person may have changed by a factor of {odds_text(2.0)}. "
         f"After four such answers, the factor is {four}.",
-        f"to {change[0]:.1f} points at epsilon 1, and to {change[1]:.1f} points at epsilon 2. **It takes 2**",
+        f"to {change[0]:.1f} points at epsilon 1, and to {change[1]:.1f} points at epsilon 2. **The office takes 2**",
         "At 8 a report is a lie 3 times in 10,000.",
         f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
         "With an epsilon of 0.25 every month, each user would spend 3 in a year",
