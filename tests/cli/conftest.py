@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from deniable import Attribute, Collection, Schema, SimulationRandomness
 from deniable.cli import app
-from deniable.core.aggregate import Aggregate
-from deniable.records import AdaptiveSMP
+from tests.unit.answers.waves import Wave, two_waves
 
 Run = Callable[..., Result]
 MadeOnce = Callable[[str, Callable[[], None]], None]
@@ -24,15 +22,6 @@ QUESTIONS = {
     "colour": ["red", "green", "blue", "a very long name of a colour that nobody has ever seen"],
 }
 N = 4000
-
-WAVES = Schema(
-    (
-        Attribute("vote", ("Red", "Green", "Blue, or none"), missing="no answer", title="Whom would you vote for?"),
-        Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered"),
-        Attribute("colour", ("a", "b")),
-    )
-)
-"""What two waves of a survey ask."""
 
 _KEPT = pytest.StashKey[dict[str, Path]]()
 
@@ -119,19 +108,11 @@ def collected(survey: Run, made_once: MadeOnce) -> Run:
     return survey
 
 
-def wave_of(run: Run, name: str, seed: int, votes: tuple[float, ...]) -> tuple[Collection, Aggregate]:
-    """Write a wave's files, and return what is in them."""
-    survey = Collection(WAVES, AdaptiveSMP(WAVES.sizes, 2.0), title=name)
-    rng = np.random.default_rng(seed)
-    records = np.column_stack(
-        [rng.choice(4, 9000, p=votes), rng.choice(5, 9000, p=(0.1, 0.1, 0.2, 0.3, 0.3)), rng.integers(0, 2, 9000)]
-    )
-    aggregate = survey.aggregate(survey.randomize(records, SimulationRandomness(seed)))
-    survey.save(Path(f"{name}.json"))
-    aggregate.save(Path(f"{name}.aggregate"))
-    return survey, aggregate
-
-
 @pytest.fixture
-def waves(run: Run) -> tuple[tuple[Collection, Aggregate], tuple[Collection, Aggregate]]:
-    return wave_of(run, "May", 1, (0.5, 0.3, 0.15, 0.05)), wave_of(run, "June", 2, (0.4, 0.4, 0.15, 0.05))
+def waves(folder: Path) -> tuple[Wave, Wave]:
+    """Two waves, and their files in the folder."""
+    made = two_waves()
+    for survey, aggregate in made:
+        survey.save(folder / f"{survey.title}.json")
+        aggregate.save(folder / f"{survey.title}.aggregate")
+    return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 
 from deniable import Attribute, Collection, Schema, SimulationRandomness, answers
 from deniable.core.aggregate import Aggregate
-from deniable.errors import quoted
-from deniable.records import AdaptiveSMP
-from tests.cli.conftest import WAVES, Run
+from tests.cli.conftest import Run
 
 
 def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], tuple[Collection, Aggregate]]) -> None:
@@ -52,30 +49,6 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
         refused = run("compare", *wrong)
         assert refused.exit_code == 2
         assert message in refused.stderr
-
-
-def test_only_changes_that_hold_together_are_named(waves: tuple[tuple[Collection, Aggregate], ...]) -> None:
-    comparison = answers.compare(*waves, independent=True, attributes=["vote", "colour"])
-    joint = next(row for row in comparison.attributes if row.attribute == "vote")
-    first, second = (survey.estimate(aggregate)["vote"] for survey, aggregate in waves)
-    for i, label in enumerate(first.labels):
-        change = answers.difference(second[label], first[label], independent=True)
-        bounds = change.interval(target="population", simultaneous=6)
-        assert (joint.joint_lower[i], joint.joint_upper[i]) == bounds
-        said = any(sentence.startswith(quoted(label)) for sentence in comparison.sentences)
-        assert said == (bounds[0] > 0 or bounds[1] < 0)
-    assert any("No category of “colour” can be said to have changed" in one for one in comparison.sentences)
-    assert not any(math.isnan(end) for end in joint.joint_lower)
-
-
-def test_what_only_one_asks_is_left_out(waves: tuple[tuple[Collection, Aggregate], ...]) -> None:
-    schema = Schema((WAVES.attributes[0], Attribute("colour", ("a", "c"))))
-    other = Collection(schema, AdaptiveSMP(schema.sizes, 2.0), title="July")
-    records = np.zeros((500, 2), dtype=int)
-    aggregate = other.aggregate(other.randomize(records, SimulationRandomness(1)))
-    comparison = answers.compare(waves[0], (other, aggregate), independent=True)
-    assert [row.attribute for row in comparison.attributes] == ["vote"]
-    assert comparison.left_out == ("stars", "colour")
 
 
 def test_compare_waves_of_the_same_people(run: Run) -> None:

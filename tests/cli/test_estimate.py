@@ -13,7 +13,8 @@ from deniable import Attribute, Collection, Schema, SimulationRandomness, Subset
 from deniable.core.aggregate import Aggregate
 from deniable.errors import quoted
 from deniable.records import AdaptiveSMP
-from tests.cli.conftest import WAVES, Run
+from tests.cli.conftest import Run
+from tests.unit.answers.waves import WAVES
 
 
 def test_quantiles_of_answers_without_an_order_are_remarked_upon(run: Run, waves: object) -> None:

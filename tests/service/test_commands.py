@@ -134,7 +134,7 @@ def test_a_page_is_drafted_beside_the_survey_and_never_over_one(database: str, f
     assert "Vielen Dank" in (folder / "page.json").read_text()
     files = (folder / "survey.json", folder / "page.json")
     result = run("survey", "new", "smoking", *files, *languages, "--database", database)
-    assert "--language must be left out when PAGE is given" in result.output
+    assert "languages must be left out when a page is given" in result.output
     (folder / "page.json").unlink()
     run("survey", "new", "smoking", folder / "survey.json", "--database", database)
     result = run("survey", "open", "smoking", "--database", database)

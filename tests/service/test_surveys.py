@@ -135,6 +135,8 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     for slug in ("", "-a", "A", "a/b", "a" * 65, "ä"):
         with pytest.raises(InvalidParameterError, match="slug must be"):
             surveys.new(slug, ASKED.to_json(), page(), ".")
+    with pytest.raises(InvalidParameterError, match="languages must be left out when a page is given"):
+        surveys.new("smoking", ASKED.to_json(), page(), ".", languages=["de"])
     assert surveys.new("a" * 64, ASKED.to_json(), page(), ".")["slug"] == "a" * 64
     dealt = Collection(SCHEMA, QuotaRR(n=10, k=3, epsilon=1.0, deal_id="deal"))
     with pytest.raises(InvalidParameterError, match="a survey on a collector is not available for QuotaRR"):

@@ -244,6 +244,13 @@ def compare(
     >>> compare(*waves, independent=True).sentences[0]
     '“A” of “vote” rose by 10.1 points: by 5.5 to 14.7 points, with 95% confidence in all changes named here.'
     """
+    if independent is not True:
+        raise InvalidParameterError(
+            "independent=True must be given to confirm that nobody reported to both collections. If the same people "
+            "reported to both, compare their reports row by row with trend (`deniable compare --same-people`), because "
+            "aggregates do not determine an interval for them",
+            parameters=("independent=True",),
+        )
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
     one, other = estimates
     common = [name for name in map(str, one) if name in other and other[name].labels == one[name].labels]

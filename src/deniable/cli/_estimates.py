@@ -11,17 +11,10 @@ import typer
 
 from deniable.answers import Summary
 from deniable.cli._app import note, save_page, show_page
-from deniable.errors import InvalidParameterError, quoted, unknown_name
-from deniable.postprocess.steps import POSTPROCESSORS
+from deniable.errors import InvalidParameterError, quoted
 from deniable.report import estimate_page
 from deniable.report.text import MAX_ROWS
 from deniable.survey.dictionary_file import read_lines
-
-
-def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
-    """Raise InvalidParameterError unless this is not a post-processing or a known one."""
-    if postprocess is not None and postprocess not in known:
-        raise unknown_name("postprocess", postprocess, known)
 
 
 def parse_queries(text: str) -> tuple[str, ...]:

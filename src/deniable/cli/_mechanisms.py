@@ -14,15 +14,13 @@ from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, mec
 from deniable.errors import InvalidParameterError, quoted, unknown_name
 
 
-def constructor_names(text: bool = False) -> list[str]:
-    """Return the names that --mechanism offers for categories, or for open text."""
-    return [name for name in mechanism_names() if _takes(name, text)]
+def constructor_names() -> list[str]:
+    """Return the names that --mechanism offers."""
+    return [name for name in mechanism_names() if _offered(name, mechanism_class(name))]
 
 
-def _takes(name: str, text: bool) -> bool:
-    """Return whether a mechanism is for open text, or for categories, as special cases all are."""
-    cls = mechanism_class(name)
-    return not text if name in SPECIAL_CASES else bool(cls.takes_text == text and cls.card.listed)
+def _offered(name: str, cls: Any) -> bool:
+    return name in SPECIAL_CASES or bool(cls.card.listed)
 
 
 RECOMMENDED = "GRR, SubsetSelection, OCMS, SquareWave, SMP or PairSample"
@@ -79,15 +77,13 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Any:
     """Return the mechanism of a name for these domain sizes; the size of open text is 0."""
-    text = sizes == (0,)
     try:
         found = find(name)
-        fits = _takes(found.name if found.name in SPECIAL_CASES else found.make.name, text)
+        offered = _offered(found.name, found.make)
     except InvalidParameterError:
-        fits = False
-    if not fits:
-        offered = f"{', '.join(constructor_names(text))}{' for open text' * text}"
-        raise unknown_name("mechanism", name, [offered])
+        offered = False
+    if not offered:
+        raise unknown_name("mechanism", name, constructor_names())
     return mechanism_for(name, sizes, epsilon, settings, "add --set {}=...")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.answers import QuestionSet, codebook, counts_document, summarize
 from deniable.cli._app import check_outputs, command, note, progress, writing
 from deniable.cli._designs import SampleColumns, estimate_design, estimate_table
-from deniable.cli._estimates import checked_postprocess, parse_queries, show
+from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
     AsJson,
     Confidence,
@@ -239,7 +239,6 @@ def estimate(
     _check_given(context, allowed=False)
     if survey is None or aggregate is None:
         context.fail("Missing COLLECTION or AGGREGATE; or give --design with counts.")
-    checked_postprocess(postprocess, POSTPROCESS_NAMES)
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book, counts_file)
     if deals and estimator is not None:

@@ -10,7 +10,7 @@ import typer
 from deniable.answers import summarize_phases
 from deniable.cli._app import check_output, check_outputs, command, console, note
 from deniable.cli._collections import print_collection, save_collection
-from deniable.cli._estimates import checked_postprocess, show
+from deniable.cli._estimates import show
 from deniable.cli._mechanisms import parse_settings
 from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, Target, TargetName, Verbose
 from deniable.core.aggregate import Aggregate
@@ -18,6 +18,7 @@ from deniable.core.names import spelling
 from deniable.errors import DeniableError, InvalidParameterError, quoted
 from deniable.oracles.sketch.pilot import bound_price, max_frequency_bound
 from deniable.planning import loss_text
+from deniable.postprocess import postprocess as processed
 from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.records.phases.two_phase import WEIGHTS, phase_one_marginals
@@ -123,7 +124,6 @@ def combine(
     For analysts. If the mechanism of a phase is biased, as Corr-RR is, the table says so and has
     no intervals.
     """
-    checked_postprocess(postprocess)
     check_outputs(files, plot, html)
     if len(files) < 4 or len(files) % 2:
         raise InvalidParameterError(
@@ -140,7 +140,7 @@ def combine(
     for sentence in phases.warnings(estimator) if weights == "counts" else ():
         note(f"warning: {sentence} by --weights")
     if postprocess is not None:
-        estimates = POSTPROCESSORS[postprocess](estimates)
+        estimates = processed(postprocess, estimates)
     summary = summarize_phases(phases, estimates, confidence=confidence, target=target.value, simultaneous=simultaneous)
     show(summary, plot, html, as_json, verbose=verbose)
 

@@ -297,16 +297,12 @@ def _new(
     drafted = _page_beside(path, request["slug"])
     if page_file is None and drafted.exists():
         raise OutputError(f"{drafted} exists: give this file as PAGE, or rename the file to get a new draft")
-    if page_file is not None and languages:
-        raise InvalidParameterError(
-            f"--language must be left out when PAGE is given: {page_file} already contains its languages"
-        )
     request |= {
         "document": read_document(path),
         "page": None if page_file is None else read_document(page_file),
         "folder": str(path.absolute().parent),
         "contributors": contributors,
-        "languages": languages or ["en"],
+        "languages": languages,
     }
     result = ask(database, request)
     if page_file is None:

@@ -78,7 +78,7 @@ def mechanism_for(
     ------
     InvalidParameterError
         If the name means nothing, a parameter is unknown, absent or out of bounds, or the mechanism is for another
-        number of attributes or of categories.
+        number of attributes or of categories, or for open text where there are categories.
 
     Examples
     --------
@@ -88,6 +88,14 @@ def mechanism_for(
     SMP(sizes=(5, 4), epsilon=0.5, oracle='OUE')
     """
     found, domain = find(name), tuple(sizes)
+    takes_text = found.name not in SPECIAL_CASES and found.make.takes_text
+    if takes_text != (domain == (0,)):
+        kinds = ("open text", "listed categories")
+        works, asks = kinds if takes_text else kinds[::-1]
+        raise InvalidParameterError(
+            f"{found.name} works with {works}, but the schema asks for {asks}: choose another mechanism, such as "
+            f"{'GRR' if takes_text else 'HeavyHitters'}"
+        )
     own = "" if found.name in SPECIAL_CASES else found.make.constructor
     construct = getattr(found.make, own) if own else found.make
     known = inspect.signature(construct).parameters

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, RecordEstimate
-from deniable.errors import InvalidParameterError, quoted
+from deniable.errors import InvalidParameterError, unknown_name
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
 from deniable.postprocess.shared_prior import hierarchical
@@ -76,9 +76,12 @@ def postprocess(
         result: Estimate | RecordEstimate = POSTPROCESSORS[name](estimate)
         return result
     if name not in DECODERS:
-        raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {quoted(name)}")
+        raise unknown_name("postprocess", name, POSTPROCESS_NAMES)
     if aggregate is None:
-        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports in an aggregate")
+        raise InvalidParameterError(
+            f"{name} decodes the reports of one aggregate: give this aggregate, or choose one of "
+            f"{', '.join(POSTPROCESSORS)}"
+        )
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)
     # A collection of one attribute names a one-attribute mechanism's estimate, too.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())

@@ -227,18 +227,23 @@ class Surveys:
         page: str | None,
         folder: str,
         contributors: int | None = None,
-        languages: Sequence[str] = ("en",),
+        languages: Sequence[str] | None = None,
     ) -> dict[str, Any]:
-        """Enter a survey as a draft; its page is drafted if there is none.
+        """Enter a survey as a draft; its page is drafted if there is none, by default in English.
 
         Raises
         ------
         InvalidParameterError
-            If the name is not a slug, or the survey cannot be asked by a page.
+            If the name is not a slug, the survey cannot be asked by a page, or languages are given with a page.
         StoreError
             If the survey has been opened already.
         """
         check_slug(slug)
+        if page is not None and languages:
+            raise InvalidParameterError(
+                "languages must be left out when a page is given, because the page already contains its languages",
+                parameters=("languages",),
+            )
         collection = Collection.from_json(document, "the collection", folder)
         if collection.dealt:
             raise not_available(
@@ -250,7 +255,7 @@ class Surveys:
             raise InvalidParameterError(
                 "a collector can ask only questions with categories, got open text: collect the reports as files"
             )
-        text = draft_page(collection, contributors, languages).to_json() if page is None else page
+        text = draft_page(collection, contributors, languages or ("en",)).to_json() if page is None else page
         dictionaries = {}
         for attribute in collection.schema.attributes:
             if attribute.dictionary is not None:

@@ -136,5 +136,8 @@ def test_what_it_does_not_decode() -> None:
         smooth(wave, wave.aggregate([3]))
     with pytest.raises(EmptyAggregateError):
         smooth(GRR(4, 1.0), Aggregate.empty(GRR(4, 1.0)))
-    with pytest.raises(InvalidParameterError, match="aggregate must be given for smooth"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="smooth decodes the reports of one aggregate: give this",
+    ):
         postprocess("smooth", wave.estimate(wave.aggregate([3])))

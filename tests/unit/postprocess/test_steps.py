@@ -109,5 +109,8 @@ def test_by_name_errors() -> None:
     raw = an_estimate([0.5, 0.5])
     with pytest.raises(InvalidParameterError, match="must be one of norm-sub, simplex, base-cut, clip-normalize, h"):
         postprocess("normsub", raw)
-    with pytest.raises(InvalidParameterError, match="aggregate must be given for em"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="or choose one of norm-sub, simplex",
+    ):
         postprocess("em", raw)

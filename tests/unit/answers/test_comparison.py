@@ -1,0 +1,47 @@
+"""Two collections compared: what may be named, what is left out, and what cannot be compared."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable import Attribute, Collection, Schema, SimulationRandomness, answers
+from deniable.errors import InvalidParameterError, quoted
+from deniable.records import AdaptiveSMP
+from tests.unit.answers.waves import WAVES, Wave, two_waves
+
+
+@pytest.fixture(scope="module")
+def waves() -> tuple[Wave, Wave]:
+    return two_waves()
+
+
+def test_only_changes_that_hold_together_are_named(waves: tuple[Wave, Wave]) -> None:
+    comparison = answers.compare(*waves, independent=True, attributes=["vote", "colour"])
+    joint = next(row for row in comparison.attributes if row.attribute == "vote")
+    first, second = (survey.estimate(aggregate)["vote"] for survey, aggregate in waves)
+    for i, label in enumerate(first.labels):
+        change = answers.difference(second[label], first[label], independent=True)
+        bounds = change.interval(target="population", simultaneous=6)
+        assert (joint.joint_lower[i], joint.joint_upper[i]) == bounds
+        said = any(sentence.startswith(quoted(label)) for sentence in comparison.sentences)
+        assert said == (bounds[0] > 0 or bounds[1] < 0)
+    assert any("No category of “colour” can be said to have changed" in one for one in comparison.sentences)
+    assert not any(math.isnan(end) for end in joint.joint_lower)
+
+
+def test_what_only_one_asks_is_left_out(waves: tuple[Wave, Wave]) -> None:
+    schema = Schema((WAVES.attributes[0], Attribute("colour", ("a", "c"))))
+    other = Collection(schema, AdaptiveSMP(schema.sizes, 2.0), title="July")
+    records = np.zeros((500, 2), dtype=int)
+    aggregate = other.aggregate(other.randomize(records, SimulationRandomness(1)))
+    comparison = answers.compare(waves[0], (other, aggregate), independent=True)
+    assert [row.attribute for row in comparison.attributes] == ["vote"]
+    assert comparison.left_out == ("stars", "colour")
+
+
+def test_people_who_may_be_in_both_are_refused(waves: tuple[Wave, Wave]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"independent=True must be given .* row by row with trend"):
+        answers.compare(*waves, independent=False)

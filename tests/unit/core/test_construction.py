@@ -1,0 +1,25 @@
+"""From a name and what is asked to a mechanism: what does not fit is refused with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from deniable.core.construction import mechanism_for
+from deniable.errors import InvalidParameterError
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [
+        ("HeavyHitters", (3,), "works with open text, but the schema asks for listed categories: .* such as GRR"),
+        ("HeavyHitters", (2, 2), "works with open text, but the schema asks for listed categories"),
+        ("GRR", (0,), "works with listed categories, but the schema asks for open text: .* such as HeavyHitters"),
+        ("SPL", (0,), "works with listed categories, but the schema asks for open text"),
+        ("RAPPOR", (0,), "works with listed categories, but the schema asks for open text"),
+        ("GRR", (2, 2), "works with one attribute, but the schema has 2"),
+        ("JRR", (3,), "is for an attribute with two categories, but the attribute of the schema has 3"),
+    ],
+)
+def test_mechanisms_for_something_else_are_refused(name: str, sizes: tuple[int, ...], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        mechanism_for(name, sizes, 1.0)
