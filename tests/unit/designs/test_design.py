@@ -35,11 +35,6 @@ def of_vector(case: dict[str, Any]) -> Design:
 # ---------------------------------------------------------------- channels and what they prove
 
 
-def test_every_design_is_thrown() -> None:
-    assert {name for name, _ in devices.SETTINGS} == set(devices.DEVICES) == set(kinds.KINDS)
-    assert all(hasattr(designs, name) for name in kinds.KINDS)
-
-
 @pytest.mark.parametrize(("name", "parameters"), SETTINGS)
 def test_the_channel_is_what_the_device_does(name: str, parameters: tuple[Any, ...]) -> None:
     made = Design(name, parameters)
@@ -90,29 +85,6 @@ def test_designs_keep_every_law(name: str, parameters: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(("name", "parameters"), SETTINGS)
 def test_reports_follow_the_channel(name: str, parameters: tuple[Any, ...]) -> None:
     laws.reports_follow_the_channel(Design(name, parameters), n=5000)
-
-
-def test_reports_are_drawn_below_the_common_denominator_and_refused_words_are_drawn_again() -> None:
-    """With 12 as the common denominator the four words above 12 floor(2^64/12) make no report."""
-    two_dice = designs.forced("1/6", "1/12")
-    assert kinds.denominator(two_dice.rows) == 12
-
-    class Words:
-        """Hand out given words, then a fixed one."""
-
-        def __init__(self, *words: int) -> None:
-            self.words = list(words)
-
-        def fill(self, target: np.ndarray[Any, np.dtype[np.uint64]]) -> None:
-            for i in range(len(target)):
-                target[i] = self.words.pop(0)
-
-    width = (1 << 64) // 12
-    words = [width * step for step in (0, 9, 10, 11)] + [width * 12, width * 12 + 3]
-    source = Words(*words, width * 10, width * 0)
-    # 0..9 of 12 are "no" to a non-carrier, 10 and 11 are "yes".
-    assert two_dice.randomize([0] * 6, source).tolist() == [0, 0, 1, 1, 1, 0]
-    assert source.words == []
 
 
 # ---------------------------------------------------------------- the contract's vectors

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,15 @@ from deniable import GRR, SimulationRandomness
 from deniable.core.names import cards
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.families.registry import FAMILIES
-from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE
-from deniable.planning import Plan, PlanRow, plan, recommend
+from deniable.planning import plan, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS
-from deniable.planning.precision import contributors_needed, mean_variance, quantile
+from deniable.planning.precision import mean_variance
 from deniable.records.fake_data import RSFD
-from deniable.records.sample import SMP, AdaptiveSMP
+from deniable.records.sample import SMP
 from deniable.records.split import SPL
 from deniable.research.baselines.histogram import SHE
-
-
-def rows_of(result: Plan) -> dict[str, PlanRow]:
-    return {row.name: row for row in result.rows}
+from tests.unit.planning.planned import rows_of
 
 
 def needed(sizes: list[int], epsilon: float, name: str, target: float = 0.01) -> int:
@@ -76,32 +70,6 @@ def test_splitting_wins_where_the_budget_is_large() -> None:
 # ---------------------------------------------------------------- numbers
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("target", [0.003, 0.02])
-def test_contributors_needed_by_the_textbook(epsilon: float, target: float) -> None:
-    e, z = math.exp(epsilon), NormalDist().inv_cdf(0.975)
-    grr, oue = (e + 30 - 2) / (e - 1) ** 2, 4 * e / (e - 1) ** 2
-    for mechanism, variance in ((GRR(30, epsilon), grr), (OUE(30, epsilon), oue)):
-        exact = z**2 * variance / target**2
-        # To four digits of the target: n may be 2e-4 smaller than exact, and is a whole number.
-        n = contributors_needed(mechanism, target)
-        assert n is not None
-        assert exact * (1 - 2.1e-4) <= n < exact * (1 - 1.9e-4) + 1
-
-
-def test_contributors_needed_is_the_smallest() -> None:
-    for mechanism in (GRR(7, 1.3), SMP((5, 4), 2.0), RSFD((5, 4), 2.0, "OUE")):
-        for target in (0.4, 0.05, 0.007):
-            n = contributors_needed(mechanism, target, confidence=0.9, frequency=0.3)
-            assert n is not None
-            noise: Any = mechanism.variance
-            attributes: list[tuple[int, ...]] = [()] if isinstance(mechanism, GRR) else [(0,), (1,)]
-            sd = [max(math.sqrt(noise(0.3, size, *j)) for j in attributes) for size in (n, max(n - 1, 1))]
-            z = NormalDist().inv_cdf(0.95)
-            assert z * sd[0] <= target * 1.0001
-            assert n == 1 or z * sd[1] > target * 1.0001
-
-
 def test_more_contributors_than_can_be_counted() -> None:
     result = plan([10], 1e-6, contributors=10, target_error=1e-9, mechanisms=["GRR", "OUE"])
     assert [row.contributors_needed for row in result.rows] == [None, None]
@@ -118,17 +86,6 @@ def test_mean_variance_is_the_mean_over_a_flat_prior(mechanism: Any) -> None:
     prior = stats.beta(1, 5)
     expected, _ = integrate.quad(lambda f: mechanism.variance(f, 1000, *extra) * prior.pdf(f), 0, 1)
     assert mean_variance(mechanism, 1000) == pytest.approx(expected, rel=1e-9)
-
-
-def test_mean_variance_weighs_attributes_alike() -> None:
-    spl = SPL((2, 50), 2.0)
-    expected = (GRR(2, 1).variance(1 / 2, 100) + GRR(50, 1).variance(1 / 50, 100)) / 2
-    assert mean_variance(spl, 100) == pytest.approx(expected, rel=1e-12)
-
-
-def test_quantile() -> None:
-    assert quantile(0.95) == pytest.approx(1.959963984540054, abs=1e-14)
-    assert quantile(0.5) == pytest.approx(NormalDist().inv_cdf(0.75), abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -193,25 +150,6 @@ def test_every_mechanism_is_offered() -> None:
         assert variances == sorted(variances)
 
 
-def test_rows_carry_the_mechanism_and_its_parameters() -> None:
-    rows = rows_of(plan([6], 1.0, contributors=1000))
-    assert rows["GRR"].mechanism == GRR(6, 1.0)
-    assert rows["GRR"].parameters == {"k": 6, "epsilon": "1"}
-    assert rows["OLH"].parameters == {"k": 6, "epsilon": "1", "m": 4, "family": "prime"}
-    assert rows["OUE"].bits_per_report == 6
-    assert rows["Exponential"].note == "it equals GRR at epsilon/2"
-    assert "RS+RFD with uniform priors" in rows_of(plan([6, 6], 1.0, 10))["RS+FD[GRR]"].note
-
-
-def test_without_contributors_errors_are_for_the_fewest_needed() -> None:
-    result = plan([100], 4.0, target_error=0.01, mechanisms=["GRR", "OUE"])
-    assert result.n == 2041
-    rows = rows_of(result)
-    assert rows["GRR"].half_width == pytest.approx(0.01, rel=1e-3)
-    assert (rows["OUE"].half_width or 0) > 0.01
-    assert all(row.feasible for row in result.rows)
-
-
 def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:
     result = plan([100], 4.0, contributors=2500, target_error=0.01, mechanisms=["GRR", "OUE"])
     rows = rows_of(result)
@@ -223,42 +161,6 @@ def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:
     assert hopeless.recommended is None
     assert plan([100], 4.0, contributors=2041, target_error=0.01, mechanisms=["GRR"]).feasible
     assert not plan([100], 4.0, contributors=2040, target_error=0.01, mechanisms=["GRR"]).feasible
-
-
-def test_what_cannot_be_built_is_infeasible() -> None:
-    rows = rows_of(plan([1 << 21], 1.0, contributors=1000))
-    assert rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 2,097,152"
-    assert (rows["OUE"].mechanism, rows["OUE"].standard_error, rows["OUE"].parameters) == (None, None, {})
-    assert rows["GRR"].feasible
-    assert rows["OLH"].reason == "values compared with every report must be <= 524,288 to be practical, got 2,097,152"
-    assert rows["CMS[spread]"].recommended
-    huge = plan([1 << 30], 1.0, contributors=1000)
-    assert not huge.feasible
-    assert {row.reason for row in huge.rows} == {"counters must be <= 134,217,728 to be practical, got 1,073,741,824"}
-    split = rows_of(plan([2] * 3, 2e-6, contributors=1000))["SPL[GRR]"]
-    assert split.reason == "epsilon must be >= 1e-06 per attribute, got epsilon=2e-06 over 3 attributes"
-
-
-def test_mechanisms_are_chosen_by_name() -> None:
-    assert [row.name for row in plan([9], 1.0, 10, mechanisms=["oue", "GRR"]).rows] == ["GRR", "OUE"]
-    assert set(rows_of(plan([9, 9], 1.0, 10, mechanisms=["spl", "RSFD[oue]"]))) == {
-        "SPL[GRR]", "SPL[OUE]", "RS+FD[OUE]",
-    }  # fmt: skip
-    families = {f"CMS[{name}]" for name in FAMILIES}
-    assert set(rows_of(plan([9], 1.0, 10, mechanisms=["cms"]))) == families
-    assert set(rows_of(plan([9], 1.0, 10, mechanisms=["CMS[Linear]", "ocms"]))) == {"CMS[linear]", "OCMS"}
-
-
-def test_a_million_values_are_decoded_by_a_transform() -> None:
-    rows = rows_of(plan([1_000_000], 2.0, contributors=10_000))
-    assert {name for name, row in rows.items() if row.feasible} == {
-        "GRR", "Exponential", "OCMS", "CMS[spread]", "CMS[partition]", "CMS[linear]",
-    }  # fmt: skip
-    assert rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 1,000,000"
-    assert rows["CMS[prime]"].reason.startswith("values compared with every report must be <= 524,288")
-    assert [rows[name].parameters["family"] for name in ("OCMS", "CMS[spread]")] == ["spread", "spread"]
-    assert rows["OCMS"].mechanism == rows["CMS[spread]"].mechanism == CountMeanSketch(1_000_000, 2.0, 8, "spread")
-    assert rows["CMS[spread]"].recommended
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 1.6, 3.0, 5.0])
@@ -274,27 +176,10 @@ def test_spread_is_preferred_for_large_dictionaries_although_others_may_have_les
     assert mean_variance(best, 1000) <= 1.08 * min(row.mean_variance or math.inf for row in rows)
 
 
-def test_where_grr_is_better_even_large_dictionaries_use_it() -> None:
-    assert recommend([70_000], 24.0) == GRR(70_000, 24.0)
-
-
 def test_sketches_that_are_no_default_are_recommended_if_nothing_else_is_asked_for() -> None:
     result = plan([100_000], 1.6, contributors=1000, mechanisms=["CMS[linear]", "CMS[partition]"])
     assert result.recommended is not None
     assert result.recommended.name == "CMS[linear]"  # within 1% of partition's variance, and 6 bits shorter
-
-
-def test_a_tie_goes_to_fewer_bits_then_to_the_simpler() -> None:
-    # Subsets of one value are GRR: the same variance, the same bits.
-    rows = rows_of(plan([8], 5.0, contributors=1000))
-    assert rows["SubsetSelection"].parameters["omega"] == 1
-    assert rows["GRR"].recommended
-    # Subset selection is better by less than 1% and needs 42,000 bits.
-    rows = rows_of(plan([50_000], 1.0, contributors=1000, mechanisms=["SubsetSelection", "OLH"]))
-    assert (rows["SubsetSelection"].mean_variance or 0) < (rows["OLH"].mean_variance or 0)
-    assert rows["OLH"].recommended
-    # A transform is considered where it wins: a histogram's report is half of a hash function's.
-    assert rows_of(plan([50_000], 1.0, contributors=1000))["CMS[spread]"].recommended
 
 
 def test_assumptions_are_printed() -> None:
@@ -322,30 +207,6 @@ def test_to_arrow() -> None:
     assert first["contributors_needed"] == result.rows[0].contributors_needed
     assert table.to_pylist()[-1]["standard_error"] is None
     assert sum(table["recommended"].to_pylist()) == 1
-
-
-# ---------------------------------------------------------------- the default of a collection
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 8.0])
-@pytest.mark.parametrize("sizes", [(2,), (7,), (100,), (5000,), (3, 3), (2, 40), (5, 4, 6, 2, 3), (200,) * 4])
-def test_recommend_is_the_plans_recommendation(sizes: tuple[int, ...], epsilon: float) -> None:
-    best = plan(sizes, epsilon, contributors=1000).recommended
-    assert best is not None
-    assert recommend(sizes, epsilon) == best.mechanism
-
-
-def test_recommend_by_size_and_budget() -> None:
-    assert recommend([3], 1.0) == GRR(3, 1.0)
-    assert recommend([100], 1.0) == SubsetSelection(100, 1.0)
-    assert recommend([100_000], 1.0) == CountMeanSketch(100_000, 1.0, 4, "spread")
-    assert recommend([5, 4, 6], 1.0) == SMP((5, 4, 6), 1.0, "GRR")
-    assert recommend([64] * 5, 1.0) == AdaptiveSMP((64,) * 5, 1.0)
-
-
-def test_recommend_refuses_what_is_impractical() -> None:
-    with pytest.raises(InvalidParameterError, match=r"no mechanism is practical for sizes=.*counters must"):
-        recommend([1 << 30], 1.0)
 
 
 # ---------------------------------------------------------------- bad input
@@ -382,9 +243,3 @@ def test_bad_parameters_are_named(arguments: dict[str, Any], message: str) -> No
     defaults: dict[str, Any] = {"sizes": [4], "epsilon": 1.0, "contributors": 100}
     with pytest.raises(InvalidParameterError, match=re.escape(message)):
         plan(**(defaults | arguments))
-
-
-@pytest.mark.parametrize(("sizes", "epsilon"), [([4], 0), ([4], math.nan), ([1], 1.0), ([], 1.0), ([4, 4], -2)])
-def test_recommend_checks_its_parameters(sizes: list[int], epsilon: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"epsilon must|sizes"):
-        recommend(sizes, epsilon)

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,36 +18,9 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families import _spread_kernels as kernels, spread as decoding
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.spread import MAX_TABLE, SpreadFamily, powers_of_two_around
+from tests.unit.oracles.sketch.families.spread_laws import VECTORS, cell_by_hand
 
-VECTORS = json.loads((Path(__file__).parents[4] / "vectors" / "ocms_spread.json").read_text())
 FAMILY_WISE_ERROR = 1e-6
-
-POLYNOMIALS = {
-    int(degree): sum(bit << i for i, bit in enumerate(bits)) for degree, bits in VECTORS["irreducible_f2"].items()
-}
-
-
-def times_alpha(w: int, degree: int) -> int:
-    w <<= 1
-    return w ^ POLYNOMIALS[degree] if w >> degree & 1 else w
-
-
-def cell_by_hand(k: int, m: int, row: int, x: int) -> int:
-    """The module docstring's definition, level by level, in Python integers; the field polynomials are the vectors'."""
-    cell_bits = m.bit_length() - 1
-    bits = max((k - 1).bit_length(), cell_bits)
-    bits = 2 * cell_bits if cell_bits + 1 < bits < 2 * cell_bits else bits
-    while bits >= 2 * cell_bits and row >= 1 << (bits - cell_bits):
-        row -= 1 << (bits - cell_bits)
-        bits -= cell_bits
-        x >>= cell_bits
-    degree, low = (bits - cell_bits, x & (m - 1)) if bits >= 2 * cell_bits else (bits, 0)
-    high = x >> cell_bits if bits >= 2 * cell_bits else x
-    cell, w = low, row
-    for j in range(cell_bits):
-        cell ^= ((w & high).bit_count() & 1) << j
-        w = times_alpha(w, degree)
-    return cell
 
 
 def matches_by_hand(family: SpreadFamily, reports: list[int], x: int) -> int:
@@ -396,34 +367,6 @@ def test_hostile_reports_can_be_skipped() -> None:
         sketch.valid_reports(mixed[None])
 
 
-@pytest.mark.parametrize("n", [1, 40, kernels.STRIP + 40])
-def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
-    family = SpreadFamily(3000, 16)
-    rng = np.random.default_rng(n)
-    # Sorted: strips of wide levels alone, which end their search early, come before strips of narrow ones.
-    rows, codes = np.sort(rng.integers(0, family.state_size // 16, n)), rng.integers(0, 3000, n)
-    results = []
-    for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted, kernels.hash_rows.few):
-        cells = np.empty(n, dtype=np.uint8)
-        run(codes, rows.astype(np.uint32), *family._tables, family.cell_bits, cells)
-        results.append(cells.tolist())
-    by_hand = [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
-    assert results == [by_hand] * 3
-
-
-@pytest.mark.parametrize(("k", "m"), [(2, 2), (3000, 16), (1 << 32, 2), (1 << 32, 1 << 14)])
-def test_rows_are_chosen_the_same_both_ways(k: int, m: int) -> None:
-    family = SpreadFamily(k, m)
-    narrow, last = (1 << family.levels[-1].degree) - 1, family._last_row + 1
-    ends = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, narrow + m, family.domain - 3, family.domain - 2]
-    points = np.array([point for point in ends if point < family.domain - 1], dtype=np.int64)
-    by_hand = [u + last if u < narrow else (u - narrow) // (m - 1) for u in points.tolist()]
-    for run in (kernels.choose_rows.compiled, kernels.choose_rows.interpreted, kernels.choose_rows.few):
-        rows = np.empty(len(points), dtype=family.report_dtype)
-        run(points, narrow, last, m - 1, rows)
-        assert rows.tolist() == by_hand
-
-
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (16, 4), (40, 64), (90, 4)])
 def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
     family = SpreadFamily(k, m)
@@ -432,33 +375,6 @@ def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
     cells = family.hash(codes, rows.astype(np.uint32))
     assert ("_cells" in vars(family)) == (len(rows) > 16 and family.state_size // m * family.domain <= MAX_TABLE)
     assert cells.tolist() == [cell_by_hand(k, m, row, x) for row, x in zip(rows.tolist(), codes.tolist(), strict=True)]
-
-
-class Scripted:
-    """A source of one word."""
-
-    def __init__(self, word: np.uint64) -> None:
-        self.word = word
-
-    def fill(self, words: NDArray[np.uint64]) -> None:
-        words[:] = self.word
-
-
-@pytest.mark.parametrize(("k", "m"), [(3000, 16), (2**17, 4), (2**32, 2), (40, 64)])
-def test_few_rows_are_chosen_and_joined_as_many(k: int, m: int) -> None:
-    family, rng = SpreadFamily(k, m), np.random.default_rng(k)
-    narrow = (1 << family.levels[-1].degree) - 1
-    edges = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, family.domain - 2]
-    points = np.array([*(min(edge, family.domain - 2) for edge in edges), *rng.integers(0, family.domain - 1, 50)])
-    # Words whose quotient by the width of a point is that point: of few rows, plain integers choose by them.
-    words = points.astype(np.uint64) * np.uint64(2**64 // (family.domain - 1))
-    chosen = [family.draw_parameters(Scripted(one), 1)[0].item() for one in words]
-    rows, cells = np.empty(len(points), dtype=np.uint32), (points % m).astype(np.uint16)
-    kernels.choose_rows.compiled(points, narrow, family._last_row + 1, m - 1, rows)
-    assert rows.tolist() == chosen
-    reports = family.join((rows,), cells)
-    assert reports.dtype == family.report_dtype
-    assert reports.tolist() == [row * m + cell for row, cell in zip(chosen, cells.tolist(), strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ parameters

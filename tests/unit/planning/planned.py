@@ -1,0 +1,9 @@
+"""Rows of a plan by their names."""
+
+from __future__ import annotations
+
+from deniable.planning import Plan, PlanRow
+
+
+def rows_of(result: Plan) -> dict[str, PlanRow]:
+    return {row.name: row for row in result.rows}
