@@ -37,15 +37,15 @@ DECODING = {
 """Cost of decoding, in the cell of a table."""
 
 DECODES = {
-    "counts": "The collector keeps counters, and each estimate follows from them directly",
+    "counts": "The collector keeps counters and computes the estimates directly from the counters",
     "compares": "The collector compares every report with every value whose frequency it estimates",
-    "transform": "The collector keeps counters, and one transform turns them into the estimates of all answers",
+    "transform": "The collector keeps counters, and one transform turns the counters into the estimates of all answers",
 }
 """Cost of decoding, in a sentence."""
 
 ONE_QUESTION = (
-    "The possible answers are numbered from 0 to k-1, so k is their number. The number of an answer is its *code*. "
-    "The number of contributors is n."
+    "The question has k possible answers, numbered from 0 to k-1. The number of an answer is its *code*. The number of "
+    "contributors is n."
 )
 SEVERAL_QUESTIONS = (
     "A *record* holds one contributor's answers to d questions, which are also called attributes. Attribute j has "
@@ -208,7 +208,10 @@ BIASED_SAID = (
     "at epsilon 1, for answers that are all equally frequent. There are four questions with k possible answers each, "
     "and n is the number of contributors."
 )
-NOISE_SAID = f"{HALF_WIDTH} The bias is not included. It adds to the error, and more contributors do not lower it."
+NOISE_SAID = (
+    f"{HALF_WIDTH} The half-width does not include the bias. The bias adds to the error, and more contributors do not "
+    "lower the bias."
+)
 
 SPECIAL: dict[str, Callable[[], Errors]] = {
     "SquareWave": _means,

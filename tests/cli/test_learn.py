@@ -415,9 +415,9 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
     [
         ("SPL pairs", "a plan lists SPL[GRR], which has the same errors for frequencies"),
         ("SPLPairs", "a plan lists SPL[GRR]"),
-        ("Cond-RR", "the error of Cond-RR has no formula until phase one has been collected"),
-        ("Corr-RR groups", "size see Corr-RR, which is one group, and SPL[GRR], which is d groups"),
-        ("GroupedCorrRR", "the error of Corr-RR groups has no formula"),
+        ("Cond-RR", "the error of Cond-RR depends on tables that are learned in a first phase"),
+        ("Corr-RR groups", "size see Corr-RR, which has one group, and SPL[GRR], which has d groups of one"),
+        ("GroupedCorrRR", "the error of Corr-RR groups depends on probabilities that"),
         ("Corr-RR two pivots", "see Corr-RR and SPL[GRR]"),
         ("two-phase RS+RFD", "see RS+FD[GRR], which is RS+RFD with uniform priors"),
     ],

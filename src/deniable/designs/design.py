@@ -80,8 +80,8 @@ class _Supported(NamedTuple):
 class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     """A classical design randomises the answer to one question with a device such as dice or cards.
 
-    Build a design with a function of `deniable.designs`, such as `warner` or `crosswise`. Code 1 is the sensitive
-    answer, if there are two possible answers, and code 0 is the other answer.
+    Build a design with a function of `deniable.designs`, such as `warner` or `crosswise`. If there are two possible
+    answers, code 1 is the sensitive answer and code 0 is the other answer.
 
     Parameters
     ----------
@@ -90,8 +90,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     parameters : tuple of Fraction, int or str
         Parameters of the design in their order. They must be exact, so floats are refused.
     one_sided : bool
-        True to accept that a report can prove that somebody does not carry the trait. To make a collection, or
-        instructions to print, from a design with such reports, you must set True. Leave it out for all other designs.
+        True to accept that a report can prove that its contributor does not carry the trait. You must set True before
+        you use a design with such reports in a collection, or print instructions for it. Leave `one_sided` out for all
+        other designs.
 
     Attributes
     ----------

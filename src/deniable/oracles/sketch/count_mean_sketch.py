@@ -9,9 +9,9 @@ Every contributor draws a hash function h from a public family. The device hashe
 randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
 
 A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
-that it reports another given cell. Suppose that any two values collide with the same probability c. Then a report
-supports v with probability p1 = p if its contributor holds v, and with probability p0 = c p + (1-c) q otherwise. So one
-formula estimates all frequencies, for every family and every m.
+that it reports another given cell. Two values collide if h maps both to the same cell. Suppose that any two values
+collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v, and
+with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every m.
 
 Hash families (module `hash_families`) differ in the report, in the collector's state, and in how the state is decoded.
 """
@@ -229,7 +229,7 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 @final
 @dataclass(frozen=True)
 class CountMeanSketch(Sketch):
-    """The count-mean sketch reports a random hash function and the noisy cell of the true code under it.
+    """The count-mean sketch reports a random hash function and the noisy cell to which it maps the true code.
 
     The hash function maps every possible answer to one of m cells. The device draws the function, hashes the true code
     to a cell, and randomises the cell with GRR over the m cells.
@@ -242,22 +242,23 @@ class CountMeanSketch(Sketch):
         Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
     m : int, optional
         Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
-        possible answers. Only an m is considered that the family allows and that leads to a state of at most 2^28
-        counters. The object stores the number in `m`, so that client and server cannot choose differently. At large
-        epsilon the best m can need more than 2^28 counters. The default is then an m with at most 2^26 counters, if
-        there is one. If you set `m` yourself, or if k is above 2^27, the state can be larger than these limits. The
-        reports of such a sketch are counted only for a list of values (`count_support`, `QuerySketch`).
+        possible answers. The family must allow this m, and the collector's state must have at most 2^28 counters. The
+        object stores the default in `m`, so client and server always use the same m. At large epsilon the state for the
+        best m can have more than 2^28 counters. The default is then an m whose state has at most 2^26 counters, if
+        there is such an m. If you set `m` yourself, or if k is above 2^27, the state can be larger than these limits.
+        With such a state, the collector counts reports only for a list of values (`count_support`, `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable one.
 
         * "prime" allows any m. Its functions are ((a0 + a1 x) mod P) mod m, where P is the smallest prime that is at
           least k and at least 7m. The state is k support counters. Adding up n reports takes time proportional to n k,
-          so this family is for moderate domains, or for few queries.
+          so this family is for a moderate k, or for a short list of values.
         * "spread" needs an m that is a power of two. A report is one integer. The state is a histogram of about k
           m/(m-1) counters, and one transform decodes it in milliseconds.
         * "partition" allows any m, and "linear" needs an m that is a prime power. A report is two or three integers,
           and one transform decodes the state.
-        * "binary" allows any m, and k up to 2^64. It is decoded for a list of queries (`QuerySketch`).
+        * "binary" allows any m, and k up to 2^64. The collector estimates the frequencies of a list of values only
+          (`QuerySketch`).
 
     Raises
     ------

@@ -3,11 +3,13 @@
 The method is prefix extension, from Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*
 (2017), and Wang, Li, Jha, *Locally differentially private heavy hitter identification* (2019). Here it works on folded
 prefixes. Every contributor reports one prefix of their string. A public linear map folds the prefix to a few bits, and
-the device reports the folded prefix through a Spread sketch with the whole epsilon.
+the device reports the folded prefix through a count-mean sketch (CMS[spread]) with the whole epsilon.
 
-The collector first decodes the shortest prefixes and keeps the ones that stand out. It extends each of them by every
-possible byte, and looks up the extensions among the next longer prefixes. Each length has two different folds. A prefix
-that only shares a fold with a frequent string rarely shares the other fold too, and so it is found out.
+The collector first estimates the frequencies of the shortest prefixes, and keeps the prefixes whose estimates are well
+above the noise. Then it extends each kept prefix by every possible byte, and estimates the frequencies of these longer
+prefixes. Each length of prefix has two different folding maps. One of the maps may give a rare prefix the same folded
+value as a frequent prefix. The other map rarely does so too, and the collector keeps only prefixes that look frequent
+under both maps.
 """
 
 from __future__ import annotations
@@ -75,13 +77,13 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. The one prefix that a contributor reports spends the whole budget.
     max_bytes : int
-        Number of bytes of a string (in UTF-8) that the mechanism uses, from 3 to 16. Longer strings are found by their
-        first bytes.
+        Number of bytes of a string (in UTF-8) that the mechanism uses, from 3 to 16. A longer string is found by its
+        first `max_bytes` bytes.
     fold_bits : int
-        Number of bits to which a prefix is folded, from 16 to 24. With more bits, fewer strings share a fold, and the
-        collector's state is larger.
+        Number of bits, from 16 to 24, to which a public map shortens (*folds*) a prefix. With more bits, fewer prefixes
+        get the same folded value, and the collector's state is larger.
     seed : int
-        Public seed of the folds, at least 0.
+        Public seed of the maps that fold prefixes, at least 0.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Alignment of attributes whose domains differ: public maps, and what a copy through one looks like.
 
-Seam, Zheng, Hu (Corr-RR), 3.3.4. For every pair of attributes a public map sends the codes of the larger domain onto
+Seeam, Zheng, Hu (Corr-RR), 3.3.4. For every pair of attributes a public map sends the codes of the larger domain onto
 those of the smaller, whose codes thereby name *groups*. Contiguous groups of nearly equal size are the default. A copy
 into a smaller domain is mapped; a copy into a larger one is spread uniformly over its group.
 """

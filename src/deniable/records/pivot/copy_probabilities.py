@@ -1,6 +1,6 @@
 """The matrix P of Corr-RR: with which probability a target attribute copies the privatised pivot.
 
-Seam, Zheng, Hu (Corr-RR), 3.2.2. Rows of P are targets and columns are pivots; the diagonal is one. In terms of the
+Seeam, Zheng, Hu (Corr-RR), 3.2.2. Rows of P are targets and columns are pivots; the diagonal is one. In terms of the
 *gain* a = (kP - 1)/(k - 1), of g = f - 1/k and of ratio = (n2 + 1)/(n2 - 1), the pairwise rule is
 
     a*[j, s] = ratio <g_s, g_j>/<g_s, g_s>, clipped to [-1/(k-1), 1]:

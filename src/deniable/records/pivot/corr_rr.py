@@ -1,16 +1,16 @@
 """Corr-RR, phase two: one privatised pivot, and copies of it.
 
-Corr-RR is from Seam, Zheng, Hu, *Frequency estimation of correlated multi-attribute data under local differential
+Corr-RR is from Seeam, Zheng, Hu, *Frequency estimation of correlated multi-attribute data under local differential
 privacy* (PoPETs). It has two phases. In the first phase, some of the contributors report through `SPL`. The collector
 learns a matrix P of copy probabilities from the resulting frequencies and publishes it. In the second phase, every
 contributor draws one attribute, the *pivot*, and reports it through GRR with the whole budget. Every other attribute is
 reported as a copy of *that report*: it has the same code with probability P[target, pivot], and a uniform other code
 otherwise.
 
-The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper does not describe an
-amplification. Between records that differ anywhere, the likelihood ratio is e^epsilon, whatever P is. Between records
-that differ in one attribute, the ratio may be smaller. The library shows this smaller ratio for each attribute. It
-never adds less noise because of it.
+The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper claims an amplification of
+privacy, but there is none for whole records. For two records that may differ in every attribute, the largest likelihood
+ratio of a report is e^epsilon, whatever P is. For two records that differ in one attribute only, the ratio may be
+smaller. The library shows the smaller ratio of each attribute, but it never uses this ratio to add less noise.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CorrRR(OnePivot):
-    """Each contributor reports one uniformly drawn attribute through GRR, and copies of this report for all others.
+    """Each contributor reports one random attribute through GRR, and copies of this report for all other attributes.
 
-    The drawn attribute is called the *pivot*. GRR spends the whole budget on it. Every other attribute repeats the
-    reported code with a public probability, and has another code otherwise.
+    The random attribute is drawn uniformly and is called the *pivot*. GRR spends the whole budget on the pivot. For
+    every other attribute, the device repeats the reported code with a public probability, and reports another code
+    otherwise.
 
     Parameters
     ----------
     sizes : sequence of int
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. In the papers all sizes
-        are equal. If the sizes differ, the codes of different attributes are aligned, and there are at most 2^18 pairs
-        of codes of different attributes.
+        are equal. If the sizes differ, public maps translate the codes of one attribute into codes of another attribute
+        (see `alignment`). At most 2^18 pairs of codes of different attributes are then allowed.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     copy_probabilities : float[d, d]
@@ -68,8 +69,8 @@ class CorrRR(OnePivot):
         diagonal is one. The class method `learn` computes such a matrix. The guarantee epsilon holds for any
         probabilities.
     alignment : sequence of (larger, smaller, map), optional
-        Public maps between the codes of pairs of attributes. Where no map is given, the map is contiguous. See
-        `deniable.records.pivot.alignment`.
+        Public maps between the codes of pairs of attributes. Without a map, each code of the attribute with fewer codes
+        stands for consecutive codes of the other attribute. See `deniable.records.pivot.alignment`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Apple's private count-mean sketch as published, bias included.
 
-The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. It
-is here so that its bias can be shown (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
+The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. The
+library includes it to show its bias (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
 Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`, which is unbiased and
 has less variance.
 """
@@ -51,15 +51,17 @@ class IndexedBits(NamedTuple):
 @final
 @dataclass(frozen=True)
 class AppleCMS(FixedSketch[IndexedBits]):
-    """Apple's count-mean sketch reports one of a fixed list of hash functions and m noisy bits.
+    """Apple's count-mean sketch reports a hash function from a fixed list, and the hashed answer as noisy bits.
 
     The device draws a hash function h_j from the list. The function maps the true code x to one of m cells. The device
-    writes the cell h_j(x) as m bits: the bit of this cell is 1, and all others are 0. It flips each bit with
+    writes the cell h_j(x) as m bits: the bit of this cell is 1, and all others are 0. The device flips each bit with
     probability 1/(e^(epsilon/2) + 1).
 
-    The mechanism is **biased**, because the hash functions are the same in every collection. If two values collide in
-    more than 1/m of the hash functions, they do so in every collection, and the estimate does not converge to the
-    truth. The method `conditional_bias` states the bias. The estimate has neither standard errors nor intervals.
+    The mechanism is **biased**, because the hash functions are the same in every collection. Two values *collide* under
+    a hash function if the function maps both values to the same cell. If two values collide under more than 1/m of the
+    hash functions, this excess of collisions is the same in every collection. The estimate then does not converge to
+    the truth. The method `conditional_bias` returns the bias for given true frequencies. The estimate has neither
+    standard errors nor intervals.
 
     Parameters
     ----------
@@ -115,7 +117,6 @@ class AppleCMS(FixedSketch[IndexedBits]):
         when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",
-        decoding="compares",
         wire="a hash function and m bits",
         page="theory/sketches.md",
     )

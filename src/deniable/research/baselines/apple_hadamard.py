@@ -32,20 +32,23 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     """Apple's Hadamard count-mean sketch reports a hash function, a row of a Hadamard matrix, and one noisy bit.
 
     The device draws a hash function h_j from a fixed list. The function maps the true code x to one of m cells. The
-    device also draws a row of the m x m Hadamard matrix. The bit says whether entry (row, h_j(x)) of the matrix is -1.
-    This is so if the row and the cell have an odd number of set bits in common. The bit is kept with probability
-    e^epsilon/(e^epsilon + 1) and flipped otherwise.
+    device also draws a row of the m x m Hadamard matrix. The reported bit says whether entry (row, h_j(x)) of the
+    matrix is -1. To find the entry, write the numbers of the row and of the cell in binary and count the places where
+    both have a 1. The entry is -1 if this count is odd. The bit is kept with probability e^epsilon/(e^epsilon + 1) and
+    flipped otherwise.
 
-    Two values in different cells have the same bit in half of the rows. With uniform hash functions, any two values
-    therefore have the same bit with probability c = (m + 1)/(2m).
+    For a given hash function and row, every value v has a bit, which says whether entry (row, h_j(v)) is -1. Two values
+    in different cells have the same bit in half of the rows. With uniform hash functions, any two values therefore have
+    the same bit with probability c = (m + 1)/(2m).
 
-    The mechanism is **biased** like `AppleCMS`, and by as much, because the hash functions are the same in every
-    collection. Let C be the number of reports that carry the bit of a value. Then the estimate of the value's frequency
-    is m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
+    The mechanism is **biased**, because the hash functions are the same in every collection. Its bias is as large as
+    the bias of `AppleCMS`. Let C be the number of reports whose bit equals the bit of a value. Then the estimate of the
+    value's frequency is m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
 
-    The method `variance` returns Pan's equation (10) for this c and for randomised response over 2 cells. Erratum:
-    section 4.5 of Pan's paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that
-    sketch differs: by 7% at epsilon = 1 and m = 16. The two agree only as m goes to infinity.
+    The method `variance` evaluates Pan's equation (10) with the collision probability c and with randomised response
+    over 2 cells. Erratum: section 4.5 of Pan's paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells.
+    The variance of that sketch differs from the variance here, by 7% at epsilon = 1 and m = 16. The two variances agree
+    only as m goes to infinity.
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ from deniable.oracles.grr import RandomizedResponse, lie_threshold
 class Exponential(RandomizedResponse):
     """The exponential mechanism with utility 1 for the true answer and 0 for all others equals GRR at epsilon/2.
 
-    The textbook divides epsilon by 2 because the normalising constant can depend on the data. Here the constant does
-    not depend on the data, so half of the declared budget is never spent. Prefer `GRR` at the same epsilon. Use this
-    class to compare results with the literature.
+    The textbook divides epsilon by 2, because the constant that makes the probabilities sum to 1 can depend on the
+    data. Here the constant does not depend on the data, so half of the declared budget is never spent. Prefer `GRR` at
+    the same epsilon. Use this class to compare results with the literature.
 
     Parameters
     ----------

@@ -34,9 +34,9 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     """Hadamard encoding reports a random row of a Hadamard matrix and one noisy bit.
 
     The matrix has K rows and K columns, where K = 2^ceil(log2(k + 1)). The device draws a row r uniformly from 0..K-1.
-    For the true code x, the bit says whether entry (r, x + 1) of the matrix is -1. This is so if r and x + 1 have an
-    odd number of set bits in common. The bit is kept with probability e^epsilon/(e^epsilon + 1) and flipped otherwise.
-    Column 0 holds only ones and belongs to no code.
+    For the true code x, the bit says whether entry (r, x + 1) of the matrix is -1. To find the entry, write r and x + 1
+    in binary and count the places where both have a 1. The entry is -1 if this count is odd. The bit is kept with
+    probability e^epsilon/(e^epsilon + 1) and flipped otherwise. Column 0 holds only ones and belongs to no code.
 
     Parameters
     ----------
@@ -67,8 +67,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     name = "HE"
     card = Card(
         group="baselines",
-        when="only for comparison; its variance stays above 1/n however large epsilon is, because it is "
-        "a sketch of two cells",
+        when="only for comparison; it is a sketch of two cells, so its variance stays above 1/n at every epsilon",
         aliases=("Hadamard encoding",),
         planned=False,
         instead="the mechanism is only for comparison; use CMS[spread] instead",

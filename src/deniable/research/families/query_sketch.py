@@ -1,8 +1,8 @@
 """A count-mean sketch whose collector keeps support counts of a known query list: for dictionaries nobody can list.
 
-Contributors report exactly as with the sketch itself. The domain can be as large as the sketch's hash family allows,
-for example all 64-bit fingerprints of strings. The collector keeps one counter for each query, and aggregates can be
-merged as with every other mechanism.
+Contributors report exactly as with the count-mean sketch itself. The domain can be as large as the sketch's hash family
+allows, for example all 64-bit fingerprints of strings. The collector keeps one counter for each chosen value.
+Aggregates can be merged, as with every other mechanism.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from deniable.oracles.sketch.families._columns import columns_of
 class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     """The query sketch is a count-mean sketch that estimates only the frequencies of a list of chosen values.
 
-    Each report is a random hash function and the noisy cell of the true code under this function. The collector counts,
-    for each chosen value, how many reports support it.
+    Each report is a random hash function and the noisy cell of the true code under this function. A report *supports* a
+    value if the reported function maps the value to the reported cell. For each chosen value, the collector counts the
+    reports that support the value.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         when="to estimate the frequencies of chosen values in a dictionary that is too large to list",
         planned=False,
         listed=False,
-        instead="a plan lists CMS[prime] and CMS[binary] in its place; their contributors send the same reports "
-        "as those of CMS-queries",
+        instead="a plan lists CMS[prime] and CMS[binary] instead; for CMS-queries, contributors send the same "
+        "reports as for these two sketches",
         decoding="compares",
         wire="a hash function and a cell",
         page="theory/sketches.md",

@@ -1,20 +1,21 @@
 """Cond-RR: one privatised pivot, and the other attributes drawn from their learned conditional distributions.
 
 Cond-RR is from Seeam, Zheng, Hu (Corr-RR), section 3.3.6. It has two phases. In the first phase, some of the
-contributors report through SPL, and the collector counts their reports by pairs (`SPLPairs`). From the tables of pairs
-the collector learns, for each pair of attributes s and j, the conditional distribution P(X_j | X_s) of answers to j
-given the answer to s. The collector publishes these distributions.
+contributors report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported
+codes (`SPLPairs`). From these counts the collector learns the conditional distributions, and publishes them. P(X_j |
+X_s) is the distribution of the answers to attribute j, given the answer to attribute s.
 
-In the second phase, every contributor draws one attribute s uniformly, the pivot. The device reports y_s, which is the
-pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =
-y_s). This draw is post-processing, whatever the tables are. Attributes may have different numbers of possible answers.
+In the second phase, every contributor draws the pivot s uniformly from the attributes. The device reports y_s, which is
+the pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =
+y_s). This draw is post-processing of y_s, whatever the tables are. Attributes may have different numbers of possible
+answers.
 
-The paper gives no estimator. This class offers two biased ones and an unbiased one:
+The paper gives no estimator. This class offers two biased estimators and an unbiased estimator:
 
 * `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code, and p
   and q are the probabilities that GRR reports the true code and another given code.
-* `levelled` subtracts the expected effect of lies. A pivot's lies are uniform codes, so the public tables show which
-  reports the lies lead to. The formula is below.
+* `levelled` subtracts the expected effect of lies. GRR over k codes reports a uniform code with probability k q, and
+  the true code otherwise. The public tables show which other codes follow from a uniform code. The formula is below.
 * `unmixed` solves the linear system that the tables define. It is unbiased, whatever the tables are.
 
 The formula of `levelled` for attribute j is
@@ -22,8 +23,8 @@ The formula of `levelled` for attribute j is
     f^_j = (count_j/n - 1/d sum_s k_s q_s W_sj' u_s)/mean(p - q)
 
 The sum runs over the pivots s. W_sj is the table of attribute j for pivot s, and W_sj' is its transpose. The vector u_s
-is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate is exact if the
-tables are those of the population. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
+is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate is unbiased if the
+tables are the population's own. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CondRR(OnePivot):
-    """Each contributor reports one attribute, drawn at random, through GRR; public tables give the other codes.
+    """Each contributor reports one random attribute through GRR, and draws the other codes from public tables.
 
-    The drawn attribute is called the *pivot*, and GRR spends the whole budget on it. A table gives the distribution of
-    another attribute for each reported code of the pivot.
+    The random attribute is called the *pivot*, and GRR spends the whole budget on the pivot. For each reported code of
+    the pivot, a table gives the distribution from which the code of another attribute is drawn.
 
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ. The
-        tables together have at most 2^18 cells.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ. All
+        tables together have at most 2^18 entries.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     conditionals : sequence of d sequences of d tables
@@ -107,10 +108,12 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="to compare with Corr-RR; it draws all attributes but one from learned conditional distributions",
+        when="to compare with Corr-RR; it draws the codes of all attributes but one from learned conditional "
+        "distributions",
         planned=False,
-        instead="the error of Cond-RR has no formula until phase one has been collected; for an idea of its size see "
-        "Corr-RR and SMP[GRR]; we have seen no case in which Cond-RR had a smaller error than SMP[GRR]",
+        instead="the error of Cond-RR depends on tables that are learned in a first phase, so no formula gives the "
+        "error in advance; for its rough size see Corr-RR and SMP[GRR]; we have seen no case in which Cond-RR had a "
+        "smaller error than SMP[GRR]",
         wire="a code for every attribute",
     )
 

@@ -1,10 +1,10 @@
-"""Corr-RR over a common domain: align, run, expand (Seam, Zheng, Hu, 3.3.4, as printed).
+"""Corr-RR over a common domain: align, run, expand (Seeam, Zheng, Hu, 3.3.4, as printed).
 
-The mechanism is from Seam, Zheng, Hu, section 3.3.4, as printed. It has three steps. Every attribute is mapped onto one
-common domain. Corr-RR runs on the mapped values. A reported group is expanded to a uniform code inside the group. The
-expansion carries no information, so *only the frequencies of groups can be estimated*. Within a group the estimate is
-spread uniformly, and the output says so. The class `CorrRR` perturbs a pivot in its own domain instead, and so it can
-estimate all frequencies.
+The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.4, as printed. It has three steps. First, a public map
+replaces every code by its group. Second, Corr-RR runs on the groups. Third, every reported group is expanded to a
+uniform code inside the group. The expansion carries no information, so *only the frequencies of groups can be
+estimated*. Within a group the estimate is spread uniformly, and the output says so. The class `CorrRR` forms no groups
+of the pivot's codes, so it can estimate all frequencies.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MAX_MAPPED = 1 << 18
 @final
 @dataclass(frozen=True)
 class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
-    """Aligned Corr-RR maps all attributes onto the smallest domain and runs Corr-RR on the mapped values.
+    """Aligned Corr-RR merges codes into groups, equally many for each attribute, and runs Corr-RR on the groups.
 
     In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and copies of this report for all
-    other attributes. The codes of a larger domain form groups, one for each code of the smallest domain. A reported
-    group is expanded to a uniform code inside the group.
+    other attributes. Here every attribute has as many groups as the smallest attribute has codes, and a public map
+    gives the group of each code. The device replaces a reported group by a code that it draws uniformly from the group.
 
     Parameters
     ----------
@@ -56,10 +56,11 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
     copy_probabilities : float[d, d]
-        Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column), on the
-        common domain. The diagonal is one.
+        Matrix P of the probabilities that a target attribute (row) copies the reported group of the pivot (column). The
+        diagonal entries are one.
     maps : sequence of d sequences of k_j groups, optional
-        Public maps onto the common domain 0..min(sizes)-1. The default groups are contiguous.
+        Public map of each attribute. The map lists the group of each code, and groups are numbered from 0 to
+        min(sizes)-1. By default, each group holds consecutive codes.
 
     Raises
     ------
@@ -86,11 +87,11 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="to compare with Corr-RR; as in the papers, it maps the values of every attribute onto the smallest "
-        "domain, and it cannot tell apart values that are mapped to the same code",
+        when="to compare with Corr-RR; as in the papers, it merges codes into groups, so it cannot tell the codes of a "
+        "group apart",
         aliases=("AlignedCorrRR",),
         planned=False,
-        instead="Corr-RR aligned cannot tell the values of a group apart; use Corr-RR instead",
+        instead="Corr-RR aligned cannot tell the codes of a group apart; use Corr-RR instead",
         wire="a code for every attribute",
     )
 

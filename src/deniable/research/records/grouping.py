@@ -6,7 +6,7 @@ attribute is reported through GRR. With one group the mechanism is Corr-RR, and 
 By sequential composition over the groups, the whole record spends epsilon.
 
 More groups mean less bias, because fewer attributes are reported as copies of another attribute. More groups also mean
-more noise, because the variance of a GRR report at epsilon/t is about t^2 times as large.
+more noise, because the variance of a GRR report at epsilon/t is about t^2 times the variance at epsilon.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
 class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
     """Grouped Corr-RR runs Corr-RR inside each group of attributes, with an equal share of the budget per group.
 
-    In each group, a contributor reports one uniformly drawn attribute, the *pivot*, through GRR. Every other attribute
-    of the group repeats the reported code with a public probability, and has another code otherwise.
+    In each group, a contributor reports one uniformly drawn attribute, the *pivot*, through GRR. For every other
+    attribute of the group, the device repeats the reported code with a public probability, and reports another code
+    otherwise.
 
     Parameters
     ----------
@@ -127,11 +128,11 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     groups : sequence of sequences of int
         Partition of the attributes into t groups. The indices of the attributes ascend inside each group.
     copy_probabilities : sequence of float[m, m]
-        Matrix of copy probabilities for every group of m attributes. The rows are targets and the columns are pivots,
-        in the order of the group. The matrix of a group of one attribute is ((1,),).
+        One matrix of copy probabilities for every group. The rows are the m attributes of the group as targets, and the
+        columns are these attributes as pivots. The matrix of a group of one attribute is ((1,),).
     alignment : sequence of (larger, smaller, map), optional
-        Public maps between attributes of one group that have different numbers of possible answers. Where no map is
-        given, the map is contiguous.
+        Public maps between attributes of one group that have different numbers of possible answers. Without a map, each
+        code of the attribute with fewer codes stands for consecutive codes of the other attribute.
 
     Raises
     ------
@@ -169,8 +170,9 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         "budget",
         aliases=("GroupedCorrRR",),
         planned=False,
-        instead="the error of Corr-RR groups has no formula until phase one has been collected; for an idea of its "
-        "size see Corr-RR, which is one group, and SPL[GRR], which is d groups",
+        instead="the error of Corr-RR groups depends on probabilities that are learned in a first phase, so no formula "
+        "gives the error in advance; for its rough size see Corr-RR, which has one group, and SPL[GRR], which has d "
+        "groups of one attribute each",
         wire="a code for every attribute",
     )
 

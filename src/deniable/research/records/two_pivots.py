@@ -1,15 +1,17 @@
 """Corr-RR with two pivots: dependence on two attributes at once.
 
 The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.5. It has two phases. In the first phase, contributors
-report through SPL, and the collector counts their reports by pairs (`SPLPairs`). In the second phase, every contributor
-draws two pivots s < t, uniformly among the pairs of attributes. The device reports each pivot through GRR with
-epsilon/2. For every other attribute j it reports a code drawn from the published table Pr(y_j | y_s, y_t). This draw is
-post-processing, whatever the tables are. Attributes may have different numbers of possible answers.
+report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported codes
+(`SPLPairs`). In the second phase, every contributor draws two pivots s < t, uniformly among the pairs of attributes.
+The device reports each pivot through GRR with epsilon/2. For every other attribute j it reports a code drawn from the
+published table Pr(y_j | y_s, y_t). This draw is post-processing of y_s and y_t, whatever the tables are. Attributes may
+have different numbers of possible answers.
 
-The collector counts *pairs* of reported codes. The expected counts are linear in the true joint frequencies of pairs,
-and there are as many equations as unknowns. The method `unmixed` solves these equations, and the method `joint` returns
-the tables. With one pivot, no number of reports shows any dependence between attributes. The second pivot makes such a
-dependence visible. The cost is that each pivot has only half of the budget.
+The collector counts *pairs* of reported codes. The expected counts are linear functions of the true joint frequencies
+of pairs. There are as many equations as unknown frequencies. The method `unmixed` solves these equations, and the
+method `joint` returns the tables. With only one pivot, reports do not show any dependence between attributes, however
+many reports there are. The second pivot makes such a dependence visible. The cost is that each pivot has only half of
+the budget.
 """
 
 from __future__ import annotations
@@ -52,16 +54,16 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class TwoPivotRR(PivotRecords, PairedRecords):
-    """Each contributor reports two uniformly drawn attributes through GRR; all others are drawn from public tables.
+    """Each contributor reports two random attributes through GRR, and draws the other codes from public tables.
 
-    The two drawn attributes are called *pivots*, and GRR spends half the budget on each of them. A table gives the
-    distribution of another attribute for each pair of reported codes of the pivots.
+    The two random attributes are called *pivots*, and GRR spends half the budget on each pivot. For each pair of
+    reported codes of the pivots, a table gives the distribution from which the code of another attribute is drawn.
 
     Parameters
     ----------
     sizes : sequence of int
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d at least 2 and each k_j from 2 to 2^32.
-        They may differ. The tables together have at most 2^18 cells.
+        The sizes may differ. All tables together have at most 2^18 entries.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 2e-6 to 32. Each pivot spends the exact fraction epsilon/2.
     tables : sequence of d(d-1)/2 sequences of d tables
@@ -104,8 +106,8 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         when="to compare with Corr-RR; its reports show how two attributes depend on each other",
         aliases=("TwoPivotRR",),
         planned=False,
-        instead="the error of Corr-RR two pivots has no formula until phase one has been collected; for an idea of its "
-        "size see Corr-RR and SPL[GRR]",
+        instead="the error of Corr-RR two pivots depends on tables that are learned in a first phase, so no formula "
+        "gives the error in advance; for its rough size see Corr-RR and SPL[GRR]",
         wire="a code for every attribute",
     )
 

@@ -3,13 +3,13 @@
 Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
 their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:
 
-* It couples *reports*, whereas JRR couples whether contributors tell the truth. A bit is 1 if a uniform number U is
-  less than a threshold t, and the paired contributor uses 1 - U. This coupling is what lowers the variance of rare
-  values.
+* This class couples the *reports* of paired contributors. JRR couples their decisions to tell the truth. A bit is 1 if
+  a uniform number U is less than a threshold t, and the paired contributor uses 1 - U. This coupling is what lowers the
+  variance of rare values.
 * Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
   (docs/theory/coupling.md).
 
-For rare values the variance is that of OUE times 1 - e^-epsilon.
+For rare values the variance is 1 - e^-epsilon times the variance of OUE.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     """Report-coupled optimised unary encoding reports k bits, and the noise of paired contributors partly cancels.
 
     The bit of the contributor's answer is reported as 1 with probability 1/2, and every other bit with probability q. A
-    dealer deals secret shares once to n contributors, with random pairs for every bit. If a pair is coupled, exactly
-    one of its two contributors is told to report 0. The other contributor reports 1 with probability 2 q, and the truth
-    otherwise.
+    dealer deals secret shares once to n contributors. For every bit, the dealer forms new random pairs of contributors.
+    In a coupled pair, the shares tell exactly one of the two contributors to report 0. The other contributor reports 1
+    with probability 2 q, and the truth otherwise.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if there are many possible answers, most of them rare, and the secret shares of QuotaUnary (k "
-        "bytes) are too large",
+        when="for many possible answers, most of them rare, if the k bytes of a secret share of QuotaUnary are too "
+        "many",
         planned=False,
         instead=NO_ROW,
         wire="k bits",
         page="theory/coupling.md",
-        note="there is no bound at all if the dealer colludes",
+        note="there is no bound on what a report reveals if the dealer colludes",
     )
 
     def __post_init__(self) -> None:

@@ -6,11 +6,11 @@ deals the signs R = +1 and R = -1 to the two contributors of each pair. Each con
 truth if C + R > 0 (Theorem 5 of the paper).
 
 Each report alone has the distribution of randomised response. But if one of two paired contributors lies, the other one
-is less likely to lie. So their errors cancel if most answers are the same.
+is less likely to lie. So the errors of the two contributors tend to cancel if most answers are the same.
 
-This lowers the error, and it costs privacy. The method `privacy` states the cost. The published epsilon holds against
-an adversary who looks at one report and ignores all others. The page docs/theory/jrr.md has proofs, errata and numbers.
-Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
+The pairing lowers the error, and it costs privacy. The method `privacy` states the cost. The published epsilon holds
+against an adversary who looks at one report and ignores all others. The page docs/theory/jrr.md has proofs, errata and
+numbers. Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         prints for it.
     rho : float, Fraction, Decimal or str
         Correlation between the events that two paired contributors tell the truth, from 1 - 1/p to 0. With rho = 0 the
-        mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is taken as 1 - 1/p. With that
-        value, one contributor of each pair is certain to tell the truth.
+        mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is replaced by 1 - 1/p. At rho = 1
+        - 1/p, at least one contributor of each pair is certain to tell the truth.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by randomised response.
