@@ -1,8 +1,8 @@
 """Design: a classical design of randomised response as a mechanism, whose channel is a small matrix of fractions.
 
 A device such as dice or cards, or a fact about the respondent such as a birthday, randomises the answer. The class
-computes epsilon from the exact probabilities of every report. It draws reports exactly: one random integer below the
-common denominator of these probabilities decides one report.
+computes epsilon from the exact probabilities of every report. The class draws reports exactly: one random integer below
+the common denominator of these probabilities decides one report.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ that it reports another given cell. Two values collide if h maps both to the sam
 collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v, and
 with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every m.
 
-Hash families (module `hash_families`) differ in the report, in the collector's state, and in how the state is decoded.
+Hash families (class `HashFamily`) differ in the report, in the collector's state, and in how the state is decoded.
 """
 
 from __future__ import annotations
@@ -246,13 +246,14 @@ class CountMeanSketch(Sketch):
         object stores the default in `m`, so client and server always use the same m. At large epsilon the state for the
         best m can have more than 2^28 counters. The default is then an m whose state has at most 2^26 counters, if
         there is such an m. If you set `m` yourself, or if k is above 2^27, the state can be larger than these limits.
-        With such a state, the collector counts reports only for a list of values (`count_support`, `QuerySketch`).
+        With a state above the limits, the collector counts reports only for a list of values (`count_support`,
+        `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable one.
 
         * "prime" allows any m. Its functions are ((a0 + a1 x) mod P) mod m, where P is the smallest prime that is at
-          least k and at least 7m. The state is k support counters. Adding up n reports takes time proportional to n k,
-          so this family is for a moderate k, or for a short list of values.
+          least k and at least 7m. The state is one counter for each possible answer. Adding up n reports takes time
+          proportional to n k, so this family is for a moderate k, or for a short list of values.
         * "spread" needs an m that is a power of two. A report is one integer. The state is a histogram of about k
           m/(m-1) counters, and one transform decodes it in milliseconds.
         * "partition" allows any m, and "linear" needs an m that is a prime power. A report is two or three integers,

@@ -2,7 +2,7 @@
 
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 5 and 6.
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
-Dictionaries*, section 4.5, describes it as a count-mean sketch whose cells are reported by Hadamard encoding
+Dictionaries*, section 4.5, describes the mechanism as a count-mean sketch whose cells are reported by Hadamard encoding
 ("CMS+HE").
 """
 
@@ -32,10 +32,10 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     """Apple's Hadamard count-mean sketch reports a hash function, a row of a Hadamard matrix, and one noisy bit.
 
     The device draws a hash function h_j from a fixed list. The function maps the true code x to one of m cells. The
-    device also draws a row of the m x m Hadamard matrix. The reported bit says whether entry (row, h_j(x)) of the
-    matrix is -1. To find the entry, write the numbers of the row and of the cell in binary and count the places where
-    both have a 1. The entry is -1 if this count is odd. The bit is kept with probability e^epsilon/(e^epsilon + 1) and
-    flipped otherwise.
+    device also draws a row of the m x m Hadamard matrix. One bit says whether entry (row, h_j(x)) of the matrix is -1.
+    To find the entry, write the numbers of the row and of the cell in binary and count the places where both have a 1.
+    The entry is -1 if this count is odd. The device reports this bit with probability e^epsilon/(e^epsilon + 1), and
+    the opposite bit otherwise.
 
     For a given hash function and row, every value v has a bit, which says whether entry (row, h_j(v)) is -1. Two values
     in different cells have the same bit in half of the rows. With uniform hash functions, any two values therefore have

@@ -34,9 +34,10 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     """Hadamard encoding reports a random row of a Hadamard matrix and one noisy bit.
 
     The matrix has K rows and K columns, where K = 2^ceil(log2(k + 1)). The device draws a row r uniformly from 0..K-1.
-    For the true code x, the bit says whether entry (r, x + 1) of the matrix is -1. To find the entry, write r and x + 1
-    in binary and count the places where both have a 1. The entry is -1 if this count is odd. The bit is kept with
-    probability e^epsilon/(e^epsilon + 1) and flipped otherwise. Column 0 holds only ones and belongs to no code.
+    For the true code x, one bit says whether entry (r, x + 1) of the matrix is -1. To find the entry, write r and x + 1
+    in binary and count the places where both have a 1. The entry is -1 if this count is odd. The device reports this
+    bit with probability e^epsilon/(e^epsilon + 1), and the opposite bit otherwise. Column 0 holds only ones and belongs
+    to no code.
 
     Parameters
     ----------

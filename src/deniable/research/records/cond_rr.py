@@ -23,8 +23,8 @@ The formula of `levelled` for attribute j is
     f^_j = (count_j/n - 1/d sum_s k_s q_s W_sj' u_s)/mean(p - q)
 
 The sum runs over the pivots s. W_sj is the table of attribute j for pivot s, and W_sj' is its transpose. The vector u_s
-is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate is unbiased if the
-tables are the population's own. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
+is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate of `levelled` is
+unbiased if the tables are the population's own. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
 """
 
 from __future__ import annotations

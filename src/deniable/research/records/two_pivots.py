@@ -9,9 +9,9 @@ have different numbers of possible answers.
 
 The collector counts *pairs* of reported codes. The expected counts are linear functions of the true joint frequencies
 of pairs. There are as many equations as unknown frequencies. The method `unmixed` solves these equations, and the
-method `joint` returns the tables. With only one pivot, reports do not show any dependence between attributes, however
-many reports there are. The second pivot makes such a dependence visible. The cost is that each pivot has only half of
-the budget.
+method `joint` returns the estimated joint frequencies. With only one pivot, reports do not show any dependence between
+attributes, however many reports there are. The second pivot makes such a dependence visible. The cost is that each
+pivot has only half of the budget.
 """
 
 from __future__ import annotations

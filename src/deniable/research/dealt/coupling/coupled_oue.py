@@ -3,9 +3,9 @@
 Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
 their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:
 
-* This class couples the *reports* of paired contributors. JRR couples their decisions to tell the truth. A bit is 1 if
-  a uniform number U is less than a threshold t, and the paired contributor uses 1 - U. This coupling is what lowers the
-  variance of rare values.
+* This class couples the *reports* of paired contributors. JRR couples their decisions to tell the truth. A contributor
+  reports 1 for a bit if a uniform number U is less than a threshold t. The paired contributor uses 1 - U in place of U.
+  This coupling lowers the variance of rare values.
 * Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
   (docs/theory/coupling.md).
 
@@ -103,7 +103,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         instead=NO_ROW,
         wire="k bits",
         page="theory/coupling.md",
-        note="there is no bound on what a report reveals if the dealer colludes",
+        note="there is no bound on what a report reveals if the dealer colludes with the collector",
     )
 
     def __post_init__(self) -> None:

@@ -105,7 +105,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         instead=NO_ROW,
         wire="one bit",
         page="theory/coupling.md",
-        note="there is no bound on what a report reveals if the dealer colludes",
+        note="there is no bound on what a report reveals if the dealer colludes with the collector",
     )
 
     def __post_init__(self) -> None:
