@@ -82,8 +82,9 @@ class Errors(NamedTuple):
 
 
 HALF_WIDTH = (
-    "The table shows the half-width of a 95% interval in percentage points. It is computed at epsilon 1, for an answer "
-    "that almost nobody gives. Here k is the number of possible answers, and n is the number of contributors."
+    "The table shows the half-width of the 95% interval for one frequency, in percentage points. The half-width is "
+    "computed at epsilon 1, for an answer that almost nobody gives. Here k is the number of possible answers, and n is "
+    "the number of contributors."
 )
 
 
@@ -159,9 +160,9 @@ def _means() -> Errors:
         wave, scores, flat = cls(k=k, epsilon=EPSILON), np.linspace(0, 1, k), np.full(k, 1 / k)
         rows.append(((f"{k:,}",), [half_width(wave.linear_variance(scores, flat, n)) for n in CONTRIBUTORS]))
     said = (
-        "The table shows the half-width of a 95% interval for the mean, in percent of the scale's range. It is "
-        "computed at epsilon 1, for answers that are all equally frequent. Here k is the number of points of the "
-        "scale, and n is the number of contributors."
+        "The table shows the half-width of the 95% interval for the mean, in percent of the scale's range. The "
+        "half-width is computed at epsilon 1, for answers that are all equally frequent. Here k is the number of "
+        "points of the scale, and n is the number of contributors."
     )
     return Errors(said, ("k",), rows)
 
@@ -173,9 +174,9 @@ def _tables() -> Errors:
         sampled = cls((k,) * ATTRIBUTES, EPSILON)
         rows.append(((f"{k:,}",), [100 * crosstab_error(sampled, n, (0, 1)).cell for n in CONTRIBUTORS]))
     said = (
-        "The table shows the half-width of a 95% interval for one cell of a table of two questions, in percentage "
-        "points. It is computed at epsilon 1, for four questions with k possible answers each. Here n is the number of "
-        "contributors."
+        "The table shows the half-width of the 95% interval for one cell of a table of two questions, in percentage "
+        "points. The half-width is computed at epsilon 1, for four questions with k possible answers each. Here n is "
+        "the number of contributors."
     )
     return Errors(said, ("k",), rows)
 
@@ -191,9 +192,10 @@ def _classical() -> Errors:
         found = [half_width(design.variance(0.1, n)) for n in CONTRIBUTORS]
         rows.append(((said, f"{float(max(design.odds)):.3g}"), found))
     said = (
-        "The table shows the half-width of a 95% interval in percentage points, if 10% of people carry the trait. The "
-        "column *odds at most* bounds what a report reveals: it is the largest factor by which a report can raise the "
-        "odds that a contributor carries the trait. Here n is the number of contributors."
+        "The table shows the half-width of the 95% interval for the share of people who carry a trait, in percentage "
+        "points. The half-width is computed for a true share of 10%. The column *odds at most* bounds what a report "
+        "reveals: it is the largest factor by which a report can raise the odds that a contributor carries the trait. "
+        "Here n is the number of contributors."
     )
     return Errors(said, ("design", "odds at most"), rows)
 
@@ -204,18 +206,23 @@ FOUR_SAID = HALF_WIDTH.replace(
     "Here k is the number of possible answers,", "There are four questions with k possible answers each,"
 )
 BIASED_SAID = (
-    "The table shows the root of the mean squared error in percentage points, with the bias included. It is computed "
-    "at epsilon 1, for answers that are all equally frequent. There are four questions with k possible answers each, "
-    "and n is the number of contributors."
+    "The table shows the root of the mean squared error in percentage points, with the bias included. The error is "
+    "computed at epsilon 1, for answers that are all equally frequent. There are four questions with k possible "
+    "answers each, and n is the number of contributors."
 )
 NOISE_SAID = (
     f"{HALF_WIDTH} The half-width does not include the bias. The bias adds to the error, and more contributors do not "
     "lower the bias."
 )
+MEMOISED_SAID = (
+    f"{HALF_WIDTH} Epsilon 1 is the budget of all reports from one permanent response together. The parameters p and q "
+    "are 0.5 and 0.75."
+)
 
 SPECIAL: dict[str, Callable[[], Errors]] = {
     "SquareWave": _means,
     "PairSample": _tables,
+    "RAPPOR": lambda: _planned(["RAPPOR"], SINGLE)._replace(said=MEMOISED_SAID),
     "Design": _classical,
     "QuotaBatches": _batches,
     "CMS": lambda: _planned(["OLH", "BLH", "CMS[spread]", "CMS[prime]"], SINGLE[1:]),

@@ -10,7 +10,7 @@ the permanent response of the true answer and randomises it again. After both st
 as a report of the oracle at `epsilon_once`.
 
 For GRR, a permanent response is the true code with probability p1, and each other code with probability q1. The oracle
-at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a stored code with
+at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a permanent response with
 probability p2 = (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
 
 In the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023), the second stage is different if there are more than two
@@ -553,12 +553,12 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
 @final
 @dataclass(frozen=True)
 class MemoisedGRR(MemoisedCode):
-    """Memoised randomised response keeps a randomised code for each answer and derives every report from it.
+    """Memoised randomised response keeps a randomised code for each answer and derives every report from these codes.
 
-    In a first stage, a device randomises each possible answer once and stores the results. In the second stage, for
-    each report, it takes the stored result of the true answer and randomises it again. The published mechanism L-GRR
-    has the same first stage, but its second stage differs if k > 2. One report of MemoisedGRR spends all of
-    `epsilon_once`, and one report of L-GRR spends less.
+    In the first stage, a device randomises each possible answer once and stores the results, which are called
+    *permanent responses*. In the second stage, for each report, the device takes the permanent response of the true
+    answer and randomises it again. The published mechanism L-GRR has the same first stage. Its second stage is
+    different if k > 2. One report of MemoisedGRR spends all of `epsilon_once`, and one report of L-GRR spends less.
 
     Parameters
     ----------
@@ -677,9 +677,10 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
 class MemoisedOUE(MemoisedBits):
     """Memoised optimised unary encoding keeps k randomised bits for each answer and derives every report from them.
 
-    A device writes each possible answer as k bits: the bit of the answer is 1, and all others are 0. It randomises the
-    bits of each answer once and stores the results. For each report, it takes the stored bits of the true answer and
-    randomises them again. The literature calls this mechanism L-OSUE.
+    A device writes each possible answer as k bits: the bit of the answer is 1, and all others are 0. The device
+    randomises the bits of each answer once and stores the results, which are called *permanent responses*. For each
+    report, it takes the permanent response of the true answer and randomises its bits again. The literature calls this
+    mechanism L-OSUE.
 
     Parameters
     ----------
@@ -814,7 +815,8 @@ class MemoisedHash(MemoisedCells):
     """Memoised local hashing keeps one hash function and its randomised cells, and derives every report from them.
 
     The hash function maps every possible answer to one of g cells. The device randomises each of the g cells once and
-    stores the results. For each report, it takes the stored result of the true answer's cell and randomises it again.
+    stores the results, which are called *permanent responses*. For each report, it takes the permanent response of the
+    true answer's cell and randomises it again.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ RAPPOR is from Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable pri
 never collide.
 
 The class states two budgets. The first budget holds against a collector who sees one report. The second budget holds
-against a collector who sees any number of reports, and so learns the stored bits.
+against a collector who sees any number of reports, and so learns the permanent response.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ class RAPPOR(UnaryEncoding):
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. Randomisation has two
     stages:
 
-    * In the permanent stage, every bit is flipped with probability f/2. The device stores the result and uses it for
-      every report of the same answer.
-    * In the instantaneous stage, the device draws a new report from the stored bits. A bit of the report is 1 with
-      probability q if the stored bit is 1, and with probability p if the stored bit is 0.
+    * In the permanent stage, every bit is flipped with probability f/2. The device stores the resulting bits, which are
+      called the *permanent response*, and uses these bits for every report of the same answer.
+    * In the instantaneous stage, the device draws a new report from the permanent response. A bit of the report is 1
+      with probability q if the same bit of the permanent response is 1, and with probability p if that bit is 0.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32. A report takes k bits.
     f : float, Fraction, Decimal or str
-        Noise of the permanent stage, greater than 0 and less than 1. A float is read as the decimal that Python prints
-        for it.
+        Noise of the permanent stage, greater than 0 and less than 1. Every bit is flipped with probability f/2. A float
+        is read as the decimal that Python prints for it.
     p, q : float, Fraction, Decimal or str
-        Probabilities that a bit of the report is 1: p if the stored bit is 0, and q if the stored bit is 1. They must
-        satisfy 0 < p < q < 1.
+        Probabilities that a bit of the report is 1: p if the same bit of the permanent response is 0, and q if it is 1.
+        The condition is 0 < p < q < 1.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class RAPPOR(UnaryEncoding):
         when="if the same people are asked again and again; each device stores a randomised answer, which limits what "
         "all its reports together reveal",
         wire="k bits",
-        note="epsilon bounds what all reports of one stored answer reveal together",
+        note="epsilon bounds what all reports from one permanent response reveal together",
     )
 
     def __post_init__(self) -> None:

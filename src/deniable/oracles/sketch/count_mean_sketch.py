@@ -229,10 +229,10 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 @final
 @dataclass(frozen=True)
 class CountMeanSketch(Sketch):
-    """The count-mean sketch reports a random hash function and the noisy cell to which it maps the true code.
+    """The count-mean sketch hashes the true code to a cell, and reports the hash function and the noisy cell.
 
-    The hash function maps every possible answer to one of m cells. The device draws the function, hashes the true code
-    to a cell, and randomises the cell with GRR over the m cells.
+    The hash function maps every possible answer to one of m cells. The device draws the function at random, and
+    randomises the cell of the true code with GRR over the m cells.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class CountMeanSketch(Sketch):
         With a state above the limits, the collector counts reports only for a list of values (`count_support`,
         `QuerySketch`).
     family : str
-        Hash family. The function `OCMS` chooses a suitable one.
+        Hash family. The function `OCMS` chooses a suitable family.
 
         * "prime" allows any m. Its functions are ((a0 + a1 x) mod P) mod m, where P is the smallest prime that is at
           least k and at least 7m. The state is one counter for each possible answer. Adding up n reports takes time

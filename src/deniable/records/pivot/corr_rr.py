@@ -63,7 +63,7 @@ class CorrRR(OnePivot):
         are equal. If the sizes differ, public maps translate the codes of one attribute into codes of another attribute
         (see `alignment`). At most 2^18 pairs of codes of different attributes are then allowed.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
     copy_probabilities : float[d, d]
         Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column). The
         diagonal entries are one. The class method `learn` computes such a matrix. The guarantee epsilon holds for any

@@ -3,7 +3,7 @@
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. The
 library includes it to show its bias (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
 Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`, which is unbiased and
-has less variance.
+has less variance than `AppleCMS`.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class AppleCMS(FixedSketch[IndexedBits]):
     m : int
         Number of cells m, at least 2. A report has m bits.
     hashes : int
-        Number of hash functions. The collector keeps `hashes` times m counters, at most 2^31. Apple's deployments used
-        65,536 functions of 1,024 cells.
+        Number of hash functions. The collector keeps m counters for each function, at most 2^31 counters for all
+        functions. Apple's deployments used 65,536 functions of 1,024 cells.
     seed : int
         Public seed of the hash functions, an integer from 0 to 2^64 - 1.
 

@@ -59,7 +59,8 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     m : int
         Number of cells m, a power of two, at least 2.
     hashes : int
-        Number of hash functions. The collector keeps `hashes` times m sums, at most 2^31.
+        Number of hash functions. The collector keeps m counters for each function, at most 2^31 counters for all
+        functions.
     seed : int
         Public seed of the hash functions, an integer from 0 to 2^64 - 1.
 

@@ -45,13 +45,13 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 @final
 @dataclass(frozen=True)
 class LGRR(MemoisedCode):
-    """L-GRR as published randomises a code once, keeps the result, and randomises the result for each report.
+    """L-GRR as published randomises a code once, keeps this permanent response, and randomises it for each report.
 
     Both stages are randomised response over the k codes. The second stage has the budget ln((A B - 1)/(A - B)), where A
     = exp(epsilon_forever) and B = exp(epsilon_once). For k > 2, one report spends less than `epsilon_once`. For
     example, with k = 8, epsilon_forever = 2 and epsilon_once = 1, one report spends 0.755. One report of `MemoisedGRR`
-    spends all of `epsilon_once`. In the example, its variance for rare answers is therefore less than half of the
-    variance of L-GRR.
+    spends all of `epsilon_once`. In the example, the variance of `MemoisedGRR` for rare answers is therefore less than
+    half of the variance of L-GRR.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises k bits once, keeps the result, and randomises the result for each report.
+    """L-OUE as published randomises k bits once, keeps this permanent response, and randomises it for each report.
 
-    In a report, a stored bit that is 1 stays 1 with probability 1/2. One report spends all of `epsilon_once`, but the
-    bit of the true answer is 1 with a probability below 1/2. In `MemoisedOUE` this probability is 1/2, so `MemoisedOUE`
-    has less variance.
+    A bit that is 1 in the permanent response is 1 in a report with probability 1/2. One report spends all of
+    `epsilon_once`, but the bit of the true answer is 1 in a report with a probability below 1/2. In `MemoisedOUE` this
+    probability is 1/2, so `MemoisedOUE` has less variance.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class LOLOHA(MemoisedCells):
     """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
     The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once,
-    keeps the result, and randomises the result for each report. For g > 2, one report spends less than `epsilon_once`.
-    One report of `MemoisedHash` spends all of `epsilon_once`.
+    keeps this *permanent response*, and randomises it again for each report. For g > 2, one report spends less than
+    `epsilon_once`. One report of `MemoisedHash` spends all of `epsilon_once`.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class CondRR(OnePivot):
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ. All
         tables together have at most 2^18 entries.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
     conditionals : sequence of d sequences of d tables
         The entry conditionals[s][j][y] is the distribution of attribute j if the pivot is s and its reported code is y.
         Each distribution must sum to 1 within 1e-9. The entries conditionals[s][s] are empty. The class method `learn`

@@ -43,7 +43,7 @@ MAX_MAPPED = 1 << 18
 @final
 @dataclass(frozen=True)
 class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
-    """Aligned Corr-RR merges codes into groups, equally many for each attribute, and runs Corr-RR on the groups.
+    """Aligned Corr-RR gives all attributes the same number of groups of codes, and runs Corr-RR on the groups.
 
     In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and copies of this report for all
     other attributes. Here every attribute has as many groups as the smallest attribute has codes, and a public map
@@ -54,7 +54,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     sizes : sequence of int
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends all of it.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
     copy_probabilities : float[d, d]
         Matrix P of the probabilities that a target attribute (row) copies the reported group of the pivot (column). The
         diagonal entries are one.

@@ -61,7 +61,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     weight : float, Fraction, Decimal or str
-        Fraction of pairs that are coupled, from 0 to 1. With 0 the mechanism is OUE.
+        Fraction of pairs that are coupled, from 0 to 1. With weight 0 the mechanism is OUE.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, or n - 1 if that is
         less.
@@ -97,8 +97,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="for many possible answers, most of them rare, if the k bytes of a secret share of QuotaUnary are too "
-        "many",
+        when="if there are many possible answers and most of them are rare; use QuotaUnary instead if contributors "
+        "can receive a secret share of k bytes",
         planned=False,
         instead=NO_ROW,
         wire="k bits",
