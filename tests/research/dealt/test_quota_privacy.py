@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 
 from deniable.research.dealt.quota.quota_rr import QuotaRR
-from deniable.research.dealt.quota.tables import QuotaTables, TruthWeights, quota_tables
 from tests.research.dealt.quota_laws import (
     assignments,
     ideal_weight,
@@ -90,80 +89,3 @@ def test_a_cut_at_a_positive_number_of_truth_tellers_has_no_bound() -> None:
     assert worst_ratio(5, 2, lambda counts: ideal(counts) if counts[2] >= 1 else 0.0) == math.inf
     # Cutting from above is harmless.
     assert worst_ratio(5, 2, lambda counts: ideal(counts) if counts[2] <= 2 else 0.0) == pytest.approx(2.7)
-
-
-def _violations(tables: QuotaTables, weight: Fraction, rate: Fraction) -> int:
-    """How often a table's recurrence is broken, over every count that can occur."""
-    n, k, quota, truth = tables.n, tables.k, tables.quota, tables.truth
-    wrong = sum(quota.weight(x + 1) * (x + 1) < rate * quota.weight(x) for x in range(quota.first, quota.last))
-    wrong += sum(truth.weight(y) * rate * weight < (y + 1) * truth.weight(y + 1) for y in range(truth.top + 1))
-    wrong += truth.weight(0) == 0
-    wrong += quota.weight(quota.last) == 0
-    assert quota.last >= n - (k - 1) * quota.first
-    return wrong
-
-
-@pytest.mark.parametrize(
-    ("n", "a0", "k", "epsilon"),
-    [
-        (2, 0, 2, 0.1),
-        (50, 0, 2, 1.0),
-        (2000, 780, 2, 0.5),
-        (2000, 999, 2, 0.5),
-        (2000, 0, 2, 32.0),
-        (3000, 250, 10, 1.0),
-        (20000, 5500, 2, 1.0),
-        (20000, 0, 2, 1e-06),
-    ],
-)
-def test_tables_keep_both_recurrences_on_the_full_support(n: int, a0: int, k: int, epsilon: float) -> None:
-    quota = QuotaRR(epsilon, n, a0, k)
-    assert _violations(tables_of(quota), quota.weight, Fraction(quota.law.tilt)) == 0
-
-
-def test_rounding_the_tables_down_is_caught() -> None:
-    """Mutant: the largest entry less by one unit."""
-    quota = QuotaRR(1.0, 2000, 550)
-    tables = tables_of(quota)
-    rate = Fraction(quota.law.tilt)
-    for row in (tables.quota.listed, tables.truth.listed):
-        position = row.index(max(row)) + 1
-        row[position] -= 1
-        try:
-            assert _violations(tables, quota.weight, rate) > 0
-        finally:
-            row[position] += 1
-    assert _violations(tables, quota.weight, rate) == 0
-
-
-def test_a_table_without_its_floor_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutant: no weight where Poisson weights vanish."""
-    quota = QuotaRR(1.0, 2000, 550)
-    tables = tables_of(quota)
-    rate = Fraction(quota.law.tilt)
-    monkeypatch.setattr(
-        TruthWeights,
-        "weight",
-        lambda self, y: self.listed[self.top - y] if 0 <= self.top - y < len(self.listed) else 0,
-    )
-    assert _violations(tables, quota.weight, rate) > 0
-
-
-def test_the_integers_are_the_law() -> None:
-    """Total variation between the implemented law and the ideal one, exact rational arithmetic."""
-    n, a0, weight = 40, 14, Fraction(171828182845, 10**11)
-    tables = quota_tables(n, 2, a0, weight)
-    pairs = [(a, c) for a in range(n + 1) for c in range(n + 1 - a)]
-    ideal = {
-        (a, c): weight ** (n - a - c)
-        / (math.factorial(a) * math.factorial(c) * math.factorial(n - a - c))
-        * (a >= a0 and c >= a0)
-        for a, c in pairs
-    }
-    drawn = {
-        (a, c): Fraction(tables.quota.weight(a) * tables.quota.weight(c) * tables.truth.weight(n - a - c))
-        for a, c in pairs
-    }
-    ideal_total, drawn_total = sum(ideal.values()), sum(drawn.values())
-    distance = sum(abs(ideal[pair] / ideal_total - drawn[pair] / drawn_total) for pair in pairs) / 2
-    assert distance < Fraction(1, 2**90)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from deniable import GRR, SPL, Aggregate, SimulationRandomness
+from deniable import SPL, Aggregate, SimulationRandomness
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     DamagedStateError,
@@ -21,7 +21,7 @@ from deniable.errors import (
 )
 from deniable.records.split import SPLPairs
 from deniable.research.records.joint_tables import pair_tables
-from deniable.research.records.two_pivot_tables import _least_norm, learn_two_pivot_tables
+from deniable.research.records.two_pivot_tables import learn_two_pivot_tables
 from deniable.research.records.two_pivots import TwoPivotRR
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.phases.second_phase_laws import some_pair_tables, two_pivot_law
@@ -204,17 +204,6 @@ def test_least_norm_tables_minimise_the_expected_error(epsilon: float) -> None:
         # Of all tables with this mean, none with the same signs is nearer to the uniform one: slopes follow the law.
         if ours.min() > 1e-6:
             assert np.ptp((ours - 1 / k) / law[:, None], axis=0) == pytest.approx(np.zeros(k), abs=1e-9)
-
-
-@pytest.mark.parametrize("law", [(0.6, 0.2, 0.2), (0.4, 0.35, 0.15, 0.1)])
-def test_least_norm_tables_keep_their_mean_where_they_would_be_negative(law: tuple[float, ...]) -> None:
-    """They go towards the constant table just far enough; uniform pivots have the constant table itself."""
-    own, oracle, pivots = np.array([0.45, 0.5, 0.05]), GRR(3, 6.0), np.array(law)
-    constant = _least_norm(own, oracle, [np.full(len(law), 1 / len(law))], 1000, 3)[0][0]
-    table = _least_norm(own, oracle, [pivots], 1000, 3)[0]
-    assert np.ptp(table, axis=0).min() > 0.05
-    assert pivots @ table == pytest.approx(constant, abs=1e-12)
-    assert table.min() == pytest.approx(0, abs=1e-12)
 
 
 def test_least_norm_tables_hardly_look_at_the_pivots_at_small_budgets() -> None:

@@ -29,7 +29,6 @@ from deniable.research.dealt.quota.records import QuotaRecords
 from deniable.research.dealt.quota.unary import QuotaUnary
 from deniable.research.families.query_sketch import QuerySketch
 from deniable.research.records.corr_rr_aligned import AlignedCorrRR
-from deniable.research.states import absolute_sum
 from deniable.testing.laws import length, take
 from tests.contract.cases import CASES, grid
 from tests.research.dealt.dealt_cases import DEALT_CASES
@@ -275,9 +274,3 @@ def test_files_are_not_believed(tmp_path: Path, counts: Any, changes: dict[str, 
     with pytest.raises(FileFormatError, match=rf"x\.aggregate.*{message}"):
         Aggregate.load(_file(tmp_path / "x.aggregate", counts, **changes))
     assert Aggregate.load(_file(tmp_path / "y.aggregate", [1, 1, 1])).n == 3
-
-
-def test_absolute_values_are_added_exactly_where_64_bits_would_wrap() -> None:
-    counts = np.full(4, -(1 << 61), dtype=np.int64)
-    assert absolute_sum(counts, 1 << 61) == 1 << 63
-    assert absolute_sum(counts // (1 << 40), 1 << 21) == 1 << 23

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import itertools
 import json
 import math
@@ -17,44 +16,30 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
-from numpy.typing import NDArray
 from rich.cells import cell_len
-from rich.console import Console
 
 from deniable import GRR, OUE, RSFD, SMP, SPL
-from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.leakage.prior.correlation import Leakage, any_mechanism_channel, cpl, worst_case_cpl
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.report import Page, draw, leakage_page, print_page, render_html, save_html, save_png
+from deniable.report import Page, draw, leakage_page, render_html, save_html, save_png
 from deniable.report.colours import OWN, STOPS, shade, text_on
 from deniable.report.page import Mark, Section
 from deniable.report.parts.heat_map import HeatMap
 from deniable.report.parts.interval_chart import IntervalChart
 from deniable.report.parts.table import Table
 from deniable.research.leakage import budgets_page
-from deniable.research.leakage.calibration.budgets import Budgets, calibrate_records
+from deniable.research.leakage.calibration.budgets import calibrate_records
 from deniable.research.leakage.calibration.criteria import Criterion
 from deniable.research.leakage.joint_totals import exact_totals
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.report.drawn import assert_nothing_overlaps, charts, panels, texts
+from tests.unit.report.leaking import chain, correlated, printed, schema_of
 
 HOSTILE = ("<script>alert(1)</script>", "$\\nonsense{1$", "[red]b[/red]", "line\nbreak \x1b[31m \u202e", "漢字" * 40)
 E1 = math.e - 1
-
-
-def schema_of(names: tuple[str, ...], k: int = 2) -> Schema:
-    return Schema(tuple(Attribute(name, tuple(f"v{c}" for c in range(k))) for name in names))
-
-
-def chain(d: int, n: int = 4000, seed: int = 1, k: int = 2) -> NDArray[np.int64]:
-    """Records in which every attribute depends on the one before."""
-    generator = np.random.default_rng(seed)
-    columns = [generator.integers(0, k, n)]
-    for _ in range(d - 1):
-        columns.append(np.where(generator.random(n) < 0.6, columns[-1], generator.integers(0, k, n)))
-    return np.column_stack(columns)
 
 
 def bald_and_male() -> LeakageSummary:
@@ -68,16 +53,6 @@ def of_chain(d: int, names: tuple[str, ...] | None = None, target: str | None = 
     return summarize(
         chain(d), schema_of(names), 1.0, source="answers.csv", release="each by any mechanism", target=target
     )
-
-
-def page_of(result: LeakageSummary | Budgets) -> Page:
-    return leakage_page(result) if isinstance(result, LeakageSummary) else budgets_page(result)
-
-
-def printed(result: LeakageSummary | Budgets, width: int = 80) -> str:
-    text = io.StringIO()
-    print_page(Console(file=text, width=width, highlight=False, markup=False), page_of(result))
-    return text.getvalue()
 
 
 def matrix_lines(summary: LeakageSummary, width: int) -> list[str]:
@@ -462,14 +437,6 @@ def test_the_page_says_of_every_cell_what_it_means() -> None:
 # -------------------------------------------------------------------------------------------------- the additive figure
 
 
-def correlated() -> NDArray[np.int64]:
-    """Two attributes and, mostly, their exclusive or: totals exceed the additive figure."""
-    generator = np.random.default_rng(7)
-    a, b = generator.integers(0, 2, (2, 6000))
-    c = np.where(generator.random(6000) < 0.9, a ^ b, a)
-    return np.column_stack([a, b, c])
-
-
 @functools.cache
 def additive_outputs() -> dict[str, str]:
     """Every rendered output that the additive figure occurs in, or might."""
@@ -569,88 +536,6 @@ def test_no_leakage_with_a_status_carries_the_additive_figure() -> None:
 
 
 # -------------------------------------------------------------------------------------------------- budgets
-
-
-def budgets(**options: Any) -> Budgets:
-    return calibrate_records(correlated(), schema_of(("a", "b", "c")), 1.5, source="x.csv", **options)
-
-
-def test_exact_budgets_reach_the_cap_and_not_beyond() -> None:
-    summary = budgets()
-    assert summary.calibration.is_guarantee
-    totals = [total.epsilon for total in summary.calibration.totals]
-    assert max(totals) == pytest.approx(1.5, abs=1e-6)
-    assert max(totals) <= 1.5 + 1e-9
-    # Binary attributes: every mechanism is a randomised GRR, so naming it changes nothing.
-    assert budgets(mechanism=GRR).calibration.epsilons[0] == pytest.approx(float(summary.calibration.epsilons[0]))
-    text = printed(summary)
-    assert text.startswith("Budgets that keep every total within 1.5\n")
-    assert "worst case" in text
-    assert "Splitting the smallest cap equally gives 0.5 each" in text
-    assert "WARNING" not in text
-
-
-def test_additive_budgets_show_that_they_fail() -> None:
-    summary = budgets(mechanism=GRR, criterion="additive")
-    assert not summary.calibration.is_guarantee
-    assert summary.exceeded == 3
-    text = " ".join(printed(summary).split())
-    assert "exact totals exceed the cap for 3 of 3 attributes (*)" in text
-    assert len(re.findall(r"\d\* exact", text)) == 3
-    assert "times that" not in text
-
-
-def test_a_tree_is_an_assumption_and_says_so() -> None:
-    summary = budgets(along_tree=True, mechanism=GRR)
-    assert not summary.calibration.is_guarantee
-    text = printed(summary)
-    assert text.startswith("Budgets that keep every total within 1.5, if attributes depend along a tree only\n")
-    assert "WARNING: No guarantee" in text
-    assert "if a tree" in text
-
-
-def test_caps_of_single_attributes_and_unequal_budgets() -> None:
-    summary = budgets(mechanism=GRR, caps={"a": "0.5"})
-    assert summary.calibration.caps == (0.5, 1.5, 1.5)
-    for total, cap in zip(summary.calibration.totals, summary.calibration.caps, strict=True):
-        assert total.epsilon <= cap + 1e-9
-    assert printed(summary).startswith("Budgets that keep every total within its own cap\n")
-    assert len(set(budgets(mechanism=GRR, unequal=True).calibration.epsilons)) > 1
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "says"),
-    [
-        ({"unequal": True}, InvalidParameterError, "mechanism must be named for unequal budgets"),
-        (
-            {"caps": {"z": 1}, "mechanism": GRR},
-            InvalidParameterError,
-            r"caps must name attributes that vary in the records \(a, b, c\)",
-        ),
-        ({"caps": {"a": -1}, "mechanism": GRR}, InvalidParameterError, "cap of a must be > 0"),
-    ],
-)
-def test_bad_calibrations(options: dict[str, Any], error: type, says: str) -> None:
-    with pytest.raises(error, match=says):
-        budgets(**options)
-
-
-def test_any_mechanism_over_a_large_domain_is_refused_with_alternatives() -> None:
-    records = chain(2, k=9)
-    with pytest.raises(
-        TooLargeError, match="at most 8 categories, got an attribute with 9 categories: name the mechanism"
-    ):
-        calibrate_records(records, schema_of(("a", "b"), k=9), 2, source="x.csv", criterion="exact")
-
-
-def test_unseen_categories_are_refused_where_the_mechanism_depends_on_them() -> None:
-    from deniable import SubsetSelection
-
-    records, schema = chain(2, k=4), schema_of(("a", "b"), k=4)
-    records[records[:, 0] == 3, 0] = 0
-    with pytest.raises(InvalidInputError, match="every category of “a” must occur"):
-        calibrate_records(records, schema, 2, source="x.csv", mechanism=SubsetSelection)
-    assert calibrate_records(records, schema, 2, source="x.csv", mechanism=GRR).notes
 
 
 def test_a_calibration_page_is_well_formed_and_escaped() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from fractions import Fraction
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,9 @@ from deniable.research.dealt.quota.interval import QuotaSupports
 from deniable.research.dealt.quota.law import quota_law
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.quota.tables import (
-    QuotaWeights,
     deal_types,
     integer_below,
     quota_tables,
-    search_cuts,
-    shuffle_from,
 )
 from tests.research.dealt.quota_laws import assignments, count_law, ideal_weight, tables_of
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
@@ -164,50 +159,6 @@ def test_drawn_counts_of_many_have_the_moments() -> None:
     assert drawn[:, :2].min() >= quota.a0
 
 
-class Scripted:
-    """Hands out given words."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.words = list(words)
-
-    def fill(self, words: Any) -> None:
-        words[:] = [self.words.pop(0) for _ in range(len(words))]
-
-
-@pytest.mark.parametrize("last", [14, 40])
-def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
-    """The law is that of one infinitely long number: ties of 64 bits, and of 128, are settled by the next words."""
-    weights = [7, 11, 5, 3, 1]  # of 10..14; 15..40 weigh 1 each
-    quota = QuotaWeights(10, last, weights)
-    total = sum(map(quota.weight, range(last + 1)))
-    assert quota.total == total
-    cuts = [Fraction(part, total) for part in accumulate(map(quota.weight, range(10, last)))]
-
-    def digits(cut: Fraction, place: int) -> int:
-        return int(cut * (1 << 64 * place)) % (1 << 64)
-
-    ties = 0
-    for cut in cuts:
-        first, second, third = (digits(cut, place) for place in (1, 2, 3))
-        for words in (
-            [first - 1],
-            [first + 1],
-            [first, second - 1],
-            [first, second + 1],
-            [first, second, third - 1],
-            [first, second, third + 1],
-        ):
-            number = sum(Fraction(word, 1 << 64 * (i + 1)) for i, word in enumerate(words))
-            expected = 10 + sum(cut <= number for cut in cuts)
-            for many in (1, 40):  # interpreted, and compiled
-                rng = Scripted([0] * (many - 1) + words)
-                drawn = quota.draw(rng, many)
-                assert drawn.tolist() == [10] * (many - 1) + [expected]
-                assert not rng.words
-            ties += len(words) - 1
-    assert ties == 6 * len(cuts)
-
-
 def test_a_deal_over_many_values_is_rejected_often_and_quickly() -> None:
     quota = QuotaRR(1.0, 100_000, k=65_535)
     (types,) = quota.deal(100_000, SimulationRandomness(1)).columns
@@ -225,33 +176,6 @@ def test_types_are_dealt_in_uniform_order() -> None:
     places = [int(deal_types([1, 39], rng).argmin()) for _ in range(20_000)]  # compiled
     assert p_value(places, dict.fromkeys(range(40), 1 / 40)) > FAMILY_WISE_ERROR
     assert p_value([max(place, 1) for place in places], dict.fromkeys(range(40), 1 / 40)) < FAMILY_WISE_ERROR
-
-
-def test_shuffling_at_the_boundaries_of_half_words() -> None:
-    """Halves whose product begins a biased interval are dropped; the others choose floor(half bound / 2^32)."""
-    n = 20
-    halves = []
-    for last in range(n - 1, 0, -1):
-        bound = last + 1
-        chosen = last % 3
-        least = -(-(chosen << 32) // bound)  # the first half that chooses it: biased if its product is less than limit
-        halves += [0] if (1 << 32) % bound else []
-        halves += [least + 1, -(-((chosen + 1) << 32) // bound) - 1][last % 2 :][:1]
-    expected, last = list(range(n)), n - 1
-    for half in halves:
-        bound = last + 1
-        if half * bound % 2**32 >= 2**32 % bound:
-            chosen = half * bound >> 32
-            assert chosen == last % 3
-            expected[last], expected[chosen] = expected[chosen], expected[last]
-            last -= 1
-    assert last == 0
-    halves += [7] * (len(halves) % 2)
-    words = np.array(halves, dtype="<u4").view(np.uint64)
-    for run in (shuffle_from.compiled, shuffle_from.interpreted):
-        types = np.arange(n, dtype=np.uint8)
-        assert run(types, words, n - 1) == 0
-        assert types.tolist() == expected
 
 
 @pytest.mark.parametrize("bound", [2, 3, 5, (1 << 64) + 1, 3 << 190])
@@ -316,14 +240,3 @@ def test_extreme_budgets_still_deal(epsilon: float, n: int) -> None:
     assert min(counts[:2]) >= quota.a0
     assert quota.implemented_epsilon() <= math.nextafter(epsilon, math.inf)
     assert 0 < quota.variance(0.1) < math.inf
-
-
-def test_a_word_tells_unless_it_equals_a_cut_or_lies_beyond_the_last_of_a_cut_table() -> None:
-    cuts = np.array([10, 20, 30], dtype=np.uint64)
-    words = np.array([0, 10, 11, 20, 25, 30, 31], dtype=np.uint64)
-    guide = np.zeros(1 << 16, dtype=np.int64)
-    for open_ended, beyond in ((False, 8), (True, -1)):
-        quotas = np.zeros(len(words), dtype=np.int64)
-        undecided = search_cuts(words, cuts, guide, 5, open_ended, quotas)
-        assert quotas.tolist() == [5, -1, 6, -1, 7, -1, beyond]
-        assert undecided == (quotas == -1).sum()

@@ -142,21 +142,6 @@ def test_without_epsilon_only_reveals_count() -> None:
     assert sums.additive_delta_not_a_bound == pytest.approx(0.1)
 
 
-def test_a_known_channel_by_every_event() -> None:
-    """The enumeration agrees with the definition, every set of outputs tried."""
-    generator = np.random.default_rng(8)
-    joint = random_joint(generator, (2, 2))
-    channels = [generator.dirichlet(np.ones(2), 2), generator.dirichlet(np.ones(3), 2)]
-    together = np.einsum("ab,ay,bz->ayz", joint, *channels).reshape(2, -1) / joint.sum(axis=1)[:, None]
-    most = max(
-        together[x, list(event)].sum() - math.exp(0.3) * together[1 - x, list(event)].sum()
-        for x in (0, 1)
-        for size in range(7)
-        for event in itertools.combinations(range(6), size)
-    )
-    assert total_delta(joint, channels, 0.3)[0] == pytest.approx(most, abs=TIE)
-
-
 def test_records_have_totals_with_deltas() -> None:
     records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [40, 10, 10, 40], axis=0)
     found = record_leakage(records, (2, 2), [any_mechanism_channel(2, 1.0)] * 2, delta=0.01)

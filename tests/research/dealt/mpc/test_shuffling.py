@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.research.dealt.mpc.shuffling import Layer, route
+from deniable.research.dealt.mpc.shuffling import Layer, route, shuffling_groups
 
 
 def apply_layers(values: np.ndarray[Any, Any], layers: list[Layer]) -> list[int]:
@@ -52,3 +52,15 @@ def test_random_switches_would_not_be_uniform() -> None:
         orders[tuple(apply_layers(np.arange(4), layered))] += 1
     assert len(orders) == 24
     assert set(orders.values()) == {1, 2}
+
+
+@pytest.mark.parametrize(("parties", "degree", "size"), [(3, 1, 3), (4, 1, 2), (5, 2, 10)])
+def test_every_coalition_misses_a_permutation(parties: int, degree: int, size: int) -> None:
+    groups = shuffling_groups(parties, degree)
+    assert len(groups) == size
+    assert {len(group) for group in groups} == {degree + 1}
+    for coalition in itertools.combinations(range(parties), degree):
+        assert any(not set(coalition) & set(group) for group in groups)
+        # Mutant: without the groups that avoid it, the coalition would know every permutation.
+        known = [group for group in groups if set(coalition) & set(group)]
+        assert len(known) < len(groups)

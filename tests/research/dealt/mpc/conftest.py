@@ -1,0 +1,19 @@
+"""What several tests of dealing by helpers share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.research.dealt.mpc.sessions import Alone
+
+
+@pytest.fixture(scope="session")
+def alone() -> Iterator[Alone]:
+    """One party for all tests, whose event loop is closed when they are done."""
+    party = Alone()
+    yield party
+    asyncio.set_event_loop(None)
+    party.runtime._loop.close()
