@@ -17,10 +17,11 @@ In the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023), the second stage
 codes or cells. A report of L-GRR or LOLOHA then spends less than `epsilon_once`, so it has more noise than is
 necessary.
 
-All clients use random words in the same order. To draw the permanent responses, a client uses the words that the oracle
-uses for reports of the answers 0 to k-1, in this order. For local hashing, the words of the hash function come first,
-and the words of the cells follow. Each report then takes the words of the second stage: one word, or the bits of one
-unary report. If the second stage changes nothing, a report takes no words.
+All clients use their *random words*, which are random numbers of 64 bits, in the same order. A client first draws the
+permanent responses of the answers 0 to k-1, one after the other. For each answer, it uses the words in the same way as
+the oracle does for one report. For local hashing, the words of the hash function come first, and the words of the cells
+follow. After that, the second stage uses words for every report. With GRR or local hashing, it uses one word. With OUE,
+it uses the words of one unary report. If the second stage changes nothing, it uses no words.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class PairReports(NamedTuple):
 class PairSample(
     ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports], CraftedReports, TellsAnswers
 ):
-    """Each contributor reports one uniformly drawn pair of attributes, or one attribute, with the whole budget.
+    """Each contributor draws a pair of attributes or a single attribute and reports it with the whole budget.
 
     The collector sees which pair or attribute was drawn.
 
@@ -119,7 +119,7 @@ class PairSample(
         attribute has more than four possible answers.
     oracles : sequence of SubsetSelection or SquareWave, optional
         One oracle for each attribute. If an attribute is drawn alone, the contributor reports it through its oracle.
-        The oracle of attribute j must be for k_j possible answers and have the whole epsilon. The default is subset
+        The oracle of attribute j must be made for k_j possible answers and for the whole epsilon. The default is subset
         selection for every attribute. The object stores the sequence in `oracles`. To estimate the mean of an ordered
         attribute, use the square wave as its oracle. The function `singles_for` returns a sequence with square waves.
     omegas : sequence of int, optional
@@ -180,7 +180,7 @@ class PairSample(
         planned=False,
         instead="PairSample is made for tables of pairs, although it can also estimate single frequencies; if you need "
         "only single frequencies, use SMP[ADP]",
-        wire="the number of the drawn pair or attribute, and a randomised answer in bytes",
+        wire="the number of the drawn pair or attribute, and the bytes of a randomised answer",
         page="crosstabs.md",
         note="the collector sees which pair or attribute was drawn",
     )

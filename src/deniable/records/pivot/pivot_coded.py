@@ -2,8 +2,8 @@
 
 Some clients must send a code for every attribute, as with `SPL` and Corr-RR. Even so, only one of these codes, the code
 of the pivot, needs to depend on the person's answers. Corr-RR draws the other codes from this code by a public rule. So
-in Corr-RR the collector could learn the pivot without any cost in privacy. `PivotCoded` therefore chooses the other
-codes such that the collector can tell which attribute is the pivot.
+epsilon would be the same if the collector knew the pivot. `PivotCoded` therefore chooses the other codes such that the
+collector can tell which attribute is the pivot.
 
 The gain is accuracy. The collector counts only the codes of pivots, so every estimate is unbiased and has the variance
 of `SMP` with GRR. The cost is that the pivot is no longer hidden. Local differential privacy does not require that the
@@ -17,12 +17,13 @@ is invalid.
 
 The client first randomises the code of the pivot by GRR. It then chooses the other codes such that the collector's rule
 finds the pivot. If the pivot is s >= 1, attribute 0 gets a code of the same group as the pivot's code. All other
-attributes get codes of other groups. If the pivot is attribute 0, every attribute except the pivot gets a code of
-another group. Every attribute has m >= 2 non-empty groups, so such codes exist for any numbers of possible answers. The
-client draws uniformly among the codes that these rules allow.
+attributes get codes of other groups. If the pivot is attribute 0, every other attribute gets a code outside the group
+of the pivot's code. Every attribute has m >= 2 non-empty groups, so such codes exist for any numbers of possible
+answers. The client draws uniformly among the codes that these rules allow.
 
 If all attributes have the same number of possible answers, each group is a single code. The mechanism is then Corr-RR
-with special copy probabilities: P[0, s] = 1 for every s >= 1, and 0 for all other pairs of attributes.
+with special copy probabilities. Let P[j, s] be the probability that attribute j copies the code of the pivot s. In
+`PivotCoded`, P[0, s] = 1 for every s >= 1, and all other copy probabilities are 0.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     """Each contributor reports one uniformly sampled attribute through GRR, in the format of a full record.
 
     GRR spends the whole budget on the sampled attribute, which is called the *pivot*. The collector reads from the
-    record which attribute is the pivot. If another attribute has the same code as attribute 0, this attribute is the
-    pivot. If no other attribute has this code, the pivot is attribute 0. If attributes have different numbers of
+    record which attribute is the pivot. The pivot is the attribute, other than attribute 0, that has the same code as
+    attribute 0. If there is no such attribute, the pivot is attribute 0. If attributes have different numbers of
     possible answers, a public rule divides the codes of every attribute into the same number of groups. The groups are
     then compared instead of the codes.
 

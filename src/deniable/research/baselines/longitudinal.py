@@ -178,8 +178,8 @@ class LOLOHA(MemoisedCells):
     epsilon_once : float, Fraction, Decimal or str
         Declared budget in nats of one report, less than `epsilon_forever`.
     g : int, optional
-        Number of cells g, from 2 to 2^20. With g = 2 the mechanism is BiLOLOHA. The default comes from the published
-        formula. With this g, the mechanism is OLOLOHA. The object stores the number in `g`.
+        Number of cells g, from 2 to 2^20. With g = 2 the mechanism is BiLOLOHA. The default is the g that Arcolezi et
+        al. (2023) call optimal. With the default, the mechanism is OLOLOHA. The object stores the number in `g`.
 
     Raises
     ------

@@ -323,3 +323,11 @@ def test_bad_aggregates_are_named() -> None:
         quota.variance(0.5, 11)
     assert isinstance(quota.estimate(whole), Estimate)
     assert quota.variance(0.5, 10) == quota.variance(0.5)
+
+
+@pytest.mark.parametrize(("n", "least", "most"), [(1_000, 0.105, 0.185), (10_000, 0.035, 0.045)])
+def test_the_card_states_the_gain_for_the_rarest_answers(n: int, least: float, most: float) -> None:
+    """The card names these percentages at epsilon 1; the exact variances need no drawing."""
+    for k in (2, 5, 8, 16):
+        gain = QuotaRR(epsilon=1.0, n=n, k=k).variance(0.0) / GRR(k, 1.0).variance(0.0, n)
+        assert least <= gain <= most, (k, gain)

@@ -5,11 +5,11 @@ function at random and sends it openly. The contributor also sends the cell of t
 randomised.
 
 For rare values, the error is not smaller than the error of OLH, which works without a dealer. The reason is as follows.
-A report supports a value v if it names the cell h(v), where h is the report's hash function. Take a contributor who
-holds another value, and suppose that two values share a cell with probability 1/m. Then the report supports v with the
-same probability, whether it names the true cell or a false cell. So the correlation within a pair changes the error for
-v only if *both* contributors of the pair hold v. The page docs/theory/coupling.md has measurements. Use `CoupledOUE` or
-`QuotaRR` instead.
+A report supports a value v if it names the cell h(v), where h is the report's hash function. Suppose that any two
+values share a cell with probability 1/m, and take a contributor who does not hold v. If this contributor names the true
+cell, the report supports v with probability 1/m. If the contributor names a false cell, the probability is also 1/m. So
+the correlation within a pair changes the error for v only if *both* contributors of the pair hold v. Measured errors
+are on the page docs/theory/coupling.md. Use `CoupledOUE` or `QuotaRR` instead.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class JRRLocalHashing(SignedCoins[Any]):
     """JRR local hashing reports a random hash function and one randomised cell, with help from a dealer.
 
     The hash function maps every possible answer to one of m *cells*. The mechanism `KaryJRR` randomises the cell of the
-    true code. For this, a dealer deals secret shares once to n contributors, in random pairs. It is then less likely
-    that both contributors of a pair report false cells than if each contributor drew alone.
+    true code. For this, a dealer deals secret shares once to n contributors, in random pairs. With these shares, the
+    two contributors of a pair report false cells together less often than without a dealer.
 
     Parameters
     ----------

@@ -17,9 +17,10 @@ sign R tells the truth with probability p + R s, where s^2 = -rho p q. The repor
 equation (27), for every possible negative rho (proof: docs/theory/coupling.md).
 
 The method `optimal` finds the best p and s exactly. For each p, there are a few upper limits of s^2, and each limit is
-a quadratic function of p. The variance falls as s^2 grows, unless s = 0 is best. So the best s^2 is equal to the
-smallest of the limits. Along the curve of each limit, the variance is a quadratic function of 1/(p - q). The best p is
-therefore a point where two of the curves cross, a stationary point on a single curve, or the largest p.
+a quadratic function of p. At a given p, the variance is a linear function of s^2. If the variance rises with s^2, the
+best choice is s = 0. Otherwise the best s^2 is the smallest of the limits. If s^2 is equal to one of the limits, the
+variance is a quadratic function of 1/(p - q). The best p is therefore a point where two limits are equal, a stationary
+point of the variance along one limit, or the largest p.
 """
 
 from __future__ import annotations
@@ -153,8 +154,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     """k-ary joint randomised response reports one code, and the noise of two paired contributors partly cancels.
 
     Each contributor reports the true code or *lies*, which means that the device reports one of the other codes. A
-    dealer deals secret shares once to n contributors, in random pairs. It is then less likely that both contributors of
-    a pair lie than if each contributor drew alone. For k = 2 the mechanism is `JRR`.
+    dealer deals secret shares once to n contributors, in random pairs. With these shares, the two contributors of a
+    pair lie together less often than without a dealer. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
@@ -165,10 +166,10 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         prints for it.
     rho : float, Fraction, Decimal or str
         The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
-        the mechanism is GRR. A value within 1e-12 (relative) of the lower end is taken as the lower end. The equation
-        also allows positive values up to k - 1. This class refuses positive values, because they lower the error by
-        almost nothing. With a positive rho, the variance of a count of reports falls by less than the variance of a
-        single report.
+        the mechanism is GRR. A value whose relative distance from the lower end is at most 1e-12 is taken as the lower
+        end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
+        lower the error by almost nothing. They reduce the variance of a count of reports by an amount that is smaller
+        than the variance of a single report.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.

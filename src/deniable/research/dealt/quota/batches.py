@@ -6,8 +6,8 @@ batches in the order in which they come, and only the last batch is incomplete.
 
 Every batch is a separate deal of `QuotaRR`, so the guarantee is the same as for `QuotaRR`, whatever the size of a
 batch. The cost is accuracy: in a smaller batch, the number of forced answers varies more in relation to its mean. For a
-very small batch the best quota is zero. With a quota of zero, contributors would trust the dealer, but the accuracy
-would not be higher than without a dealer. So the class refuses such a small size.
+very small batch the best quota is zero. A dealer with the quota zero does not improve the accuracy, but contributors
+would still have to trust this dealer. So the class refuses such a small size.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ instruction: say the truth, or say a given value v, which is a *forced answer*. 
 reports.
 
 The types have the same distribution as in the following procedure. The dealer draws the types as in randomised
-response, and draws all of them again until every forced answer is dealt at least a0 times. For rare answers, the
-variance falls to a few percent of the variance of plain randomised response. The guarantee is pure, which means that
-delta is 0. It holds against a collector who knows the data and the types of everybody else. The dealer must not collude
-with the collector. If they collude, only the parameter `epsilon_aux` limits what they can learn. The proofs are on the
-page about quota randomised response, docs/theory/quota_rr.md.
+response, and draws all of them again until every forced answer is dealt at least a0 times. Take epsilon 1, at most 16
+possible answers, the default quota and an answer that almost nobody gives. The variance is then 11 to 18% of the
+variance of plain randomised response with 1,000 contributors, and about 4% with 10,000 contributors. The guarantee is
+pure, which means that delta is 0. It holds against a collector who knows the data and the types of everybody else. The
+dealer must not collude with the collector. If they collude, only the parameter `epsilon_aux` limits what they can
+learn. The proofs are on the page about quota randomised response, docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     k : int
         Number of possible answers k, from 2 to 65535.
     design : float, optional
-        Frequency, from 0 to 1, at which the default quota has the least variance. If it is left out, the default quota
-        has the least variance at frequency 1/2. At every other frequency, its variance is at most that of plain
-        randomised response, for every k. A quota for rare values has a larger variance at frequency 1/2 than the
-        default quota.
+        Frequency, from 0 to 1, at which the default quota has the least variance. If `design` is left out, the default
+        quota has the least variance at frequency 1/2. At every other frequency, the variance with the default quota is
+        at most the variance of plain randomised response, for every k. A quota for rare values has a larger variance at
+        frequency 1/2 than the default quota.
     epsilon_aux : float, Fraction, Decimal or str, optional
         Privacy budget against a dealer who colludes with the collector. It must be greater than epsilon. Contributors
         who are told to tell the truth then randomise their answers with this budget. If it is left out, nothing limits
@@ -120,8 +121,9 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude; for rare answers, the variance is a few percent of the variance "
-        "of randomised response",
+        when="if a dealer is trusted not to collude; at epsilon 1, with 10,000 contributors and at most 16 possible "
+        "answers, the variance for an answer that almost nobody gives is about 4% of the variance of GRR; with 1,000 "
+        "contributors, it is 11 to 18%",
         aliases=("quota randomised response",),
         planned=False,
         instead=ROW_APART,

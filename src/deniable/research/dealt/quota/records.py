@@ -4,9 +4,10 @@ The mechanism is SMP with a dealer: each contributor reports one attribute, whic
 share names the attribute and a type. The type is an instruction to tell the truth or to say a given code. For each
 attribute, the dealer deals the types as in `QuotaRR`.
 
-SMP has two sources of noise, and both become smaller. The number of reports about each attribute is fixed, and the
-number of forced answers hardly varies. A contributor reports only one attribute, with the whole epsilon. So epsilon
-protects the whole record. The proof is in docs/theory/quota_rr.md.
+In SMP, two numbers vary by chance: the number of reports about each attribute, and the number of forced answers. Here
+the first number is fixed, and the second number hardly varies. So the noise is smaller than in SMP. A contributor
+reports only one attribute, with the whole epsilon. So epsilon protects the whole record. The proof is in
+docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ q, say 0 with probability 1/2, and say the truth with probability 1/2 - q. Here 
 bit, independently of all other bits. For each bit, the types have the same distribution as in the following procedure.
 The dealer draws the types as in OUE, and draws all of them again until the quotas `said` and `denied` are reached.
 
-Before randomisation, the bits of two different answers differ in two places. Each of these two bits has a largest
-likelihood ratio, and the product of the two ratios is e^epsilon. The proof is in docs/theory/quota_rr.md.
+Before randomisation, the bits of two different answers differ in two places. The *likelihood ratio* of a reported bit
+is its probability under one answer, divided by its probability under the other answer. The largest likelihood ratios of
+the two bits have the product e^epsilon. The proof is in docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
