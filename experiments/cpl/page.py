@@ -94,7 +94,7 @@ def _pairs(results: Results) -> list[str]:
         f"Pairs with normalised mutual information between {setting(0.1)} and {setting(0.2)} have CPLs from "
         f"{number_of(tenth, 'least', '.2f')} to {number_of(tenth, 'most', '.2f')}",
         f"In Adult, {results.text('fig5-extremes', 'its pair', data='Adult')} has normalised mutual information "
-        f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')} and a CPL of "
+        f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')}, but a CPL of "
         f"{results.number('fig5-extremes', 'largest at NMI below .005', '.2f', data='Adult')}",
         f"our data have {traced(near, 'd')} pairs with normalised mutual information between {setting(0.4)} and {setting(0.6)}",
     ]
@@ -234,7 +234,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
         f"{number_of(adult, 'p < .05', '.0%')} of Adult's and {number_of(found['Cardio'], 'p < .05', '.0%')} of Cardio's are "
         f"significant at {setting(0.05)} (GRR, epsilon 1). Adult shows the limit of the method: "
         f"{number_of(adult, 'sparse', '.0f')} of {number_of(adult, 'pairs', '.0f')} tables have cells where fewer than "
-        f"{setting('100')} guesses are expected, and {traced(infinite, 'd')} of its estimates are infinite",
+        f"{setting('100')} guesses are expected, and {traced(infinite, 'd')} of the estimates for Adult are infinite",
     ]
     metric = {name: [results.number("table3-correlation", column, ".3f", metric=name) for column in ("ours", "paper")]
               for name in ("NMI", "PCC")}  # fmt: skip
@@ -313,8 +313,9 @@ PAGE = Page(
         "(caps 1 to 20)": "settings",
         "Figure 8 over 100 random choices of 21 of 38 shared attributes": "settings",
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
-        "(first and last 21, every second attribute; three caps)": "settings",
-        "With 21 or 19 attributes": "settings",
+        "the first 21, the last 21, and two sets": "settings",
+        "four sets of 21 or 19 attributes": "settings",
+        "38 attributes are shared": "the data sets",
         "We chose 21 of 38 attributes at random, 100 times": "settings",
         "We also chose 12 attributes at random, 200 times": "a setting",
         "Random choices of 12 attributes": "a setting",
@@ -330,7 +331,7 @@ PAGE = Page(
         "in 1e-4": "a unit",
         "If the unit is 1e-4": "expected.json, remarks",
         "NMSE, 1e-4": "a unit",
-        "rows X_i, columns X_j: (.04, 0, 0), (.04, .28, .40), (0, .07, .17)": "`JOINT` of sampled.py",
+        "three rows are (.04, 0, 0), (.04, .28, .40), (0, .07, .17)": "`JOINT` of sampled.py",
         "numbers differ by more than .01": "`TOLERANCE` of attacks.py",
         "With an attribute of 42 values": "the data set",
         "simulation are about 3e-4": "Table II",

@@ -93,14 +93,16 @@ def figure_8(results: Results) -> list[str]:
             f"share of choices at {setting(4.5)} or more",
             (number_of(at[cap], "share at 4.5 or more", ".0%") for cap in ALL_CAPS),
         ),
-        f"Over {drawn} random choices of {setting(21)} of the {setting(38)} shared attributes the factor is "
+        f"We chose {setting(21)} of the {setting(38)} shared attributes at random, {drawn} times. "
+        "Over these choices the factor is "
         f"{number_of(one, 'least', '.1f')} to {number_of(one, 'most', '.1f')} at a cap of {setting(1)} and "
         f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at {setting(20)}",
         f"With exact totals the factor is {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the "
         f"first {setting(21)}",
         f"For the first {setting(21)} attributes, exact totals give {traced(min(whole), '.1f')} to "
         f"{traced(max(whole), '.1f')}",
-        f"the first {setting(21)} come to {first[0]}, {first[1]} and {first[2]} at caps of {caps}",
+        f"For the first {setting(21)} shared attributes, the exact totals are "
+        f"{first[0]}, {first[1]} and {first[2]} at caps of {caps}",
         f"The exact total exceeds the cap for {_share(broken[0])}, {_share(broken[1])} and {_share(broken[2])} of "
         f"{drawn} choices at "
         f"caps of {caps}. The excess is at most {over[0]}, {over[1]} and {over[2]}",
@@ -189,6 +191,6 @@ def beyond(results: Results) -> list[str]:
             for row in near
         ),
         f"for {spread[0]}, {spread[1]} and {spread[2]} of {number_of(chosen[0], 'tried', '.0f')} random sets of "
-        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1). It falls short by at most "
-        f"{gaps[0]}, {gaps[1]} and {gaps[2]}",
+        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1). "
+        f"At these caps it releases at most {gaps[0]}, {gaps[1]} and {gaps[2]} fewer attributes",
     ]

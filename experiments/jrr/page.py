@@ -69,7 +69,7 @@ def _table_3(results: Results) -> list[str]:
     checks = results.rows("table-3-checks")[0]
     quotes.append(
         f"to {traced(float(checks['largest difference']), '.0e')} in {traced(int(checks['by brute force']), 'd')} cells. "
-        f"Our simulations agree with the closed forms: the largest of {traced(int(checks['cells']), 'd')} z is "
+        f"Our simulations agree with the closed forms: the largest of the {traced(int(checks['cells']), 'd')} z is "
         f"{traced(float(checks['largest |z|']), '.2f')}"
     )
     return quotes
@@ -122,7 +122,8 @@ def _which_m(results: Results) -> list[str]:
     exact = results.number("which-m-percentile", "exact law", ".3f", M=4)
     return [
         *quotes,
-        f"At M from 0 to 4 our percentile is {normal} ({exact} by the exact distribution, and {setting('95%')} of figures show {low} to {high})",
+        f"At M from 0 to 4 our percentile is {normal} ({exact} by the exact distribution; in {setting('95%')} of figures of {setting('1,000')} "
+        f"runs, the percentile lies between {low} and {high})",
     ]
 
 
@@ -143,7 +144,7 @@ def _newcomers(results: Results) -> list[str]:
         f"{three('drawn')}; these ratios are at most {worst} standard errors away from the exact ratios. If instead {setting('5%')}, "
         f"{setting('20%')} and {setting('50%')} of the contributors do not report, the estimate from the others has "
         + three("silent").replace(" and ", " and "),
-        f"intervals of {setting('95%')} for these contributors. If half of {setting('200')} dealt contributors and "
+        f"intervals of {setting('95%')} for the estimate from both kinds of contributors. If half of {setting('200')} dealt contributors and "
         f"half of {setting('100')} newcomers hold the value, the coverage is {number_of(alike, 'coverage', '.3f')}. If half of "
         f"{setting('280')} dealt contributors and none of {setting('600')} newcomers hold the value, the coverage is "
         f"{number_of(apart, 'coverage', '.3f')}. If the variance were computed at one common frequency, the coverage in the second "
@@ -231,8 +232,9 @@ def _fig_3(results: Results) -> list[str]:
     quotes.append(
         f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
         f"share {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
-        f"{traced(second['exact'], '.1e')}. So the stated errors are {traced(first['z of the paper'], '.1f')} and "
-        f"{traced(second['z of the paper'], '.1f')} standard errors away from the exact errors. The paper "
+        f"{traced(second['exact'], '.1e')}. So the first number of the paper is "
+        f"{traced(-first['z of the paper'], '.1f')} standard errors below the exact number, and the second is "
+        f"{traced(second['z of the paper'], '.1f')} standard errors above it. The paper "
         "says that the first error is "
         f"\"{traced(slip, '.1%')}\" of RR's. This is a slip. The first error is {traced(first['of RR'], '.1%')} of RR's"
     )
@@ -360,10 +362,10 @@ def _open(results: Results) -> list[str]:
 
     return [
         f"At epsilon 1 and a share of {setting(0.05)}, groups of {setting('2, 4, 20 and 100')} have {errors[0]}, {errors[1]}, "
-        f"{errors[2]} and {errors[3]} of RR's MSE. The adversary who knows the others' data then has an epsilon of {known[0]}, "
-        f"{known[1]}, {known[2]} and infinity. It is infinite for groups of {setting('100')} because there the number of "
-        f"truths happens to be fixed. RR with an epsilon of {known[1]} has "
-        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE of RR at {setting(1)}. So",
+        f"{errors[2]} and {errors[3]} of RR's MSE. Against the adversary who knows the others' data, these groups leak {known[0]}, "
+        f"{known[1]}, {known[2]} and infinity. The leakage is infinite for groups of {setting('100')} because there the number of "
+        f"truths happens to be fixed. Compare groups of four, which leak {known[1]}, with RR at an epsilon of {known[1]}. Groups "
+        f"of four have {errors[1]} of the MSE of RR at {setting(1)}, and RR at {known[1]} has {results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of it. So",
         f"At a nominal epsilon of {setting(0.1)} they are worse: they have {traced(small['of RR'], '.2f')} of RR's MSE and leak "
         f"{traced(small[OTHERS], '.3f')}. RR with an epsilon of {traced(small[OTHERS], '.3f')} has "
         f"{traced(small['RR at that epsilon'], '.2f')} of the MSE of RR at {setting(0.1)}",
@@ -375,7 +377,7 @@ def _open(results: Results) -> list[str]:
         f"numbers are uniform on {setting('[0, 1]')}, with a mean of one half, the optimum has "
         f"{mean(OPT, 'uniform on [0, 1]', '.2f')} of RR's MSE. "
         f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
-        f"This noise makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE at epsilon 1 and "
+        f"At epsilon 1, the noise of the rounding makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE and "
         f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's MSE",
     ]
 
@@ -426,7 +428,7 @@ PAGE = Page(
         "hold 90% of 200 repetitions": "a setting",
         "Each mark has 1,000 deals": "a setting",
         "Each mark has 1,000 collections": "a setting",
-        "mean of 1,000 squared errors has a standard error of 4.5%, and a ratio of two such means has 6.3%": "sqrt(2/1000), and sqrt(2) times that",
+        "mean of 1,000 squared errors has a standard error of 4.5%. The ratio of two such means has a standard error of 6.3%": "sqrt(2/1000), and sqrt(2) times that",
         "the reduction of 90.9% in the same paragraph": "the paper, section 5.3.1",
         "and we used 40,000": "`FIRST_PANEL` of sweeps.py",
         "from 200,000 on": "Theorem 3: from there on (p, rho) do not change",
