@@ -830,7 +830,7 @@ class MemoisedHash(MemoisedCells):
         Privacy budget in nats of one report, at most `epsilon_forever`.
     g : int, optional
         Number of cells g, from 2 to 2^20. The default is round(e^epsilon_once + 1), which is best for rare values. The
-        object stores the number in `g`.
+        object stores the chosen number in `g`.
 
     Raises
     ------

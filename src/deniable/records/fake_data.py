@@ -231,9 +231,9 @@ class RSFD(FakeData):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends all of it.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends the whole budget.
     oracle : {"GRR", "OUE"}
         Frequency oracle of every attribute.
     fakes : {"uniform", "zero", "random"}, optional
@@ -316,9 +316,9 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends all of it.
+        Privacy budget of the whole record in nats, from 1e-6 to 32. The sampled attribute spends the whole budget.
     priors : sequence of d sequences of k_j probabilities
         Distribution of the fakes of each attribute, for example learned from other contributors. Each distribution must
         sum to 1 within 1e-9 and is normalised exactly. A probability may be zero. Epsilon still holds for the whole

@@ -109,7 +109,7 @@ class PairSample(
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d from 2 to 256. They may differ. The
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, with d from 2 to 256. The sizes may differ. The
         table of one pair has at most 4,096 cells, and the tables of all pairs together have at most 2^22 cells.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.

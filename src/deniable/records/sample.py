@@ -2,7 +2,8 @@
 
 Every contributor draws one of the d attributes uniformly, and reports the answer through the attribute's frequency
 oracle with the whole epsilon. The report also names the attribute. Splitting the budget over all attributes (`SPL`) is
-rarely better. The reason is that n/d reports at epsilon carry more information than n reports at epsilon/d.
+rarely better than sampling one attribute. The reason is that n/d reports at epsilon carry more information than n
+reports at epsilon/d.
 
 `SMP` uses the same oracle for every attribute. `AdaptiveSMP` uses for each attribute the oracle with the least expected
 error for its size. For example, it may use GRR for a small domain, subset selection for a medium domain, and a sketch
@@ -131,7 +132,7 @@ class SMP(SampledRecords):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracle : {"GRR", "OUE"}
@@ -208,7 +209,7 @@ class AdaptiveSMP(SampledRecords):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional

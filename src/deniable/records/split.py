@@ -89,7 +89,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32. Each attribute spends the exact fraction epsilon/d,
         which must be at least 1e-6.

@@ -71,7 +71,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. They may differ.
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. The sizes may differ.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.
 
