@@ -23,18 +23,8 @@ from deniable.cli import app
 from deniable.demo import DemoResult, run_demo
 from deniable.errors import MissingExtraError, OutputError
 from deniable.survey.collection import Collection
-from deniable.survey.example import demo_answers, demo_schema
+from tests.unit.affairs import TRUTH, N
 
-# Counted independently, by pandas, from the data set that statsmodels 0.15 ships.
-TRUTH = {
-    "affairs": [4313, 934, 798, 321],
-    "rate_marriage": [99, 348, 993, 2242, 2684],
-    "religious": [1021, 2267, 2422, 656],
-    "age": [139, 1800, 1931, 1069, 634, 793],
-    "educ": [48, 2084, 2277, 1117, 510, 330],
-    "occupation": [41, 859, 2783, 1834, 740, 109],
-}
-N = 6366
 EACH = ("survey.json", "reports.parquet", "all.aggregate", "estimate.png")
 
 
@@ -44,16 +34,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, DemoResult, st
     text = io.StringIO()
     result = run_demo(folder, Console(file=text, width=80, highlight=False))
     return folder, result, text.getvalue()
-
-
-def test_schema_encodes_every_answer() -> None:
-    schema = demo_schema()
-    codes = schema.encode(demo_answers())
-    assert codes.shape == (N, 6)
-    assert len(schema.names) >= 5
-    for j, (name, counts) in enumerate(TRUTH.items()):
-        assert schema.names[j] == name
-        assert np.bincount(codes[:, j]).tolist() == counts, name
 
 
 def test_estimates_are_near_the_truth_and_nearer_at_a_larger_epsilon(demo: tuple[Path, DemoResult, str]) -> None:

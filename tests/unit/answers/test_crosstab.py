@@ -15,11 +15,8 @@ from scipy import stats
 
 from deniable import SMP, Attribute, Collection, Schema, SimulationRandomness
 from deniable.answers.crosstab import Crosstab, Crosstabs, crosstabs
-from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
-from deniable.leakage.adversary.collection_audit import audit_collection
 from deniable.leakage.totals.collections import sampled_leakage
-from deniable.records.dependence import decoding as decoder
 from deniable.records.dependence.decoding import dependence_decode
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import Reported
@@ -69,21 +66,6 @@ def test_the_decoder_gives_its_known_answers() -> None:
     for (i, j), table in decoded.tables.items():
         assert table.frequencies == pytest.approx(np.array(known["tables"][f"{i},{j}"]), abs=1e-12)
         assert table.processing == ("dependence",)
-
-
-def test_margins_are_fitted_thirty_times() -> None:
-    """Where a cell is zero and another nearly, fitting rows and columns in turn is slow: 29 or 31 times would show."""
-    rows, columns = np.array([0.51, 0.49]), np.array([0.5, 0.5])
-    certain = np.zeros(len(decoder._TAU2))
-    certain[-1] = 1.0
-    interaction = decoder._Interaction(np.array([[0.252, -0.252], [-0.252, 0.252]]), np.ones((2, 2)), 1e-9)
-    start = nearest_distribution((np.outer(rows, columns) + interaction.raw).ravel()).reshape(2, 2)
-    fits = [start]
-    for _ in range(31):
-        fitted = fits[-1] * (rows / fits[-1].sum(axis=1))[:, None]
-        fits.append(fitted * columns / fitted.sum(axis=0))
-    found = decoder._decoded_table(interaction, certain, rows, columns).frequencies
-    assert [sweeps for sweeps, one in enumerate(fits) if np.abs(one - found).max() < 1e-6] == [30]
 
 
 def mechanism_of(collection: Collection) -> Any:
@@ -305,12 +287,3 @@ def test_a_report_of_a_pair_leaks_what_its_code_says() -> None:
     assert found.matrix[0, 0] == 0
     assert all(total.epsilon <= 1 for total in found.totals)
     assert found.totals[2].epsilon == max(found.direct[2], found.matrix[2].max())
-
-
-def test_an_audit_asks_pair_by_pair() -> None:
-    schema = Schema((Attribute("a", ("x", "y")), Attribute("b", ("x", "y")), Attribute("c", ("x", "y"))))
-    for singles, subjects in (("0", ["a x b", "b x c"]), ("0.5", ["a x b", "b x c", "b"])):
-        collection = Collection(schema, PairSample(schema.sizes, 1.0, singles))
-        found = audit_collection(collection, ["b"], rng=SimulationRandomness(1))
-        assert [name for name, _ in found.found] == subjects
-        assert not found.refuted

@@ -5,30 +5,25 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from deniable import GRR, OUE, Attribute, Collection, Estimate, Schema, SimulationRandomness, SubsetSelection, answers
+from deniable import GRR, Attribute, Collection, Estimate, Schema, answers
 from deniable.answers.independent import weighted_sum
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer, ComputedIntervals
 from deniable.core.checks import Target
-from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, NoIntervalError
+from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
 from deniable.postprocess import simplex
+from tests.unit.answers.independents import _at
 
 
 def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, few: bool = False) -> Answer:
     """An answer whose interval is the same at every tail."""
     errors: dict[Target, float] = {"contributors": error, "population": 2 * error}
     return Answer(value, errors, "it", 10, ComputedIntervals(lambda *_: (lower, upper), lambda _: few))
-
-
-def _at(mechanism: Any, counts: Any, seed: int = 5) -> Estimate:
-    estimate: Estimate = mechanism.estimate(mechanism.simulate_aggregate(counts, SimulationRandomness(seed)))
-    return estimate
 
 
 def test_the_difference_is_mover_by_hand() -> None:
@@ -180,83 +175,6 @@ def _learned(collection: Collection) -> Any:
     from deniable.survey.collection import LearnedFrom
 
     return LearnedFrom(collection.id, "d" * 64, 100)
-
-
-def test_strata_by_hand() -> None:
-    mechanism = SubsetSelection(k=4, epsilon=1.0)
-    parts = {"north": _at(mechanism, [400, 300, 200, 100]), "south": _at(mechanism, [100, 100, 700, 600], 6)}
-    both = answers.strata(parts, {"north": Fraction(1, 4), "south": "0.75"})
-    north, south = parts.values()
-    assert both.frequencies == pytest.approx(0.25 * north.frequencies + 0.75 * south.frequencies)
-    total, one, other = both.total("2"), north.total("2"), south.total("2")
-    assert total.value == pytest.approx(both.frequencies[2])
-    (a, b), (c, d) = one.interval(0.9), other.interval(0.9)
-    down = math.hypot(0.25 * (one.value - a), 0.75 * (other.value - c))
-    up = math.hypot(0.25 * (b - one.value), 0.75 * (d - other.value))
-    assert total.interval(0.9) == pytest.approx((total.value - down, total.value + up))
-    variance = (0.25 * one.standard_error) ** 2 + (0.75 * other.standard_error) ** 2
-    assert total.standard_error == pytest.approx(math.sqrt(variance))
-    assert both.n == 2500
-    mean = both.mean([1, 2, 3, 4])
-    assert mean.value == pytest.approx(both.frequencies @ [1, 2, 3, 4])
-    assert both.cdf().values[:-1] == pytest.approx(np.cumsum(both.frequencies)[:-1])
-    assert [one.label for one in both.quantiles([0.01, 0.99])] == ["0", "3"]
-
-
-def test_a_mean_in_strata_among_those_who_answered() -> None:
-    """A quotient of weighted sums, no weighted sum of quotients; Fieller with the sum of the strata's covariances."""
-    mechanism, scores = GRR(k=3, epsilon=2.0), np.array([1.0, 5.0, math.nan])
-    parts = {
-        name: replace(_at(mechanism, counts), scores=scores)
-        for name, counts in (("a", [500, 300, 200]), ("b", [100, 200, 900]))
-    }
-    found = answers.strata(parts, {"a": 0.5, "b": 0.5}).mean()
-    above, below = np.array([1.0, 5.0, 0.0]), np.array([1.0, 1.0, 0.0])
-    f = 0.5 * (parts["a"].frequencies + parts["b"].frequencies)
-    assert found.value == pytest.approx((f @ above) / (f @ below))
-    matrix = sum(0.25 * mechanism.covariance(simplex(part).frequencies, part.n) for part in parts.values())
-    w = above - found.value * below
-    assert found.standard_error == pytest.approx(math.sqrt(w @ matrix @ w) / (f @ below), rel=1e-9)
-    assert found.interval()[0] < found.value < found.interval()[1]
-
-
-def test_strata_that_are_none_are_refused() -> None:
-    mechanism = GRR(k=2, epsilon=1.0)
-    part = _at(mechanism, [60, 40])
-    empty = mechanism.from_support(np.zeros(2, dtype=np.int64), 0)
-    with pytest.raises(InvalidParameterError, match="“south” has 0"):
-        answers.strata({"north": part, "south": empty}, {"north": 0.5, "south": 0.5})
-    with pytest.raises(InvalidParameterError, match="sum to 1, got a sum of"):
-        answers.strata({"north": part, "south": part}, {"north": 0.5, "south": 0.4})
-    with pytest.raises(InvalidParameterError, match="weights must be >= 0"):
-        answers.strata({"north": part, "south": part}, {"north": 1.5, "south": -0.5})
-    for wrong in ("x", float("nan"), None):
-        with pytest.raises(InvalidParameterError, match=r"weights\[north\] must be a finite number"):
-            answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
-    with pytest.raises(InvalidParameterError, match="weights must give a number for each stratum"):
-        answers.strata({"north": part}, {"south": 1})
-    with pytest.raises(MismatchError, match="the categories of “south” are different"):
-        answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
-    same = part.of(frozenset({"batch abc"}))
-    with pytest.raises(DuplicateReportsError, match="“north” and “south” both contain the reports of batch abc"):
-        answers.strata({"north": same, "south": same}, {"north": 0.5, "south": 0.5})
-
-
-def test_missing_answers_have_worst_cases() -> None:
-    estimate = _at(OUE(k=3, epsilon=1.0), [500, 300, 200]).named("x", ["yes", "no", "none"])
-    yes = estimate.total("yes")
-    silent = answers.worst_case(yes, 0.25)
-    assert (silent.lower.value, silent.upper.value) == pytest.approx((0.75 * yes.value, 0.75 * yes.value + 0.25))
-    lower, upper = yes.interval(0.9)
-    assert silent.interval(0.9) == pytest.approx((0.75 * lower, 0.75 * upper + 0.25))
-    among = answers.worst_case_total(estimate, "yes", "none")
-    assert among.interval(0.9) == (lower, estimate.total(["yes", "none"]).interval(0.9)[1])
-    with pytest.raises(InvalidParameterError, match="missing must"):
-        answers.worst_case(yes, 1.1)
-    with pytest.raises(InvalidParameterError, match="missing must not name a category"):
-        answers.worst_case_total(estimate, ["yes", "none"], "none")
-    with pytest.raises(NoIntervalError):
-        answers.worst_case(simplex(estimate).total("yes"), 0.1).interval()
 
 
 def test_a_weighted_sum_turns_the_ends_of_what_it_takes_off() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from deniable.core.construction import mechanism_for
+from deniable.core.names import mechanism_class
 from deniable.errors import InvalidParameterError
+from deniable.oracles.rappor import RAPPOR
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,12 @@ from deniable.errors import InvalidParameterError
 def test_mechanisms_for_something_else_are_refused(name: str, sizes: tuple[int, ...], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         mechanism_for(name, sizes, 1.0)
+
+
+def test_a_constructor_of_its_own() -> None:
+    built = mechanism_for("rappor", (4,), 1.0, {"p": 0.25})
+    assert built == RAPPOR.from_epsilon(4, 1.0, p=0.25)
+
+
+def test_special_case_for_a_domain() -> None:
+    assert mechanism_for("olh", (40,), 1.0) == mechanism_class("OLH")(40, 1.0)

@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 import deniable
-from deniable.core.construction import mechanism, mechanism_for
+from deniable.core.construction import mechanism
 from deniable.core.mechanism import Mechanism
 from deniable.core.names import CLASSES, SPECIAL_CASES, find, mechanism_class, mechanism_names, spelling
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import FileFormatError, InvalidParameterError
 from deniable.oracles.grr import GRR
-from deniable.oracles.rappor import RAPPOR
 
 
 def final_classes() -> Iterator[type[Mechanism[Any]]]:
@@ -95,15 +94,6 @@ def test_mechanism_by_name() -> None:
         mechanism("CMS[sha]", k=4, epsilon=1.0)
     with pytest.raises(InvalidParameterError, match="GRR needs epsilon: give it as epsilon="):
         mechanism("GRR", k=4)
-
-
-def test_a_constructor_of_its_own() -> None:
-    built = mechanism_for("rappor", (4,), 1.0, {"p": 0.25})
-    assert built == RAPPOR.from_epsilon(4, 1.0, p=0.25)
-
-
-def test_special_case_for_a_domain() -> None:
-    assert mechanism_for("olh", (40,), 1.0) == mechanism_class("OLH")(40, 1.0)
 
 
 class _Point:

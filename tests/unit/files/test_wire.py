@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from deniable import GRR, SimulationRandomness
-from deniable.errors import DuplicateReportsError, FileFormatError, InvalidReportError, MismatchError, TooLargeError
+from deniable.errors import InvalidReportError, TooLargeError
 from deniable.files import aggregate_files, write_reports
-from deniable.files.formats.json_lines import JsonLinesReader
 from deniable.files.wire import (
     MAX_BODY,
     Body,
@@ -27,23 +26,13 @@ from deniable.files.wire import (
     to_wire,
 )
 from deniable.research.baselines.histogram import SHE
-from deniable.survey.collection import Collection
-from deniable.survey.schema import Attribute, Schema
 from tests.contract.cases import CASES, grid
+from tests.unit.files.posted import body
 from tests.unit.survey_files import SURVEY
 
 
 def columns(reports: Any) -> list[Any]:
     return list(reports) if isinstance(reports, tuple) else [reports]
-
-
-def body(n: int, start: int = 0, survey: Collection = SURVEY) -> Body:
-    """n reports, whose ids count from `start`."""
-    codes = np.stack([np.arange(n) % size for size in survey.schema.sizes], axis=1)
-    rows = to_wire(survey.mechanism, survey.randomize(codes, SimulationRandomness(start)))
-    ids = np.zeros((n, 16), np.uint8)
-    ids[:, 14:] = np.arange(start, start + n).astype(">u2").view(np.uint8).reshape(n, 2)
-    return Body(survey.id, ids, rows)
 
 
 # -------------------------------------------------------------------- rows
@@ -176,45 +165,6 @@ def test_posted_reports_add_up_to_what_a_report_file_adds_up_to(tmp_path: Path) 
     assert counted.n == 351
     assert np.array_equal(counted.counts, expected.counts)
     assert len(counted.batches) == 2
-
-
-def test_the_digest_is_that_of_the_sorted_ids_and_reports(tmp_path: Path) -> None:
-    whole = body(40)
-    backwards = [Body(SURVEY.id, whole.ids[i : i + 1], whole.rows[i : i + 1]).to_json() for i in range(39, -1, -1)]
-    (tmp_path / "one.jsonl").write_bytes(whole.to_json())
-    (tmp_path / "many.jsonl").write_bytes(b"\n".join(backwards))
-    said = sorted(bytes(one) + bytes(row) for one, row in zip(whole.ids, whole.rows, strict=True))
-    digests = [JsonLinesReader(tmp_path / name, SURVEY).digest for name in ("one.jsonl", "many.jsonl")]
-    assert digests == [hashlib.sha256(b"".join(said)).hexdigest()] * 2
-    with pytest.raises(DuplicateReportsError, match="holds the same reports as"):
-        aggregate_files(SURVEY, [tmp_path / "one.jsonl", tmp_path / "many.jsonl"], tmp_path / "out")
-
-
-def test_an_id_counts_once_in_a_command(tmp_path: Path) -> None:
-    (tmp_path / "twice.jsonl").write_bytes(body(3).to_json() + b"\n" + body(1).to_json())
-    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAA occurs twice"):
-        JsonLinesReader(tmp_path / "twice.jsonl", SURVEY)
-    (tmp_path / "a.jsonl").write_bytes(body(3).to_json())
-    (tmp_path / "b.jsonl").write_bytes(body(3, start=2).to_json())
-    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAg occurs twice"):
-        aggregate_files(SURVEY, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
-    other = Collection(Schema((Attribute("x", ("a", "b")),)), GRR(k=2, epsilon=1.0))
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(body(3).to_json() + b"\n" + body(1, survey=other).to_json())
-    with pytest.raises(MismatchError, match=r"line 2 of .* belongs to collection"):
-        JsonLinesReader(path, SURVEY)
-    path.write_bytes(body(3).to_json() + b"\nnonsense")
-    with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):
-        JsonLinesReader(path, SURVEY)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FileFormatError, match=r"must contain report files named \*\.jsonl or \*\.parquet"):
-        aggregate_files(SURVEY, [tmp_path / "empty"], tmp_path / "out")
-    with pytest.raises(FileFormatError, match="there is no file"):
-        aggregate_files(SURVEY, [tmp_path / "absent.jsonl"], tmp_path / "out")
 
 
 def test_reports_that_are_no_list_are_refused() -> None:

@@ -12,12 +12,10 @@ import pytest
 from scipy import integrate, stats
 
 from deniable import GRR, SimulationRandomness
-from deniable.core.names import cards
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.unary import OUE
 from deniable.planning import plan, recommend
-from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS
 from deniable.planning.precision import mean_variance
 from deniable.records.fake_data import RSFD
 from deniable.records.sample import SMP
@@ -127,27 +125,6 @@ def test_a_given_frequency_changes_the_errors_but_not_the_mean() -> None:
 
 
 # ---------------------------------------------------------------- what a plan says
-
-
-def test_every_mechanism_is_offered() -> None:
-    names = [one.name for one in (*ONE_ATTRIBUTE, *RECORDS)]
-    kept = [
-        "GRR", "SUE", "OUE", "RAPPOR", "SubsetSelection", "Exponential", "SHE", "THE", "BLH", "OLH",
-        "CMS[spread]", "OCMS", "CMS[partition]", "CMS[linear]", "CMS[prime]", "CMS[binary]",
-        "SPL[GRR]", "SPL[OUE]", "SMP[GRR]", "SMP[OUE]", "SMP[ADP]", "PivotCoded", "RS+FD[GRR]", "RS+FD[OUE]", "Corr-RR",
-    ]  # fmt: skip
-    # The order settles ties. Mechanisms that come later need no line here: their cards say whether they are offered.
-    assert [name for name in names if name in kept] == kept
-    for name, card in cards():
-        rows = {variant.name for variant in card.variants} or {name}
-        assert not card.planned or rows <= set(names), name
-        assert card.planned or not rows & set(names), name
-    for sizes, offered in (([12], ONE_ATTRIBUTE), ([3, 4], RECORDS)):
-        result = plan(sizes, 1.0, contributors=1000)
-        assert {row.name for row in result.rows} == {one.name for one in offered}
-        assert all(row.feasible and row.mechanism is not None for row in result.rows)
-        variances = [row.mean_variance or math.nan for row in result.rows]
-        assert variances == sorted(variances)
 
 
 def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:

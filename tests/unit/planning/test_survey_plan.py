@@ -34,12 +34,9 @@ from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.histogram_threshold import THE
+from tests.unit.planning.questionnaires import questionnaire
 
 Z = NormalDist().inv_cdf(0.975)
-
-
-def questionnaire(*sizes: int) -> Schema:
-    return Schema(tuple(Attribute(f"q{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)))
 
 
 def grr_variance(k: int, epsilon: float, f: float) -> float:
@@ -373,13 +370,3 @@ def test_the_plans_mean_is_the_estimates() -> None:
         counts = np.round(held * n).astype(np.int64)
         answer = oracle.estimate(oracle.simulate_aggregate(counts, SimulationRandomness(3))).mean(scores)
         assert answer.standard_error == pytest.approx(math.sqrt(worst.variance), rel=2e-3)
-
-
-def test_every_mechanism_on_request() -> None:
-    short, long = (
-        plan_survey(questionnaire(6), 1000, ["1"], every=every).settings[0].mechanisms for every in (False, True)
-    )
-    assert {row.name for row in short} < {row.name for row in long}
-    assert {row.name for row in long} == {one.name for one in ONE_ATTRIBUTE}
-    errors = [row.relative_half_width for row in long if row.relative_half_width is not None]
-    assert errors == sorted(errors)

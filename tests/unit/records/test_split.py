@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from deniable import SPL, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.records import layout
 from tests.contract.cases import SIMULATIONS
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.record_laws import (
@@ -82,42 +80,12 @@ def test_reports_follow_the_channel(oracle: str, sizes: tuple[int, ...]) -> None
         assert worst_p_value(mutant, _keys(oracle, sizes), law, SimulationRandomness(1), 30_000) < bound
 
 
-@pytest.mark.parametrize("sizes", [(2, 300, 3), (7, 7, 7, 7), (70_000, 2)])
-def test_every_attribute_is_its_own_column(sizes: tuple[int, ...]) -> None:
-    """Over several blocks, at a budget where lies are rare: no more of them in any column than GRR tells."""
-    spl = SPL(sizes, 32)
-    n = 2 * layout.BLOCK_ROWS + 5
-    truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
-    reports = spl.randomize(truth, SimulationRandomness(3))
-    for j, k in enumerate(sizes):
-        lie = 1 - grr(0, 0, k, 32 / len(sizes))
-        assert (reports[:, j] != truth[:, j]).sum() <= stats.binom.isf(FAMILY_WISE_ERROR, n, lie)
-
-
 def test_reports_of_many_bits_are_not_listed() -> None:
     """Every bit doubles them; of a wide attribute 64 bits are enough to know that they are too many."""
     assert SPL((3, 4), 1.0, "OUE").layout.outputs == len(SPL((3, 4), 1.0, "OUE").outputs()) == 1 << 7
     assert SPL((3, 100), 1.0, "OUE").layout.outputs == 1 << 67
     with pytest.raises(TooLargeError, match="147573952589676412928"):
         SPL((3, 100), 1.0, "OUE").outputs()
-
-
-def test_every_attribute_has_its_own_bits() -> None:
-    """Over several blocks: each held bit is set with probability 1/2, and no other bit more often than OUE tells."""
-    sizes = (20, 3000, 3)
-    spl = SPL(sizes, 32, "OUE")
-    assert isinstance(spl.layout, layout.BitLayout)
-    n = 3 * spl.layout.block_rows + 5
-    truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
-    reports = spl.randomize(truth, SimulationRandomness(3))
-    first_byte = np.array([0, 3, 378])
-    own = reports[np.arange(n)[:, None], first_byte + truth // 8] >> truth % 8 & 1
-    low, high = stats.binom.ppf(FAMILY_WISE_ERROR / 6, n, 0.5), stats.binom.isf(FAMILY_WISE_ERROR / 6, n, 0.5)
-    assert ((own.sum(axis=0) >= low) & (own.sum(axis=0) <= high)).all()
-    counts = spl.aggregate(reports).counts
-    assert counts.shape == (3023,)
-    others = counts.sum() - own.sum()
-    assert others <= stats.binom.isf(FAMILY_WISE_ERROR, n * 3020, 1 / (math.exp(32 / 3) + 1))
 
 
 def test_the_budget_is_split_exactly() -> None:

@@ -11,70 +11,13 @@ import pytest
 from rich.console import Console
 
 from deniable import Attribute, Schema, SimulationRandomness
-from deniable.answers import crosstab_error, crosstab_summary, crosstabs, summarize_crosstab
-from deniable.answers.crosstab_summary import CrosstabSummary
+from deniable.answers import crosstab_error, crosstabs, summarize_crosstab
 from deniable.errors import InvalidParameterError
 from deniable.planning import records_default
 from deniable.planning.default import collection
 from deniable.records.pair_sample import PairSample
 from deniable.report import crosstab_page, draw, print_page, render_html
-
-
-def summary(n: int, strength: float, epsilon: float = 3.0) -> CrosstabSummary:
-    """Two teams of whom one is more content, by `strength`, and a question that nothing follows."""
-    schema = Schema(
-        (Attribute("team", ("sales", "labs")), Attribute("content", ("yes", "no")), Attribute("coin", ("a", "b")))
-    )
-    survey = collection(schema, epsilon, pairs=True, title="<b>Staff")
-    mechanism: Any = survey.mechanism
-    generator = np.random.default_rng(4)
-    team, coin = generator.integers(0, 2, n), generator.integers(0, 2, n)
-    content = (generator.random(n) > 0.5 + strength * (0.5 - team)).astype(int)
-    reports = mechanism.randomize(np.stack([team, content, coin], axis=1), SimulationRandomness(2))
-    table = crosstabs(survey, survey.aggregate(reports))["team", "content"]
-    return summarize_crosstab(table, survey.privacy(), title=survey.title, collection=survey.id)
-
-
-def test_sentences_follow_from_the_numbers() -> None:
-    strong = summary(20_000, 0.8)
-    first, second, third = strong.sentences
-    assert first.startswith("“team” and “content” are related")
-    assert second.startswith("“yes” is the answer of 89% of ")
-    assert second.endswith("points with 95% confidence.")
-    assert strong.difference is not None
-    assert strong.difference.groups == ("sales", "labs")
-    assert strong.difference.lower < 0.8 < strong.difference.upper
-    assert third.startswith("Cramer's V is 0.")
-    assert strong.association_lower < 0.8 < strong.association_upper
-    nothing = summary(20_000, 0.0)
-    assert nothing.sentences[0].startswith("These reports do not show")
-    assert nothing.sentences[1].startswith("No two groups of “team” differ for certain")
-    assert nothing.difference is not None
-    assert f"between “{nothing.difference.groups[0]}” and “{nothing.difference.groups[1]}”: " in nothing.sentences[1]
-    assert nothing.association_lower == 0
-    few = summary(12, 0.0)
-    assert "is not determined" in few.sentences[0]
-
-
-@pytest.mark.long
-def test_of_many_comparisons_the_largest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = PairSample((12, 3), 8.0)
-    held = [[i, j] for i in range(12) for j in range(3)]
-    counts = [0 if i == 11 and j != 2 else 200 for i, j in held]  # the last row always has the last column
-    aggregate = pairs.simulate_aggregate(held, counts, SimulationRandomness(1))
-    table = crosstabs(pairs, aggregate)[0, 1]
-    whole = summarize_crosstab(table, pairs.privacy()).difference
-    assert whole is not None
-    assert whole.comparisons == 12 * 11 // 2 * 3
-    assert (whole.groups[0], whole.of) == ("11", "2")
-    monkeypatch.setattr(crosstab_summary, "MOST_COMPARED", 20)
-    few = summarize_crosstab(table, pairs.privacy())
-    assert few.difference is not None
-    assert (few.difference.groups, few.difference.of) == (whole.groups, whole.of)
-    assert (few.difference.lower, few.difference.comparisons) == (whole.lower, whole.comparisons)
-    alike = pairs.simulate_aggregate(held, [200] * 36, SimulationRandomness(2))
-    none = summarize_crosstab(crosstabs(pairs, alike)[0, 1], pairs.privacy())
-    assert none.sentences[1].startswith("Of the 20 largest differences between groups of “0” none is certain")
+from tests.unit.report.cross_tables import summary
 
 
 def test_the_page_says_everything_in_every_form() -> None:

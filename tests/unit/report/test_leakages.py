@@ -24,7 +24,7 @@ from deniable.leakage.prior.correlation import Leakage, any_mechanism_channel, c
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.report import Page, draw, leakage_page, render_html, save_html, save_png
-from deniable.report.colours import OWN, STOPS, shade, text_on
+from deniable.report.colours import OWN, shade
 from deniable.report.page import Mark, Section
 from deniable.report.parts.heat_map import HeatMap
 from deniable.report.parts.interval_chart import IntervalChart
@@ -363,21 +363,6 @@ def test_pictures_of_hostile_labels_are_drawn(tmp_path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------------- heat maps
-
-
-def lightness(colour: str) -> float:
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return float(0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2)
-
-
-def test_the_scale_falls_in_lightness_from_zero_to_epsilon_and_text_stays_readable() -> None:
-    levels = [lightness(shade(part / 100)) for part in range(101)]
-    assert all(after < before for before, after in itertools.pairwise(levels))
-    assert (shade(-1), shade(2)) == (STOPS[0], STOPS[-1])
-    for part in range(101):
-        ink, paper = sorted((lightness(text_on(part / 100)), levels[part]))
-        # 4.17 is the best that black or white can do on the colour in the middle.
-        assert (paper + 0.05) / (ink + 0.05) > 4.0, part
 
 
 def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,15 +23,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.dictionary import Dictionary
 from deniable.survey.dictionary_file import DictionaryFile, read_dictionary, read_lines
 from deniable.survey.schema import Schema
-
-WORDS = ("red", "green", "3", "3.0", " blue ", "naïve")
-
-
-@pytest.fixture
-def words(tmp_path: Path) -> Path:
-    path = tmp_path / "words.txt"
-    path.write_bytes("\n".join(WORDS).encode() + b"\n")
-    return path
+from tests.unit.survey.conftest import WORDS
 
 
 def collection(path: Path) -> Collection:
@@ -103,25 +94,6 @@ def test_an_unknown_word_is_named_without_the_whole_dictionary(words: Path) -> N
         schema.encode({"word": ["red", "gren"]})
     with pytest.raises(UnknownCategoryError, match="attribute “word” has no category “gren”"):
         schema.attributes[0].codes(["red", "gren"])
-
-
-def test_attributes_that_contradict_themselves(words: Path) -> None:
-    dictionary = DictionaryFile.read(words)
-    wrong: Any
-    for wrong, message in (
-        ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got “red” twice"),
-        ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got “x” twice"),
-        ({"dictionary": dictionary, "categories": ("a", "b")}, "because its dictionary has the categories"),
-        ({"text": True, "categories": ("a", "b")}, "open text"),
-        ({"text": True, "other": "x"}, "open text"),
-        ({"text": True, "dictionary": dictionary}, "open text"),
-    ):
-        with pytest.raises(InvalidParameterError, match=message):
-            Attribute("word", **wrong)
-    with pytest.raises(
-        InvalidParameterError, match="an attribute of open text must be the only attribute, got “a”, “b”"
-    ):
-        Schema((Attribute("a", text=True), Attribute("b", ("yes", "no"))))
 
 
 # -------------------------------------------------------------------- documents

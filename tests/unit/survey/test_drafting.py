@@ -12,8 +12,6 @@ from hypothesis import given, strategies as st
 from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.survey.drafting import PUBLISHED, draft_schema
-from deniable.survey.kinds.categories import equal_edges
-from deniable.survey.kinds.numeric import round_grid, round_range
 from deniable.survey.schema import Attribute
 
 N = 200
@@ -272,47 +270,3 @@ def test_numbers_without_a_grid_are_left_out(value: float) -> None:
     attribute, remarks = _drafted([value * (1 + i / 8) for i in range(60)])
     assert attribute is None
     assert remarks == ["column “a” is left out: its numbers are too large or too close together"]
-
-
-@given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.sampled_from([1, 10, 100]), st.booleans())
-def test_ranges_hold_the_answers_and_grids_are_round(low: int, width: int, scale: int, whole: bool) -> None:
-    first, last = (low, low + width) if whole else (low / scale, (low + width) / scale)
-    ends = round_range(first, last)
-    assert ends[0] <= first < last <= ends[1]
-    assert ends[1] - ends[0] <= 3 * (last - first) + 1e-9
-    points = round_grid(*ends, whole=whole)
-    assert 2 <= points <= 101
-    Attribute("a", kind="numeric", range=ends, grid=points)
-
-
-# -------------------------------------------------------------------- round cut points
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "intervals", "edges"),
-    [
-        (0, 1, 2, (1.0,)),
-        (0, 1, 3, (0.5, 1.0)),
-        (0.05, 0.95, 10, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)),
-        (-3, 3, 10, (-2, -1, 0, 1, 2, 3)),
-        (0, 5e-324, 10, (5e-324,)),
-        (1e15, 1e15 + 1, 10, (1e15 + 1,)),
-    ],
-)
-def test_equal_edges(low: float, high: float, intervals: int, edges: tuple[float, ...]) -> None:
-    assert equal_edges(low, high, intervals) == edges
-
-
-@given(
-    st.floats(-1e308, 1e308, allow_nan=False),
-    st.floats(-1e308, 1e308, allow_nan=False),
-    st.integers(2, 20),
-)
-def test_edges_are_inside_and_few(first: float, second: float, intervals: int) -> None:
-    low, high = sorted((first, second))
-    if low < high:
-        edges = equal_edges(low, high, intervals)
-        assert 1 <= len(edges) < intervals
-        assert list(edges) == sorted(set(edges))
-        assert low < edges[0]
-        assert edges[-1] <= high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,10 +14,10 @@ from typer.testing import CliRunner
 
 from deniable import Collection, Schema, designs
 from deniable.cli import app
-from deniable.core.construction import mechanism
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
-from deniable.files import read_xlsform, variables, write_codebook
+from deniable.files import read_xlsform, write_codebook
 from deniable.survey.schema import Attribute
+from tests.unit.files.formats.forms import EXPECTED, _survey
 
 Rows = Sequence[dict[str, Any]]
 
@@ -183,36 +182,6 @@ def test_the_command_writes_schema_texts_and_collections(tmp_path: Path) -> None
 # ------------------------------------------------------------------ codebooks
 
 
-def _survey() -> Collection:
-    schema = Schema(
-        (
-            Attribute("do you smoke?", ("oui", "non, été"), missing="no answer", title="Fumez-vous ?"),
-            Attribute("devices", ("phone", "Phone!"), kind="multiple"),
-            Attribute("2nd", tuple("abc")),
-        )
-    )
-    return Collection(schema, mechanism("SPL", sizes=schema.sizes, epsilon="1"), title="Été")
-
-
-EXPECTED = {
-    "do_you_smoke": ("Fumez-vous ?", {0: "oui", 1: "non, été", 2: "no answer"}),
-    "devices_phone": ("devices: phone", {0: "no", 1: "yes"}),
-    "devices_Phone_2": ("devices: Phone!", {0: "no", 1: "yes"}),
-    "v_2nd": ("2nd", {0: "a", 1: "b", 2: "c"}),
-}
-
-
-def test_pandas_reads_the_codebook_for_stata(tmp_path: Path) -> None:
-    from pandas.io.stata import StataReader
-
-    write_codebook(_survey(), tmp_path / "codebook.dta")
-    with StataReader(tmp_path / "codebook.dta") as reader:
-        assert reader.variable_labels() == {name: title for name, (title, _) in EXPECTED.items()}
-        labels = {name: {int(code): text for code, text in of.items()} for name, of in reader.value_labels().items()}
-        assert list(labels.values()) == [of for _, of in EXPECTED.values()]
-        assert reader.data_label.startswith("epsilon 1; mechanism SPL")
-
-
 def test_pyreadstat_reads_the_codebook_for_spss(tmp_path: Path) -> None:
     import pyreadstat
 
@@ -222,28 +191,3 @@ def test_pyreadstat_reads_the_codebook_for_spss(tmp_path: Path) -> None:
     assert about.column_names_to_labels == {name: title for name, (title, _) in EXPECTED.items()}
     assert about.variable_value_labels == {name: of for name, (_, of) in EXPECTED.items()}
     assert f"collection: {_survey().id}" in about.notes
-
-
-def test_csv_readers_read_the_codebook_for_r(tmp_path: Path) -> None:
-    write_codebook(_survey(), tmp_path / "codebook.csv")
-    with (tmp_path / "codebook.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    found: dict[str, tuple[str, dict[int, str]]] = {}
-    for row in rows:
-        if row["value"]:
-            found.setdefault(row["variable"], (row["title"], {}))[1][int(row["value"])] = row["value_label"]
-    assert found == EXPECTED
-    assert {"variable": "survey", "title": "epsilon", "value": "", "value_label": "1"} in rows
-
-
-def test_codebooks_need_codes_and_a_known_ending(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match=r"output must end in \.csv, \.dta, \.sav"):
-        write_codebook(_survey(), tmp_path / "codebook.xlsx")
-    text = Collection(Schema((Attribute("url", text=True),)), mechanism("HeavyHitters", epsilon="4"))
-    with pytest.raises(InvalidParameterError, match="asks for open text"):
-        variables(text)
-    command = ["codebook", str(tmp_path / "survey.json"), "-o", str(tmp_path / "codebook.sav")]
-    _survey().save(tmp_path / "survey.json")
-    assert CliRunner().invoke(app, command).exit_code == 0
-    assert CliRunner().invoke(app, command).exit_code != 0
-    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0

@@ -28,20 +28,8 @@ from deniable.research.leakage import (
     exact_totals,
     total_leakage,
 )
-from tests.real_data import cardio, celeba, requires_data
-
-
-def _records(seed: int = 1, n: int = 400) -> np.ndarray[Any, Any]:
-    """Four attributes in domains (2, 3, 4, 2): the third never takes its value 1, the last is constant."""
-    generator = np.random.default_rng(seed)
-    first = generator.integers(0, 2, n)
-    second = np.where(generator.random(n) < 0.7, first, generator.integers(0, 3, n))
-    third = np.where(generator.random(n) < 0.6, 2 * (second > 0), generator.choice([0, 2, 3], n))
-    return np.column_stack([first, second, third, np.ones(n, dtype=np.int64)])
-
-
-SIZES = (2, 3, 4, 2)
-NAMES = ("sex", "job", "town", "adult")
+from tests.real_data import celeba, requires_data
+from tests.unit.leakage.prior.observed_records import NAMES, SIZES, _records
 
 
 def test_what_data_cannot_say_is_left_out_and_named() -> None:
@@ -129,19 +117,6 @@ def test_pairwise_leakage_is_every_pair_s_cpl() -> None:
     )
 
 
-def test_the_strongest_pairs_in_words() -> None:
-    found = pairwise_leakage(_records(), SIZES, [GRR(k, 1.0) for k in SIZES], NAMES)
-    pairs = found.strongest(4)
-    assert [pair.epsilon for pair in pairs] == sorted((pair.epsilon for pair in pairs), reverse=True)
-    assert pairs[0].epsilon == found.matrix.max()
-    target, source = (NAMES.index(name) for name in (pairs[0].target, pairs[0].source))
-    assert found.matrix[target, source] == pairs[0].epsilon
-    assert str(pairs[0]) == (
-        f"releasing {pairs[0].source} reveals up to {pairs[0].epsilon:.2f} of a possible 1.00 about {pairs[0].target}"
-    )
-    assert len(found.strongest(100)) == 6
-
-
 def test_all_of_a_small_data_set_is_exact() -> None:
     records = _records()
     mechanisms = [GRR(k, 1.0) for k in SIZES]
@@ -220,12 +195,3 @@ def test_celeba_s_young_is_told_by_chubby_and_double_chin_more_than_the_additive
     additive = calibrate(joint, 1.475, "additive")
     assert additive.exact is not None
     assert additive.exact[0] > additive.figures[0]
-
-
-@requires_data
-def test_cardio_figures() -> None:
-    table = cardio()
-    found = pairwise_leakage(table.records, table.sizes, [GRR(k, 1.0) for k in table.sizes], table.names)
-    cholesterol, disease = (found.names.index(name) for name in ("cholesterol", "cardio"))
-    assert found.matrix[cholesterol, disease] == pytest.approx(0.335, abs=5e-4)
-    assert found.matrix[disease, cholesterol] == pytest.approx(0.176, abs=5e-4)

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
-from deniable import GRR
-from deniable.errors import InvalidParameterError
-from deniable.leakage import composed_delta, pairwise_leakage, record_leakage, revealing_channel, worst_case_cpl
+from deniable.leakage import composed_delta, record_leakage, revealing_channel, worst_case_cpl
 from deniable.leakage.prior.correlation import any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.totals.deltas import worst_deltas
@@ -131,17 +129,6 @@ def test_what_no_prior_excludes_is_attained() -> None:
     assert composed_delta([1.0, 0.2]) == 1
 
 
-def test_without_epsilon_only_reveals_count() -> None:
-    """The exclusive or again, epsilon 0: the pairs have delta 0, and both others revealed tell everything."""
-    xor = np.zeros((2, 2, 2))
-    xor[0, 0, 0] = xor[0, 1, 1] = xor[1, 0, 1] = xor[1, 1, 0] = 0.25
-    found = worst_deltas(xor, (2, 2, 2), [0.0] * 3, [0.1] * 3, [0.0] * 3)
-    assert found.deltas == pytest.approx(0.1 + 0.9 * 0.1 * 0.1)
-    records = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    sums = pairwise_leakage(records, (2, 2, 2), 0.0, delta=0.1)
-    assert sums.additive_delta_not_a_bound == pytest.approx(0.1)
-
-
 def test_records_have_totals_with_deltas() -> None:
     records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [40, 10, 10, 40], axis=0)
     found = record_leakage(records, (2, 2), [any_mechanism_channel(2, 1.0)] * 2, delta=0.01)
@@ -180,19 +167,3 @@ def test_calibration_states_the_delta_of_its_totals() -> None:
     assert added.figure_deltas is not None
     pair = worst_case_cpl([[0.8, 0.2], [0.2, 0.8]], float(added.epsilons[0]), 0.01).delta
     assert added.figure_deltas == pytest.approx(0.01 + pair)
-
-
-@pytest.mark.parametrize("delta", [-0.1, 1.5, float("nan")])
-def test_deltas_out_of_range_are_refused(delta: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"delta must be in \[0, 1\]"):
-        pairwise_leakage([[0, 0], [1, 1], [0, 1]], (2, 2), 1.0, delta=delta)
-
-
-def test_named_mechanisms_have_no_delta() -> None:
-    records, grr = [[0, 0], [1, 1], [0, 1]], GRR(k=2, epsilon=1.0)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
-        pairwise_leakage(records, (2, 2), [grr, grr], delta=0.01)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
-        pairwise_leakage(records, (2, 2), [np.array([[0.9, 0.1], [0.3, 0.7]]), 1.0], delta=0.01)
-    with pytest.raises(InvalidParameterError, match="delta must be 0 for a named mechanism"):
-        calibrate([[0.4, 0.1], [0.1, 0.4]], 1.0, delta=0.01)

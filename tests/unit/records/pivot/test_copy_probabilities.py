@@ -10,7 +10,6 @@ from scipy import optimize
 
 from deniable import GRR, SMP, SPL, Aggregate, SimulationRandomness
 from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
-from deniable.records.pivot.alignment import contiguous_map, copied_frequencies
 from deniable.records.pivot.copy_probabilities import learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR, joint_copy_probabilities, pairwise_copy_probabilities
 
@@ -216,21 +215,6 @@ def test_many_attributes(method: str) -> None:
 
 
 # -------------------------------------------------------------------- domains that differ
-
-
-def test_contiguous_maps() -> None:
-    assert contiguous_map(7, 3) == (0, 0, 0, 1, 1, 2, 2)
-    assert contiguous_map(4, 4) == (0, 1, 2, 3)
-    with pytest.raises(InvalidParameterError, match="groups must be <= 3, got groups=4"):
-        contiguous_map(3, 4)
-
-
-def test_copied_frequencies_by_hand() -> None:
-    sizes = (2, 5)
-    assert copied_frequencies([0.3, 0.2, 0.1, 0.3, 0.1], sizes, (), 1, 0) == pytest.approx([0.6, 0.4])
-    assert copied_frequencies([0.6, 0.4], sizes, (), 0, 1) == pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2])
-    own = ((1, 0, (0, 1, 1, 1, 1)),)
-    assert copied_frequencies([0.6, 0.4], sizes, own, 0, 1) == pytest.approx([0.6, 0.1, 0.1, 0.1, 0.1])
 
 
 def test_domains_that_differ_regress_on_the_copy() -> None:

@@ -18,7 +18,7 @@ from deniable import (
     SimulationRandomness,
 )
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
-from tests.unit.survey.test_kinds import DEVICES
+from tests.unit.survey.attributes import DEVICES
 
 
 def test_boxes_are_columns_with_names_that_read_well() -> None:

@@ -6,87 +6,41 @@ import io
 import json
 import math
 import re
-import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
 
 from deniable import GRR, Attribute, Collection, Estimate, Schema, SimulationRandomness
-from deniable.answers import Summary, compare, summarize
-from deniable.errors import InvalidInputError, InvalidParameterError, MissingExtraError, OutputError
-from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.answers import Summary, compare
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.report import (
     comparison_page,
     draw,
-    draw_pages,
     estimate_page,
     html,
     parts,
-    picture_note,
-    png,
     print_page,
     render_html,
-    save_html,
-    save_png,
 )
-from deniable.report.estimates import mechanism_text, percent
-from deniable.report.fonts import families_for
-from deniable.report.page import Part, axis_limits, axis_ticks, shorten, visible
+from deniable.report.estimates import percent
+from deniable.report.page import Part
 from deniable.report.parts.interval_chart import IntervalChart
 from deniable.report.parts.table import Table
-from deniable.report.text import MAX_ROWS, print_line
-from deniable.research.dealt import QuotaRR
-from tests.unit.report import drawn
-from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts, written
-
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "$\\nonsense{1$",
-    "[red]b[/red]",
-    "line\nbreak \x1b[31m \u202e",
-    "漢字" * 40,
-    "x" * 300,
-)
-
-
-def estimate(frequencies: list[float], n: int = 1000, labels: tuple[str, ...] = (), attribute: str = "a") -> Estimate:
-    """An estimate with noise variance 4 per report, so that its standard error is 2/sqrt(n)."""
-    return Estimate(np.array(frequencies), n, np.array(4.0), np.array(4.0), labels=labels, attribute=attribute)
-
-
-def summary_of(
-    *estimates: Estimate, n: int = 1000, truth: dict[str, list[int]] | None = None, **options: object
-) -> Summary:
-    named = {one.attribute: one for one in estimates}
-    return summarize(named, mechanism=GRR(k=2, epsilon=1.0), n=n, truth=truth, **options)  # type: ignore[arg-type]
+from deniable.report.text import MAX_ROWS
+from tests.unit.report.drawn import panels, texts
+from tests.unit.report.summaries import charts, estimate, hostile, summary_of
 
 
 def printed(summary: Summary, width: int = 80) -> str:
     text = io.StringIO()
     print_page(Console(file=text, width=width, highlight=False), estimate_page(summary))
     return text.getvalue()
-
-
-def charts(summary: Summary) -> list[IntervalChart]:
-    """The chart of every attribute."""
-    return [chart for section in estimate_page(summary).sections for chart in drawn.charts(section)]
-
-
-def hostile() -> Summary:
-    labels = HOSTILE
-    one = estimate([0.5, 0.2, 0.1, 0.1, 0.06, 0.04], labels=labels, attribute=HOSTILE[0])
-    two = estimate([0.5, 0.5], labels=("yes", "no"), attribute=HOSTILE[3])
-    truth = {HOSTILE[0]: [5, 2, 1, 1, 1, 0], HOSTILE[3]: [4, 6]}
-    both = {each.attribute: each.processed(each.frequencies, "norm-sub") for each in (one, two)}
-    return summarize(both, mechanism=GRR(k=2, epsilon=1.0), n=1000, title=HOSTILE[0], truth=truth)
 
 
 # -------------------------------------------------------------------------------------------------- numbers
@@ -197,29 +151,6 @@ def test_unbounded_guarantees_are_null_in_json_and_no_factor_on_the_page() -> No
 # -------------------------------------------------------------------------------------------------- text
 
 
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
-        ("plain", "plain"),
-        ("a\nb", "a\\nb"),
-        ("\x1b[31mred", "\\x1b[31mred"),
-        ("right\u202eleft", "right\\u202eleft"),
-        ("क्\u200dष", "क्\u200dष"),
-        ("nul\0", "nul\\x00"),
-    ],
-)  # fmt: skip
-def test_control_characters_are_written_as_escapes(label: str, shown: str) -> None:
-    assert visible(label) == shown
-
-
-def test_shorten_counts_terminal_cells() -> None:
-    assert shorten("漢字漢字", 5) == "漢字…"
-    assert shorten("漢字漢字", 8) == "漢字漢字"
-    for label in HOSTILE:
-        for width in range(1, 20):
-            assert cell_len(shorten(label, width)) <= width
-
-
 def test_guarantee_puts_the_whole_contributor_first_then_attributes() -> None:
     guarantee = replace(GRR(k=2, epsilon=1.0).privacy(), per_attribute=(0.5, 0.25), remarks=("read this",))
     lines = guarantee.lines(["age", "smokes"])
@@ -322,113 +253,7 @@ def test_large_domains_list_the_largest_estimates() -> None:
     assert len(text.splitlines()) < MAX_ROWS + 30
 
 
-def test_long_sentences_wrap_at_words() -> None:
-    text = io.StringIO()
-    print_line(Console(file=text, width=30), "  note: " + "word " * 12)
-    lines = text.getvalue().splitlines()
-    assert all(len(line) <= 30 for line in lines)
-    assert lines[1].startswith("      word")
-
-
-# -------------------------------------------------------------------------------------------------- axis
-
-
-def test_axis_holds_everything_and_zero() -> None:
-    low, high = axis_limits(charts(summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]}))[0].marks)
-    assert low <= 0
-    assert high >= 0.99
-    negative = axis_limits(charts(summary_of(estimate([-3.0, -2.0])))[0].marks)
-    assert negative[0] < -3
-    assert negative[1] >= 0
-
-
-def test_ticks_are_round_and_inside() -> None:
-    assert axis_ticks((-0.31, 1.02)) == [-0.25, 0.0, 0.25, 0.5, 0.75, 1.0]
-
-
 # -------------------------------------------------------------------------------------------------- pictures
-
-
-def pixels(path: Path) -> NDArray[np.uint8]:
-    from matplotlib.image import imread
-
-    return np.asarray(imread(path) * 255, dtype=np.uint8)
-
-
-def test_picture_is_a_png_with_a_panel_per_attribute(tmp_path: Path) -> None:
-    assert len(panels(draw(estimate_page(hostile())))) == 2
-    save_png(estimate_page(hostile()), tmp_path / "a.png")
-    assert pixels(tmp_path / "a.png").shape[0] > 300
-    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
-
-
-def test_a_long_picture_is_paged_and_every_page_has_the_promise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(png, "MAX_HEIGHT", 5.0)
-    raws = [estimate([0.3, 0.7], labels=("yes", "no"), attribute=f"a{j}") for j in range(6)]
-    page = estimate_page(summary_of(*raws))
-    files = save_png(page, tmp_path / "a.png")
-    assert [file.name for file in files] == ["a.png", "a-2.png", "a-3.png"][: len(files)]
-    assert {path.name for path in tmp_path.iterdir()} == {file.name for file in files}
-    assert len(files) > 1
-    figures = draw_pages(page)
-    assert len(figures) == len(files)
-    assert sum(len(panels(figure)) for figure in figures) == 6
-    for place, figure in enumerate(figures, start=1):
-        assert figure.get_size_inches()[1] <= 5.0 + 0.5
-        said = texts(figure)
-        assert said[0].startswith(f"{place} of {len(files)}: ")
-        assert said[1].startswith("epsilon = ")
-    assert len(panels(draw(page))) == 6
-
-
-def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fontTools.fontBuilder import FontBuilder
-    from fontTools.ttLib.tables._g_l_y_f import Glyph
-    from matplotlib import font_manager
-
-    page = estimate_page(summary_of(estimate([0.3, 0.7], labels=("\u6f22", "\U0001f9ff"), attribute="a")))
-    assert "no installed font has" in picture_note(page)
-    assert "Noto Sans CJK" in picture_note(page)
-    assert any("the picture shows boxes" in text for text in texts(draw(page)))
-
-    built = FontBuilder(1000)
-    built.setupGlyphOrder([".notdef", "han", "eye"])
-    built.setupCharacterMap({0x6F22: "han", 0x1F9FF: "eye"})
-    built.setupGlyf({name: Glyph() for name in (".notdef", "han", "eye")})
-    built.setupHorizontalMetrics(dict.fromkeys((".notdef", "han", "eye"), (1000, 0)))
-    built.setupHorizontalHeader(ascent=800, descent=-200)
-    built.setupNameTable({"familyName": "Noto Sans CJK Test", "styleName": "Regular"})
-    built.setupOS2()
-    built.setupPost()
-    built.save(tmp_path / "test.ttf")
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
-    font_manager.fontManager.addfont(tmp_path / "test.ttf")
-    assert families_for("\u6f22 yes") == (["DejaVu Sans", "Noto Sans CJK Test"], "")
-    assert picture_note(page) == ""
-    assert {*map(tuple, (text.get_fontfamily() for text in written(draw(page))))} == {
-        ("DejaVu Sans", "Noto Sans CJK Test")
-    }
-
-
-@pytest.mark.parametrize("version", [None, (3, 10, 9, "final", 0)])
-def test_without_a_matplotlib_that_can_the_extra_is_named(
-    version: tuple[object, ...] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """An older one draws letters that run from right to left in the wrong order."""
-    page = estimate_page(summary_of(estimate([0.6, 0.4])))
-    if version is None:
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-    else:
-        monkeypatch.setattr("matplotlib.__version_info__", version)
-    says = r'^pictures need matplotlib 3\.11 or later: pip install "deniable\[pictures\]"$'
-    for attempt in (draw, draw_pages, picture_note, lambda page: save_png(page, tmp_path / "a.png")):
-        with pytest.raises(MissingExtraError, match=says):
-            attempt(page)
-    assert not list(tmp_path.iterdir())
-    assert "60.0%" in render_html(page)
-    assert "<iframe" in estimate([0.6, 0.4])._repr_html_()
 
 
 def test_a_number_is_no_part_of_a_heading_from_right_to_left() -> None:
@@ -437,39 +262,6 @@ def test_a_number_is_no_part_of_a_heading_from_right_to_left() -> None:
     (heading,) = [text for text in texts(draw(estimate_page(summary))) if "\u05d0" in text]
     assert heading == "\u05d0"
     assert panels(draw(estimate_page(summary)))[0].get_xlabel() == "1,000 reports"
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_no_texts_of_a_picture_overlap(d: int) -> None:
-    labels = ("w" * 60, "short", "m" * 28, "x")
-    raws = [estimate([0.3, 0.3, 0.2, -0.1], labels=labels, attribute=f"{'a long word ' * 9 * j}{j}") for j in range(d)]
-    mechanism = CountMeanSketch(k=4, epsilon=0.123456, m=1234567)
-    truth = {raw.attribute: [1, 2, 3, 4] for raw in raws}
-    processed = {raw.attribute: raw.processed(raw.frequencies, "clip-normalize") for raw in raws}
-    summary = summarize(processed, mechanism=mechanism, n=10**9, truth=truth, title="Title " * 30)
-    assert_nothing_overlaps(draw(estimate_page(summary)), least=8 * d)
-
-
-def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
-    summary = summary_of(estimate([0.6, 0.4], labels=("yes", "no")), truth={"a": [55, 45]})
-    (axes,) = panels(draw(estimate_page(summary)))
-    segments = axes.collections[0].get_segments()  # type: ignore[attr-defined]
-    assert [list(segment[:, 0]) for segment in segments] == [
-        [summary.attributes[0].lower[i], summary.attributes[0].upper[i]] for i in range(2)
-    ]
-    assert [side for side, spine in axes.spines.items() if spine.get_visible()] == ["bottom"]
-    dots, truth = axes.lines[1], axes.lines[2]
-    assert list(np.asarray(axes.lines[0].get_xdata())) == [0, 0]
-    assert list(np.asarray(dots.get_xdata())) == [0.6, 0.4]
-    assert list(np.asarray(truth.get_xdata())) == [0.55, 0.45]
-    assert truth.get_markerfacecolor() == "none"
-
-
-def test_attribute_without_reports_has_no_whisker() -> None:
-    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
-    figure = draw(estimate_page(summary_of(estimate([0.6, 0.4]), nothing)))
-    assert len(panels(figure)) == 1
-    assert "no reports: nothing is known about this attribute" in texts(figure)
 
 
 def test_every_output_has_a_renderer_of_every_kind_of_part() -> None:
@@ -484,38 +276,7 @@ def test_every_output_has_a_renderer_of_every_kind_of_part() -> None:
     assert {f"{parts.__name__}.{path.stem}" for path in templates.iterdir()} == {kind.__module__ for kind in kinds}
 
 
-def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot write"):
-        save_png(estimate_page(summary_of(estimate([0.6, 0.4]))), tmp_path / "absent" / "a.png")
-    assert not list(tmp_path.iterdir())
-
-
 # -------------------------------------------------------------------------------------------------- pages
-
-
-def test_labels_cannot_inject_markup() -> None:
-    page = render_html(estimate_page(hostile(), method=["<script>x</script>"]))
-    assert "<script" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "\x1b" not in page
-    assert "\u202e" not in page
-
-
-def test_page_is_self_contained() -> None:
-    page = render_html(estimate_page(hostile()))
-    assert not re.search(r"(src|href)=|url\(|@import|https?://", page)
-    assert "Content-Security-Policy" in page
-
-
-def test_page_is_well_formed_and_every_chart_has_a_text() -> None:
-    page = render_html(estimate_page(hostile()))
-    body = page[page.index("<body>") : page.index("</html>")]
-    tree = ElementTree.fromstring(body.strip())
-    for svg in tree.iter("td"):
-        for strip in svg.findall("svg"):
-            assert strip.get("role") == "img"
-            assert "interval" in (strip.get("aria-label") or "")
-    assert len(tree.findall(".//tbody/tr")) == 8
 
 
 def test_page_has_the_title_then_the_numbers_then_the_guarantee() -> None:
@@ -523,24 +284,6 @@ def test_page_has_the_title_then_the_numbers_then_the_guarantee() -> None:
     assert page.index("<h1>") < page.index("60.0%") < page.index("How to read this page")
     assert page.index("How to read this page") < page.index("epsilon = 1 for the whole contributor")
     assert "factor of at most 2.72" in page
-
-
-def test_a_promise_in_a_title_is_quoted() -> None:
-    lie, truth = "epsilon = 0.1 for the whole contributor", "epsilon = 1 for the whole contributor"
-    page = estimate_page(summary_of(estimate([0.6, 0.4]), title=lie))
-    html = render_html(page)
-    body = html[html.index("<body>") :]
-    assert f"<h1>“{lie}”</h1>" in body
-    assert html.count(lie) == html.count(f"“{lie}”")
-    assert truth in body[body.index("What contributors were promised") :]
-    # In the picture from top to bottom.
-    figure = draw(page)
-    figure.draw_without_rendering()
-    from_above = sorted(written(figure), key=lambda text: -text.get_window_extent().y1)
-    seen = [text.get_text() for text in from_above]
-    assert seen[1].startswith(truth)
-    assert [text for text in seen if lie in text] == [f"“{lie}”"]
-    assert from_above[0].get_fontweight() == "bold"
 
 
 def test_page_compares_several_summaries_on_one_axis() -> None:
@@ -558,36 +301,6 @@ def test_page_compares_several_summaries_on_one_axis() -> None:
         estimate_page(summaries[0], other)
     with pytest.raises(InvalidParameterError, match="at least one"):
         estimate_page()
-
-
-def test_positions_on_the_page_are_the_numbers() -> None:
-    summary = summary_of(estimate([0.6, 0.4]))
-    low, high = axis_limits(charts(summary)[0].marks)
-    expected = 100 * (0.6 - low) / (high - low)
-    found = re.search(r'cx="([0-9.]+)%"', render_html(estimate_page(summary)))
-    assert found is not None
-    assert float(found[1]) == pytest.approx(expected, abs=0.01)
-
-
-def test_page_of_no_reports_says_so_and_draws_nothing(tmp_path: Path) -> None:
-    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=10, attribute="b")
-    save_html(estimate_page(summary_of(nothing)), tmp_path / "a.html")
-    page = (tmp_path / "a.html").read_text()
-    assert "no reports" in page
-    assert "<line" not in page[page.index('id="section-1"') :]
-
-
-@pytest.mark.parametrize("cap", [None, 2.0])
-def test_a_picture_does_not_hide_whom_the_guarantee_trusts(cap: float | None) -> None:
-    quota = QuotaRR(epsilon=0.5, n=100, epsilon_aux=cap, deal_id="one")
-    rng = SimulationRandomness(1)
-    reports = quota.randomize(np.repeat([0, 1], 50), quota.deal(100, rng), rng)
-    summary = summarize(quota.estimate(quota.aggregate(reports)), mechanism=quota, n=100)
-    assert summary.guarantee.budget_text == "epsilon = 0.5 unless the dealer colludes"
-    assert "None" not in mechanism_text(summary)
-    grr = GRR(k=2, epsilon=0.5)
-    plain = summarize(grr.estimate(grr.aggregate(np.array([0, 1]))), mechanism=grr, n=2)
-    assert plain.guarantee.budget_text == "epsilon = 0.5 for the whole contributor"
 
 
 def test_two_waves_of_a_number_are_compared_by_their_means() -> None:

@@ -1,0 +1,12 @@
+"""Questionnaires to be planned."""
+
+from __future__ import annotations
+
+from deniable import (
+    Attribute,
+    Schema,
+)
+
+
+def questionnaire(*sizes: int) -> Schema:
+    return Schema(tuple(Attribute(f"q{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)))
