@@ -139,12 +139,10 @@ def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
         rows.append(
             ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
         )
-        said = (
-            f"{HALF_WIDTH} Here epsilon is nominal: it holds against someone who reads one report and what five "
-            "colluders reveal, and ignores all other reports. The method `optimal` chose the parameters for this "
-            "epsilon."
-        )
-
+    said = (
+        f"{HALF_WIDTH} Here epsilon is nominal: it holds against someone who reads one report and what five colluders "
+        "reveal, and ignores all other reports. The method `optimal` chose the parameters for this epsilon."
+    )
     return Errors(said, ("k",), rows, contributors)
 
 
