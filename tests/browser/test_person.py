@@ -223,6 +223,25 @@ def test_a_list_that_would_lower_a_total_is_refused(draw: dict[str, Any], visit:
         assert stored(page, "spending") == []
 
 
+def test_a_list_with_permanent_responses_is_loaded(visit: Visit, tmp_path: Path) -> None:
+    """Of both kinds: whose later reports cost what all of them may, and whose next report costs a step."""
+    path = tmp_path / "list.json"
+    memo = {"id": "m", "forever": "2", "once": "1", "rows": 2}
+    draws = [
+        {"draw": digits * 16, "collection": "1f", "epsilon": "1", "memo": {**memo, "step": step}}
+        for digits, step in (("ab", ""), ("cd", "0.5"))
+    ]
+    path.write_text(json.dumps({"format": "deniable person ledger", "format_version": 1, "draws": draws}))
+    with asking(GRR(2, 2.0)) as server, visit() as context:
+        page = context.new_page()
+        page.goto(server.link)
+        state(page, "welcome")
+        page.click(".device summary")
+        page.set_input_files("#deniable-file", path)
+        page.wait_for_selector("text=List loaded.")
+        assert [one["memo"]["step"] for one in stored(page, "spending")] == ["", "0.5"]
+
+
 def test_reports_of_a_browser_are_the_mechanisms(visit: Visit) -> None:
     """A report decodes as the library's, and a row of the memo is a permanent response of it."""
     coins = MemoisedGRR(2, Fraction(2), Fraction(1))

@@ -14,7 +14,7 @@ from deniable.core.spec import to_spec
 from deniable.core.thresholds import SCALE, spent
 from deniable.files.wire import to_wire
 from deniable.oracles.grr import GRR
-from deniable.records import RSRFD
+from deniable.records import RSRFD, PivotCoded
 from tests.client_law import ROOT
 from tests.wire_vectors import corr_rr, rs_rfd
 
@@ -85,15 +85,20 @@ def test_no_two_records_are_further_apart_than_epsilon_allows(made: Any) -> None
         assert alone == made.implemented_attribute_ratio(j)
 
 
+def read_by_the_client(made: Any, outputs: Any) -> Any:
+    """Return the attributes, the supported codes and both chances of every part of every report."""
+    asked = {"mechanism": to_spec(made), "reports": [bytes(one).hex() for one in to_wire(made, outputs)]}
+    command = ["node", str(ROOT / "client" / "test" / "reading.mjs")]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.parametrize("made", HIDDEN, ids=lambda made: f"{made.name} {made.sizes}")
 def test_the_client_reads_reports_as_the_exact_channel_has_them(made: Any) -> None:
     outputs = made.outputs()
-    asked = {"mechanism": to_spec(made), "reports": [bytes(one).hex() for one in to_wire(made, outputs)]}
-    command = ["node", str(ROOT / "client" / "test" / "reading.mjs")]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
     channel, sizes = made.channel(exact=True), made.sizes
-    for place, (report, parts) in enumerate(zip(outputs.tolist(), json.loads(done.stdout), strict=True)):
+    for place, (report, parts) in enumerate(zip(outputs.tolist(), read_by_the_client(made, outputs), strict=True)):
         for j, (attributes, supported, chances) in enumerate(parts):
             assert (attributes, supported) == ([j], [report[j]])
             # The other answers are not those that are reported.
@@ -102,3 +107,20 @@ def test_the_client_reads_reports_as_the_exact_channel_has_them(made: Any) -> No
             own = np.ravel_multi_index([*others[:j], report[j], *others[j + 1 :]], sizes)
             assert likely == channel[own, place]
             assert unlikely == channel[np.ravel_multi_index(others, sizes), place]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (4, 2, 3)], ids=str)
+def test_the_client_finds_the_pivot_of_every_report_and_how_likely_the_report_is(sizes: tuple[int, ...]) -> None:
+    made = PivotCoded(sizes, 1)
+    outputs, channel = made.outputs(), made.channel(exact=True)
+    pivots = set()
+    for place, (report, parts) in enumerate(zip(outputs.tolist(), read_by_the_client(made, outputs), strict=True)):
+        (([pivot], supported, chances),) = parts
+        assert supported == [report[pivot]]
+        # The chance depends on the answer to the pivot alone.
+        for record in product(*map(range, sizes)):
+            given = Fraction(*map(int, chances[record[pivot] != report[pivot]]))
+            assert given == channel[np.ravel_multi_index(record, sizes), place]
+        pivots.add(pivot)
+    assert pivots == set(range(len(sizes)))
