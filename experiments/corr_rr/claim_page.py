@@ -204,7 +204,7 @@ def claim_rows(r: Results) -> list[str]:
         f"holds in none of our cells: the ratio is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
         f"The first table has {contradicted(r, ROWS)}",
         f"The second table has {contradicted(r, PREPRINT_ROWS)}",
-        f"which fails at d = 2 in {traced(failed, 'd')} of {traced(every, 'd')} cells",
+        f"It fails at d = 2 in {traced(failed, 'd')} of {traced(every, 'd')} cells",
     ]
 
 

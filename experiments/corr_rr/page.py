@@ -96,8 +96,8 @@ def _real_data(r: Results) -> list[str]:
     verdicts = [row["below"] for row in r.rows("claims-real", data="Mushroom", against="RS+RFD", rule="PoPETs")]
     assert verdicts == ["no", "undecided", "no", "no", "no"], "the page says: behind but at epsilon .2, undecided"
     return [
-        f"Clave {clave[0]} for {shown['Clave'][0]}, Mushroom {mushroom[0]} for {shown['Mushroom'][0]}, "
-        f"Adult {adult[0]} to {adult[1]} for {shown['Adult'][0]} to {shown['Adult'][1]}",
+        f"Clave {clave[0]} ({shown['Clave'][0]}), Mushroom {mushroom[0]} ({shown['Mushroom'][0]}), "
+        f"Adult {adult[0]} to {adult[1]} ({shown['Adult'][0]} to {shown['Adult'][1]})",
         *sentences,
         f"Mushroom, over RS+RFD's error: {_stands(r, 'Mushroom', 'RS+RFD')}",
         f"| preprint, Table I | Nursery: {traced(-0.07, '.2f')} to {traced(0.05, '.2f')} | Clave's range; here {nursery[0]} to {nursery[1]} |",
@@ -196,7 +196,7 @@ def _variants(r: Results) -> list[str]:
         quotes.append(f"| Cond-RR, {words}: median ({setting('10%')} to {setting('90%')}) | {' | '.join(cells)} |")
     decoded = [cell(place, "default", post="hierarchical") for place in _SETTINGS]
     quotes.append(f"| default, decoded | {' | '.join(f'**{one}**' for one in decoded)} |")
-    quotes.append(f"So a few runs decide the *mean* error (Adult: {cell('Adult', 'Cond-RR')}, and")
+    quotes.append(f"On Adult the mean error is {cell('Adult', 'Cond-RR')} at this seed, and")
     return quotes
 
 
@@ -257,7 +257,8 @@ def _held_out(r: Results) -> list[str]:
         f"| all {setting('149')} | any, best oracle per attribute | {summary('all', 'any', bold=True)}",
         f"is {traced(median(relative), '.1%')} in the median setting, and below {traced(relative[place], '.1%')} in "
         f"{setting('95%')} of them",
-        f"have different reports, and these standard errors are {traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')}",
+        f"In this row the standard error is {traced(median(any_relative), '.1%')} in the median setting, and below "
+        f"{traced(any_relative[place], '.1%')} in {setting('95%')} of them",
         f"{shown[0]} at epsilons below .3, {shown[1]} up to epsilon 1, {shown[2]} up to {setting('2')}, and {shown[3]} at larger",
         f"{traced(len(sure), 'd')} of {setting('149')} settings are above {setting('1')} by more than two standard errors",
         f"The other ratios are above {setting('1')} by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
@@ -310,7 +311,9 @@ def _large(r: Results) -> list[str]:
     hard = [float(row["ratio"]) for row in r.rows("large-k-lost", k=256, epsilon=0.5) if row["source"] == "spike"]
     quotes.append(f"({traced(min(hard), '.1f')} to {traced(max(hard), '.1f')})")
     (worse,) = r.rows("large-k-lost", k=16, people=2_000, share=0.997, epsilon=4)
-    quotes.append(f"epsilon 4: {number_of(worse, 'ratio', '.2f')}, before {number_of(worse, 'first ratio', '.2f')}")
+    quotes.append(
+        f"epsilon 4: {number_of(worse, 'ratio', '.2f')}, with the first version {number_of(worse, 'first ratio', '.2f')}"
+    )
     return quotes
 
 
@@ -357,7 +360,7 @@ def _readings_of_data(r: Results) -> list[str]:
     nearest = r.value("readings-clave", "distance", columns="v2 x forward_clave")
     second = r.value("readings-clave", "distance", columns="v10 x reverse_clave")
     return [
-        f"{count('number', readings='one merged')} mergings of a column of more than five labels beside one of five. Among "
+        f"{count('number', readings='one merged')} mergings of one column. Among "
         f"these, {count('fit', readings='one merged')} have the printed correlation up to rounding",
         f"{count('number', readings='both merged')} mergings of both columns. Among these, "
         f"{count('fit', readings='both merged')} have the printed correlation up to rounding",

@@ -76,7 +76,8 @@ def _families(r: Results) -> list[str]:
     others = (excess("prime", "l2"), excess("linear", "l2"), excess("partition", "l2"))
     return [
         *found,
-        f"For the same mean error, the variance above the ideal is {others[0]} for prime, {others[1]} for "
+        "The other families are nearer to the ideal for a small mean error: "
+        f"the variance above the ideal is {others[0]} for prime, {others[1]} for "
         f"linear and {others[2]} for Partition. The library's `OCMS` looks at the families whose error is within "
         f"{setting('10%')} of the best error, and takes the family that is cheapest to decode. At {setting('f* = 1')} this family is Spread for {chosen} of these epsilons and Partition "
         f"for the rest.",
@@ -221,8 +222,8 @@ def _mechanics(r: Results) -> list[str]:
     floor = r.number("bias-floor", "bias", ".4f", method="Apple CMS", n=10**9)
     return [
         f"we used 400 lists of hash functions. The measured squared bias is "
-        f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')} times that of eq. (18), all within "
-        f"{traced(max(off), '.1f')} standard errors. "
+        f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')} times that of eq. (18), and each ratio is within "
+        f"{traced(max(off), '.1f')} standard errors of one. "
         f"We also looked at one list of 16 functions of 64 cells. The root mean squared error over 1,000 values stays at "
         f"{floor} from n = 10^6 to 10^9, and this is exactly the calculated bias. The error of the unbiased sketch is "
         f"{r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
@@ -232,7 +233,8 @@ def _mechanics(r: Results) -> list[str]:
         f"{traced(max(random), '.1f')} standard errors",
         f"this formula gives {worst('n theory', 'RHR', 'companions')}. We measured "
         f"{worst('n MSE', 'RHR', 'companions')}. For HE, "
-        f"n times the MSE is {worst('n theory', 'HE', 'companions')}. If the low bits of the contributors' values are spread evenly, RHR has "
+        f"n times the MSE is {worst('n theory', 'HE', 'companions')}. If the low bits of the contributors' values are spread evenly, "
+        f"n times the MSE of RHR is "
         f"{worst('n theory', 'RHR', 'spread-out')}.",
         f"{tail(1000, 4, 'bits', '.1f')} bits assign the functions for any n up to the number of functions. The theorem "
         f"rounds up, and says {tail(1000, 4, 'bits of the theorem', '.0f')} bits.",
@@ -368,7 +370,7 @@ def _errata(r: Results) -> list[str]:
         raise LookupError("errata.json and errata.csv must list the same statements")
     return [
         *(row(one["where"], one["printed"], holds(one), one["reply"]) for one in table),
-        f"{traced(len(table), 'd')} statements need a correction or a constant",
+        f"{traced(len(table), 'd')} statements of the paper need a correction",
         f"The theorem fails in {fails('Theorem 3.9', 'all P > m')} settings, where the true excess is up to "
         f"{scan('Theorem 3.9', 'all P > m', 'largest excess over promise', '.2f')} times the promised excess. With P >= 5m "
         f"it fails in {fails('Theorem 3.9', 'P >= 5m')} settings, where the true excess is up to "
@@ -487,7 +489,7 @@ def _code(r: Results) -> list[str]:
 _SETTING, _PAPER, _DERIVED = "a setting of the experiments", "the paper", "docs/theory/sketches.md"
 
 STATED = {
-    "The first hundredth of the lines has 10,044 pages, the first tenth 23,496": "the data set; `experiments/ocms/populations.py`",
+    "The first hundredth of the lines has 10,044 pages, and the first tenth has 23,496 pages": "the data set; `experiments/ocms/populations.py`",
     "a dictionary of 26,000": _PAPER,
     "100 runs per setting": _SETTING,
     'no value has a "frequency above 0.4"': _PAPER,
@@ -548,7 +550,7 @@ STATED = {
     "In this setting the second phase has 1.09 ± .03 times the error of f = 1": "the other seed",
     "the simulated variance is .15 ± .002 times the variance of eq. (20), instead of .44 ± .20 times": "the other seed",
     "`kosarak` with 10 runs instead of 100": "runs at the other seed",
-    "means of 100 runs. On Kosarak's clicks the worst-case errors are 1.4 to 2.8 times those above. The l2 losses are .958 to 1.046": "results/ocms/seeds.csv",
+    "means of 100 runs, so their maximum tends to be larger. On Kosarak's clicks the worst-case errors are 1.4 to 2.8 times those above. The l2 losses are .958 to 1.046": "results/ocms/seeds.csv",
     "The largest z is 3.8; with ten runs, chance allows 4.9": "seeds.csv; Student's t with nine degrees of freedom",
     "pages 97-112, doi 10.1109/CSF64896.2025.00024; also arXiv 2406.03785": "the title page of the proceedings",
     "2025 IEEE 38th Computer Security Foundations Symposium": "the title page of the proceedings",
@@ -568,7 +570,7 @@ STATED = {
     'column "at frequency 1"': _SETTING,
     'The column "over f = 1"': _SETTING,
     "calculated the ratio to f = 1 from": _SETTING,
-    "These 100 values all have": _SETTING,
+    "The codes of these 100 values": _SETTING,
     "the measured sum of z^2": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
     "squared error at f = 0, n = 1,000, 20,000 runs": _SETTING,
