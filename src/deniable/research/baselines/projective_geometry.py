@@ -95,8 +95,8 @@ class PGR(PureOracle[Codes]):
 
     Let F_q be the field of q elements. The points are the nonzero vectors with t entries in F_q. Two vectors are the
     same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. Here t is the smallest
-    number with t >= 2 and N >= k. Every code has a point of its own. Each point is orthogonal to s = (q^(t-1) - 1)/(q -
-    1) points.
+    number with t >= 2 and N >= k. Every code has a point of its own. Each point is orthogonal to
+    s = (q^(t-1) - 1)/(q - 1) points.
 
     Write E = e^epsilon. With probability E s/(E s + N - s), the report is drawn uniformly from the s points that are
     orthogonal to the point of the true code. Otherwise it is drawn uniformly from the other N - s points.

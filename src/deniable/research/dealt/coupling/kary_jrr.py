@@ -3,8 +3,8 @@
 k-ary JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint
 Randomized Response*, PoPETs 2025(3), equation (27). The table of this equation is the joint distribution of the two
 reports of a pair of contributors. Each contributor reports the true code with probability p. *A contributor who lies
-draws one of the other codes uniformly, independently of the partner.* So each of the other codes has probability q = (1
-- p)/(k - 1).
+draws one of the other codes uniformly, independently of the partner.* So each of the other codes has
+probability q = (1 - p)/(k - 1).
 
 The paper needs three corrections:
 
