@@ -271,6 +271,11 @@ def tampered_pages(each: int, seed: int = 4) -> list[Tampered]:
         mutants += [(f"language {tag!r}", {**page, "languages": {tag: page["languages"]["en"]}}) for tag in TAGS]
         mutants += [(f"interface {own!r}", _worded(page, own)) for own in INTERFACES]
         mutants += [(f"no {key}", {one: page[one] for one in page if one != key}) for key in page]
+        english_ones = page["languages"]["en"]
+        first, *others = english_ones["questions"].items()
+        for questions in ((("other", first[1]), *others), (*others, first), others, (first, *others, ("more", "?"))):
+            asked = {**page, "languages": {"en": {**english_ones, "questions": dict(questions)}}}
+            mutants.append((f"questions {[name for name, _ in questions]}", asked))
         for what, mutant in [("as it is", page), *mutants]:
             text = dumped(mutant)
             try:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable.oracles.memoised import MemoisedHash
 from deniable.service.survey_page import LANGUAGES, draft_page, page_hash
+from deniable.survey.collection import Collection
 from tests.client.tampering import (
     Tampered,
     dumped,
@@ -117,3 +119,16 @@ def test_a_bound_without_end_does_not_keep_the_client_busy(tmp_path: Path) -> No
     assert endless != text
     documents = [Tampered("1e300", text, "", False), Tampered("infinite", endless, "", False)]
     assert verdicts(documents, tmp_path) == ["refused", "refused"]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_client_takes_as_many_buckets_as_the_library_and_no_more(tmp_path: Path) -> None:
+    survey = next(one for one in surveys() if one.mechanism.name == "MemoisedHash")
+    most = Collection(survey.schema, MemoisedHash(3, 2, 0.5, 1 << 20), survey.version, survey.title).to_json()
+    more = {**json.loads(most), "mechanism": {**json.loads(most)["mechanism"], "g": (1 << 20) + 1}}
+    text = dumped({**more, "id": raw_id(more)})
+    assert not read_by_the_library(text)
+    assert verdicts([Tampered("most", most, "", True), Tampered("more", text, "", False)], tmp_path) == [
+        "taken",
+        "refused",
+    ]
