@@ -334,12 +334,6 @@ def test_outputs_that_are_inputs(collected: Run) -> None:
     )  # fmt: skip
 
 
-def test_merge_may_write_over_an_input(collected: Run) -> None:
-    before = collected("estimate", "survey.json", "all.aggregate", "--json").stdout
-    assert collected("merge", "all.aggregate", "-o", "all.aggregate").exit_code == 0
-    assert collected("estimate", "survey.json", "all.aggregate", "--json").stdout == before
-
-
 def test_hostile_file_names_do_not_reach_the_terminal(survey: Run) -> None:
     name = "\x1b[31mred\n.csv"
     line = refused(survey, "randomize", "survey.json", name, "-o", "reports.parquet", says="\\x1b[31mred\\n.csv")

@@ -158,22 +158,3 @@ def test_blank_rows_of_a_table_are_refused_with_their_number(tmp_path: Path) -> 
     table.write_text(table.read_text().replace("v3", ""))
     words = ["--design", "crosswise", "--p", "2/12", "--table", str(table), "--answer", "said", "--clusters", "village"]
     assert "10 of 120 rows are blank" in estimated(*words).stderr
-
-
-def test_cards_are_those_of_the_instrument(tmp_path: Path) -> None:
-    page, words = tmp_path / "cards.html", ["card", "Did you pay a bribe?", "--design", "forced"]
-    die = ["--set", "yes=1/6", "--set", "no=1/12"]
-    shown = CliRunner().invoke(app, [*words, *die, "--html", str(page)], catch_exceptions=False)
-    expected = designs.forced("1/6", "1/12").instrument("Did you pay a bribe?")
-    for line in (*expected.card, *expected.script, *expected.device, *expected.odds):
-        assert " ".join(line.split()) in " ".join(shown.stdout.split())
-    assert "Otherwise answer truthfully" in page.read_text(encoding="utf-8")
-    crosswise = ["card", "Ich rauche.", "--design", "crosswise", "--p", "2/12", "--language", "de", "--json"]
-    other = "Meine Mutter ist im Mai oder Juni geboren."
-    german = json.loads(CliRunner().invoke(app, [*crosswise, "--other", other], catch_exceptions=False).stdout)
-    assert german["card"] == list(designs.crosswise("2/12").instrument("Ich rauche.", "de", other=other).card)
-    triangular = ["card", "I smoke.", "--design", "triangular", "--p", "1/4", "--other", "I was born in spring."]
-    refused = CliRunner().invoke(app, triangular)
-    assert refused.exit_code == 2
-    assert "one-sided" in refused.stderr.replace("_", "-")
-    assert CliRunner().invoke(app, [*triangular, "--one-sided"]).exit_code == 0

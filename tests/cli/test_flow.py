@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.conftest import QUESTIONS, N, Run, run_all, schema_text
+from tests.cli.conftest import QUESTIONS, N, Run, run_all
 
 
 def test_version(run: Run) -> None:
@@ -106,135 +106,7 @@ def test_what_tells_the_truth_can_be_read_by_its_owner_only(collected: Run) -> N
     assert modes == [[0o644] * 3, [0o600] * 3]
 
 
-def test_days_are_merged_and_no_day_counts_twice(survey: Run) -> None:
-    lines = Path("answers.csv").read_text().splitlines()
-    for day, rows in ((1, lines[1:1001]), (2, lines[1001:])):
-        Path(f"day{day}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
-        assert survey("randomize", "survey.json", f"day{day}.csv", "-o", f"day{day}.parquet").exit_code == 0
-        assert survey("aggregate", "survey.json", f"day{day}.parquet", "-o", f"day{day}.aggregate").exit_code == 0
-    merged = survey("merge", "day1.aggregate", "day2.aggregate", "-o", "all.aggregate")
-    assert merged.exit_code == 0
-    assert f"{N:,} reports in 2 batches" in merged.stderr
-    together = survey("aggregate", "survey.json", "day1.parquet", "day2.parquet", "-o", "both.aggregate")
-    assert together.exit_code == 0
-    outputs = [survey("estimate", "survey.json", name, "--json").stdout for name in ("all.aggregate", "both.aggregate")]
-    assert outputs[0] == outputs[1]
-    twice = survey("merge", "all.aggregate", "day2.aggregate", "-o", "more.aggregate")
-    assert twice.exit_code == 2
-    assert not Path("more.aggregate").exists()
-
-
-# -------------------------------------------------------------------------------------------------- schema
-
-
-def test_schema_is_drafted_shown_and_warned_about(run: Run) -> None:
-    result = run("schema", "answers.csv", "-o", "draft.json")
-    assert result.exit_code == 0
-    assert "smoker" in result.stdout
-    assert max(map(cell_len, result.stdout.splitlines())) <= 80
-    assert "warning: category lists, ranges and cut points are published" in result.stderr
-    drafted = json.loads(Path("draft.json").read_text())
-    assert [attribute["name"] for attribute in drafted["attributes"]] == ["smoker", "colour"]
-
-
-def test_an_edited_schema_is_not_overwritten(run: Run) -> None:
-    before = Path("schema.json").read_text()
-    result = run("schema", "answers.csv", "-o", "schema.json")
-    assert result.exit_code == 2
-    assert "schema.json exists" in result.stderr
-    assert Path("schema.json").read_text() == before
-    assert run("schema", "answers.csv", "-o", "schema.json", "--force").exit_code == 0
-    assert Path("schema.json").read_text() != before
-
-
 # -------------------------------------------------------------------------------------------------- collection
-
-
-def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> None:
-    result = run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json", "--title", "Survey")
-    assert result.exit_code == 0
-    assert "\nGuarantee: epsilon = 1 for the whole contributor; odds change at most 2.72-fold\n" in result.stdout
-    assert "recommended" in result.stdout
-    data = json.loads(Path("survey.json").read_text())
-    assert data["title"] == "Survey"
-    assert data["mechanism"]["epsilon"] == "1"
-    assert data["id"] in result.stdout
-
-
-def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
-    """Different oracles side by side, through files, and decoded together."""
-    generator = np.random.default_rng(3)
-    towns = [f"town {i}" for i in range(40)]
-    schema = json.loads(schema_text("smoker", "colour"))
-    schema["attributes"] += [{"name": name, "categories": towns} for name in ("born", "lives")]
-    Path("wide.json").write_text(json.dumps(schema))
-    rows = [line.split(",") for line in Path("answers.csv").read_text().splitlines()[1:]]
-    rows = [[*row, *generator.choice(towns, 2, p=np.arange(1, 41) / 820)] for row in rows]
-    Path("wide.csv").write_text("\n".join(map(",".join, [["smoker", "colour", "born", "lives"], *rows])))
-    made = run("collection", "--schema", "wide.json", "--epsilon", "2", "-o", "wide-survey.json")
-    assert made.exit_code == 0, made.output
-    text = " ".join(made.stdout.split())
-    assert "mechanism: SMP[ADP]" in text
-    inspected = " ".join(run("inspect", "wide-survey.json").stdout.split())
-    assert "the sampled attribute is visible to the collector" in inspected
-    assert "one sampled attribute has" in text
-    assert "oracles by size: 2 x GRR, 2 x SubsetSelection" in text
-    for arguments in (
-        ("randomize", "wide-survey.json", "wide.csv", "-o", "reports.parquet"),
-        ("aggregate", "wide-survey.json", "reports.parquet", "-o", "all.aggregate"),
-    ):
-        assert run(*arguments).exit_code == 0
-    shown = run(
-        "estimate",
-        "wide-survey.json",
-        "all.aggregate",
-        "--truth",
-        "wide.csv",
-        "--postprocess",
-        "hierarchical",
-        "--json",
-    )
-    assert shown.exit_code == 0, shown.output
-    data = json.loads(shown.stdout)
-    assert data["processing"] == ["hierarchical"]
-    assert sum(attribute["reports"] for attribute in data["attributes"]) == N
-    errors = []
-    for attribute in data["attributes"]:
-        rows = attribute["categories"]
-        assert sum(row["processed"] for row in rows) == pytest.approx(1)
-        errors.append([[(row[kind] - row["truth"]) ** 2 for row in rows] for kind in ("estimate", "processed")])
-    # Forty categories of two attributes over the same list: the decoder has a third of the error or less here.
-    for raw, decoded in errors[2:]:
-        assert sum(decoded) < 0.5 * sum(raw)
-    page = run("estimate", "wide-survey.json", "all.aggregate", "--html", "page.html", "--verbose")
-    assert "mechanism SMP[ADP] over GRR, SubsetSelection" in page.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "mechanism", "says"),
-    [
-        (("--full-record",), "PivotCoded", "coded into a full record"),
-        (("--hide-sampled-attribute",), "RS+FD", "fakes that hide the sampled attribute (RS+FD["),
-        (
-            ("--hide-sampled-attribute", "--contributors", "1000000"),
-            "RS+FD",
-            "Corr-RR has an expected squared error of",
-        ),
-        (
-            ("--hide-sampled-attribute", "--contributors", "300"),
-            "SPL",
-            "deniable learn makes phase two, Corr-RR, from its aggregate predicted: both phases together have",
-        ),
-    ],
-)
-def test_wishes_about_the_default_for_records(run: Run, options: tuple[str, ...], mechanism: str, says: str) -> None:
-    schema = json.loads(schema_text("colour"))
-    schema["attributes"] += [{"name": f"q{j}", "categories": QUESTIONS["colour"]} for j in range(3)]
-    Path("four.json").write_text(json.dumps(schema))
-    made = run("collection", "--schema", "four.json", "--epsilon", "0.5", *options, "-o", "survey.json")
-    assert made.exit_code == 0, made.output
-    assert json.loads(Path("survey.json").read_text())["mechanism"]["mechanism"] == mechanism
-    assert says in " ".join(made.stdout.split())
 
 
 def test_the_pivot_code_goes_all_the_way(run: Run) -> None:
@@ -254,51 +126,6 @@ def test_reports_in_place_of_an_aggregate(collected: Run) -> None:
     result = collected("estimate", "survey.json", "reports.parquet")
     assert result.exit_code == 2
     assert "but a Parquet file. If it contains reports, add them up first with `deniable aggregate`" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (("--mechanism", "SPL"), {"mechanism": "SPL", "oracle": "GRR"}),
-        (("--mechanism", "smp[adp]"), {"mechanism": "SMP[ADP]"}),
-        (("--mechanism", "PivotCoded"), {"mechanism": "PivotCoded"}),
-        (("--mechanism", "SMP", "--oracle", "OUE"), {"mechanism": "SMP", "oracle": "OUE"}),
-        (("--mechanism", "spl[oue]"), {"mechanism": "SPL", "oracle": "OUE"}),
-        (("--mechanism", "RSFD", "--oracle", "GRR"), {"mechanism": "RS+FD", "oracle": "GRR"}),
-        (
-            ("--mechanism", "RSRFD", "--set", "priors=[[0.5,0.5],[0.25,0.25,0.25,0.25]]"),
-            {"mechanism": "RS+RFD"},
-        ),
-    ],
-)
-def test_record_mechanisms_are_chosen_by_name(run: Run, options: tuple[str, ...], expected: dict[str, str]) -> None:
-    result = run("collection", "--schema", "schema.json", "--epsilon", "0.1", *options, "-o", "survey.json")
-    assert result.exit_code == 0, result.output
-    data = json.loads(Path("survey.json").read_text())["mechanism"]
-    assert data["epsilon"] == "0.1"
-    assert {key: data[key] for key in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (("--mechanism", "GRR"), {"mechanism": "GRR", "k": 4}),
-        (("--mechanism", "OLH"), {"mechanism": "CMS"}),
-        (("--mechanism", "SubsetSelection", "--set", "omega=2"), {"omega": 2}),
-        (("--mechanism", "RAPPOR"), {"mechanism": "RAPPOR"}),
-    ],
-)
-def test_one_attribute_has_the_frequency_oracles(
-    run: Run, options: tuple[str, ...], expected: dict[str, object]
-) -> None:
-    Path("one.json").write_text(schema_text("colour"))
-    result = run("collection", "--schema", "one.json", "--epsilon", "2", *options, "-o", "survey.json")
-    assert result.exit_code == 0, result.output
-    data = json.loads(Path("survey.json").read_text())["mechanism"]
-    assert {key: data[key] for key in expected} == expected
-    assert run("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
-    assert run("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
-    assert run("estimate", "survey.json", "all.aggregate").exit_code == 0
 
 
 def test_the_same_collection_may_be_made_again_and_another_not(run: Run) -> None:
@@ -324,54 +151,6 @@ def test_spent_reports_are_not_overwritten(survey: Run) -> None:
     assert refused.exit_code == 2
     assert "reports.parquet exists" in refused.stderr
     assert Path("reports.parquet").read_bytes() == before
-
-
-def test_the_same_answers_are_randomised_again_only_when_told(survey: Run) -> None:
-    assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
-    refused = survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet")
-    assert refused.exit_code == 2
-    assert "--allow-repeat" in refused.stderr
-    assert not Path("second.parquet").exists()
-    assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet", "--allow-repeat").exit_code == 0
-
-
-def test_randomize_states_what_was_spent(survey: Run) -> None:
-    result = survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
-    assert "4,000 contributors have each spent epsilon = 3" in result.stderr
-    assert result.stdout.startswith("epsilon = 3 for the whole contributor")
-
-
-def test_randomize_states_what_was_spent_in_all(survey: Run) -> None:
-    """Five collections at epsilon 4 are not five times 4."""
-    for number in range(1, 6):
-        made = survey(
-            "collection",
-            "--schema",
-            "schema.json",
-            "--epsilon",
-            "4",
-            "--collection-version",
-            number,
-            "-o",
-            f"{number}.json",
-        )
-        assert made.exit_code == 0, made.output
-        limit = ["--max-epsilon", "20"]
-        result = survey("randomize", f"{number}.json", "answers.csv", "-o", f"{number}.parquet", *limit)
-        assert result.exit_code == 0, result.output
-        total = f", and epsilon = {4 * number} in all {number} collections of these answers" if number > 1 else ""
-        assert f"4,000 contributors have each spent epsilon = 4{total}\n" in result.stderr
-        assert ("warning: these answers were randomised before" in result.stderr) == (number > 1)
-    assert "with this collection their contributors spend epsilon = 20 in all" in " ".join(result.stderr.split())
-    refused = survey("randomize", "survey.json", "answers.csv", "-o", "6.parquet", *limit)
-    assert refused.exit_code == 2
-    assert "must be <= --max-epsilon=20, got epsilon = 23, which is 3 too much" in refused.stderr
-    assert not Path("6.parquet").exists()
-    said = survey("randomize", "survey.json", "answers.csv", "-o", "6.parquet", "--json")
-    found = json.loads(said.stdout)
-    assert (found["n"], found["output"], found["guarantee"]["epsilon"]) == (N, "6.parquet", 3.0)
-    assert found["spent"]["epsilon"] == 23.0
-    assert [one["epsilon"] for one in found["spent"]["earlier"]] == [4.0] * 5
 
 
 # -------------------------------------------------------------------------------------------------- plan

@@ -6,38 +6,15 @@ import importlib.metadata
 import json
 import os
 import pty
-import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.cli.interrupting import names
 from tests.forked import Forked
-
-# Runs the command line, and stops for ten seconds in the middle of the named method's second call.
-STOPPING = """
-import pathlib, signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from deniable import Collection, SecureRandomness, cli
-owner, name = {{
-    "randomize": (SecureRandomness, "fill"), "aggregate": (Collection, "aggregate"), "deal": (SecureRandomness, "fill")
-}}["{command}"]
-original, calls = getattr(owner, name), []
-def stopping(*arguments):
-    calls.append(1)
-    if len(calls) == 2:
-        pathlib.Path("stopped").touch()
-        time.sleep(10)  # a thread is waited for, where one works ahead
-    return original(*arguments)
-setattr(owner, name, stopping)
-sys.argv = ["deniable", {arguments}]
-cli.main()
-"""
-
 
 COMMAND = "import sys; sys.argv[0] = 'deniable'; from deniable.cli import main; main()"
 
@@ -47,23 +24,6 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         [sys.executable, "-m", "deniable.cli", *arguments],
         capture_output=True, encoding="utf-8", errors="replace", env={**os.environ, **environment}, timeout=120,
     )  # fmt: skip
-
-
-def interrupted(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command until it is in the middle of its work, press Ctrl-C, and return what it said."""
-    code = STOPPING.format(command=command, arguments=", ".join(map(repr, (command, *arguments))))
-    child = Forked(code)
-    for _ in range(1200):
-        if Path("stopped").exists() or child.poll() is not None:
-            break
-        time.sleep(0.05)
-    Path("stopped").unlink()
-    child.send_signal(signal.SIGINT)
-    return child.wait()
-
-
-def names() -> set[str]:
-    return {path.name for path in Path().iterdir()}
 
 
 def test_the_script_is_the_entry_point() -> None:
@@ -82,16 +42,6 @@ def test_exit_codes(folder: Path) -> None:
     assert Forked(COMMAND, "nothing").wait().returncode == 2
 
 
-def test_interrupted_randomize_leaves_nothing(survey: Run) -> None:
-    before = names()
-    result = interrupted("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
-    assert result.returncode == 130
-    assert result.stderr == "interrupted: nothing was written, so nobody has spent epsilon\n"
-    assert names() == before
-    # Nor does anything remember a run that did not happen.
-    assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
-
-
 def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     replace = Path.replace
 
@@ -108,20 +58,6 @@ def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkey
     # It happened: the next run is refused.
     assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet").exit_code == 2
     assert survey("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
-
-
-def test_interrupted_aggregate_goes_on_after_the_finished_files(survey: Run) -> None:
-    for name in ("a.parquet", "b.parquet"):
-        assert survey("randomize", "survey.json", "answers.csv", "-o", name, "--allow-repeat").exit_code == 0
-    arguments = ("survey.json", "a.parquet", "b.parquet", "-o", "all.aggregate")
-    result = interrupted("aggregate", *arguments)
-    assert result.returncode == 130
-    assert re.fullmatch("interrupted: no aggregate was written; .*goes on.*\n", result.stderr)
-    assert not Path("all.aggregate").exists()
-    assert not [name for name in names() if name.endswith(".partial")]
-    again = survey("aggregate", *arguments)
-    assert again.exit_code == 0
-    assert "8,000 reports in 2 batches" in again.stderr
 
 
 def test_interrupted_estimate_writes_nothing(collected: Run) -> None:

@@ -17,10 +17,8 @@ from typer.testing import CliRunner
 from deniable import SPL
 from deniable.cli import app
 from deniable.core.aggregate import Aggregate
-from deniable.errors import InvalidParameterError
-from deniable.service.auth import LINK, NO_PASSWORD, Logins, hash_password, is_password
+from deniable.service.auth import NO_PASSWORD, Logins, hash_password
 from deniable.service.server import Running
-from deniable.service.stores import open_store
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
@@ -112,42 +110,6 @@ def test_analysts_read_and_owners_change_and_both_are_written_down(here: Running
     # The list of surveys shows a headline, so that seeing it is a look too.
     assert sorted(who for who, act in acts if act == "look") == ["ann", "bob"]
     assert [one for one in acts if one[1] != "look"] == [("ann", "pause"), ("ann", "open")]
-
-
-def test_sessions_tokens_and_links_end_when_they_should(tmp_path: Path) -> None:
-    store, clock = open_store(sqlite(tmp_path), migrate=True), Clock()
-    store.add_analyst("ann", "owner", hash_password(PASSWORD))
-    logins = Logins(store, clock)
-    secret = logins.log_in("ann", PASSWORD)
-    assert secret is not None
-    found = logins.who(secret, "session")
-    assert found is not None
-    assert (found.name, found.role) == ("ann", "owner")
-    assert logins.who(secret, "token") is None
-    clock.move(hours=12)
-    assert logins.who(secret, "session") is None
-    # One link, one login; and none after a quarter of an hour.
-    link = logins.issue("ann", "link", LINK)
-    assert logins.redeem(link) is not None
-    assert logins.redeem(link) is None
-    late = logins.issue("ann", "link", LINK)
-    clock.move(minutes=15)
-    assert logins.redeem(late) is None
-    token = logins.issue("ann", "token", None)
-    clock.move(days=4000)
-    assert logins.who(token, "token") is not None
-    store.close()
-
-
-def test_of_a_password_scrypts_digest_is_stored() -> None:
-    stored = hash_password(PASSWORD)
-    assert stored.startswith("scrypt$32768$8$1$")
-    assert stored != hash_password(PASSWORD)
-    assert PASSWORD not in stored
-    assert is_password(PASSWORD, stored)
-    assert not is_password(PASSWORD + " ", stored)
-    with pytest.raises(InvalidParameterError, match="at least 12 characters, got 5"):
-        hash_password("short")
 
 
 def test_a_wrong_login_is_said_without_saying_what_was_wrong(here: Running) -> None:

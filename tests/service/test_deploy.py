@@ -15,15 +15,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from deniable.errors import OutputError, StoreError
-from deniable.service.backups import rotate
 from deniable.service.config import read_configuration
-from deniable.service.stores import check_backup, open_store
+from deniable.service.stores import check_backup
 from tests.service.asking import ASKED, Caller, bodies, page, sqlite, until
 
 ROOT = Path(__file__).parents[2]
@@ -326,44 +323,6 @@ def test_the_compose_file_fits_the_container() -> None:
     assert found.trusted_proxies == ["172.16.0.0/12"]
     # Every level is indented by two blanks, as YAML needs it to be the same.
     assert all((len(line) - len(line.lstrip())) % 2 == 0 and "\t" not in line for line in lines)
-
-
-# -------------------------------------------------------------------- backups that follow one another
-
-
-def test_backups_rotate_and_nothing_else_is_removed(tmp_path: Path) -> None:
-    store = open_store(sqlite(tmp_path), migrate=True)
-    folder, second = tmp_path / "backups", iter(range(60))
-
-    def clock() -> datetime:
-        return datetime(2026, 5, 1, 3, 0, next(second), tzinfo=UTC)
-
-    try:
-        made = [rotate(folder, 3, store.backup, clock) for _ in range(3)]
-        (folder / "mine.backup").write_text("mine")
-        (folder / "deniable-old.backup").write_text("mine, too")
-        newest = rotate(folder, 3, store.backup, clock)
-        assert sorted(path.name for path in folder.iterdir()) == [
-            *("deniable-20260501T030001Z.backup", "deniable-20260501T030002Z.backup"),
-            *("deniable-20260501T030003Z.backup", "deniable-old.backup", "mine.backup"),
-        ]
-        assert not made[0].exists()
-        assert folder.stat().st_mode & 0o077 == 0
-        check_backup(newest)
-
-        def half(file: Path) -> None:
-            store.backup(file)
-            file.write_bytes(file.read_bytes()[:5000])
-
-        # A backup that is damaged takes no other's place.
-        with pytest.raises(StoreError, match=r"damaged|malformed"):
-            rotate(folder, 1, half, clock)
-        assert made[2].exists()
-        assert newest.exists()
-        with pytest.raises(OutputError, match="another backup was made in the same second"):
-            rotate(folder, 3, store.backup, lambda: datetime(2026, 5, 1, 3, 0, 3, tzinfo=UTC))
-    finally:
-        store.close()
 
 
 # -------------------------------------------------------------------- what is watched

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from deniable.cli import app
 from deniable.core.aggregate import Aggregate
 from deniable.service.config import read_configuration
-from deniable.service.problems import PROBLEMS
 from tests.end_to_end_rounds import Judged as RoundsJudged
 from tests.service.asking import PASSWORD, SCHEMA
 
@@ -91,10 +90,3 @@ def test_figures_are_those_that_were_measured() -> None:
     ):
         assert said in " ".join(DEPLOYMENT.split())
     assert all(0.94 <= e["covered"] <= 0.99 and e["missed"] <= e["most"] == 9 for e in (one, four))
-
-
-def test_the_problems_are_those_that_there_are() -> None:
-    (listed,) = re.findall(r"urn:deniable:problem:` and one of: (.*?)Try again", COLLECTING, re.S)
-    named = re.findall(r"`([a-z-]+)`(?: \((\d+))?", listed)
-    assert {name for name, _ in named} <= set(PROBLEMS)
-    assert all(PROBLEMS[name][0] == int(status) for name, status in named if status)

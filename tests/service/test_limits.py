@@ -24,7 +24,6 @@ from deniable.files import write_reports
 from deniable.files.wire import BINARY_TYPE, Body, from_wire
 from deniable.service import config, connections, ingest, public, server
 from deniable.service.auth import Logins, digest, hash_password
-from deniable.service.config import AllowanceShape, LimitsShape, read_configuration
 from deniable.service.connections import MAX_HEAD, Connections
 from deniable.service.limits import Allowance, Limits, networks
 from deniable.service.sending import MAX_SINGLES, Remote, send_file
@@ -136,18 +135,6 @@ def test_named_networks_share_an_allowance_of_their_own() -> None:
     assert [limits.wait("10.1.7.9") > 0 for _ in range(3)] == [False, False, True]
     assert [limits.wait(f"2001:db8:{n}::1") > 0 for n in range(4)] == [False] * 3 + [True]
     assert [limits.wait("::ffff:10.1.7.9") > 0, limits.wait("192.0.2.1") > 0] == [True, False]
-
-
-def test_named_networks_are_configured(tmp_path: Path) -> None:
-    path = tmp_path / "collector.toml"
-    path.write_text('[limits]\nper_minute = 7\n[limits.networks."10.1.0.0/16"]\nper_minute = 700\n')
-    found = read_configuration(path, {}, {})
-    assert found.limits.networks == {"10.1.0.0/16": AllowanceShape(per_minute=700)}
-    limits = found.limits.limits()
-    assert limits is not None
-    assert sum(limits.wait("10.1.2.3") == 0 for _ in range(800)) == 700
-    with pytest.raises(InvalidParameterError, match=r"limits\.networks must list networks, such as 10\.0\.0\.0/8"):
-        LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
 def test_a_site_of_ipv6_sends_no_more_than_eight_networks() -> None:

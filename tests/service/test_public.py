@@ -31,7 +31,6 @@ from deniable.service.limits import Allowance, Limits, client_address, networks
 from deniable.service.problems import PROBLEMS
 from deniable.service.public import Access, public_app
 from deniable.service.server import Running
-from deniable.service.surveys import Survey
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
@@ -109,38 +108,6 @@ def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Run
     assert here.collector.store.rejections(ASKED.id)["invalid-report"] == seen + 2
     # What was refused was not counted: an honest report of that id is.
     assert call.post(Body(ASKED.id, three.ids[1:2], three.rows[1:2])).status == 201
-
-
-@pytest.mark.parametrize(("impossible", "most"), [(1, 46), (512, 4000), (10_000, 1100)])
-@pytest.mark.parametrize("others", [0, 100])
-def test_impossible_reports_are_found_by_few_looks(
-    impossible: int, most: int, others: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of 10,000 impossible ones 20,000 looks would keep everybody else waiting for seconds."""
-    survey, looks = Survey.read(ASKED.to_json(), page(), {}), [0]
-    look = Survey.valid
-
-    def counted(self: Survey, rows: Any) -> bool:
-        looks[0] += 1
-        return look(self, rows)
-
-    monkeypatch.setattr(Survey, "valid", counted)
-    rows = np.zeros((10_000, 1), np.uint8)
-    rows[np.random.default_rng(3).permutation(10_000)[:impossible]] = 3
-    honest = [np.full((1, 1), 2, np.uint8)] * others
-    found = ingest.valid_rows(survey, [*honest, rows, *honest])
-    taken = (rows < 3)[:, 0] if impossible <= ingest.MOST_IMPOSSIBLE else np.zeros(10_000, np.bool_)
-    assert found.tolist() == [True] * others + taken.tolist() + [True] * others
-    assert looks[0] <= most
-
-
-def test_impossible_reports_are_those_that_one_look_each_would_find() -> None:
-    survey = Survey.read(ASKED.to_json(), page(), {})
-    generator = np.random.default_rng(5)
-    for _ in range(30):
-        sent = [generator.choice(5, (n, 1), p=[0.5, 0.3, 0.1, 0.05, 0.05]) for n in generator.integers(1, 9, 12)]
-        posted = [rows.astype(np.uint8) for rows in sent]
-        assert ingest.valid_rows(survey, posted).tolist() == (np.concatenate(posted)[:, 0] < 3).tolist()
 
 
 def test_a_receipt_says_whether_an_id_was_counted(call: Caller) -> None:
@@ -370,10 +337,6 @@ def test_a_slow_body_and_a_slow_header_do_not_stay(here: Running, monkeypatch: p
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(head.replace("9999999", "500").encode() + b"{")
     assert Caller(here.public)("GET", "/health/live").status == 200
-
-
-def test_the_deadline_of_a_body_is_ten_seconds() -> None:
-    assert receiving.read_body.__defaults__ == (10.0,)
 
 
 JSON = st.recursive(

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from string import Formatter
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from deniable import AdaptiveSMP, SimulationRandomness
 from deniable.cli import app
 from deniable.files.wire import Body, to_wire
 from deniable.service.auth import hash_password
-from deniable.service.phrases import FOLDER, phrases, shipped
 from deniable.service.server import Running
 from deniable.service.survey_page import LANGUAGES, SurveyPage, draft_page
 from deniable.survey.collection import Collection
@@ -172,18 +170,3 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
         assert not re.findall(r'(?:src|href)="(?!\w+\.html")', page)
         assert page.count("<svg") == page.count("<svg>")
         assert page.count('class="drawing" aria-hidden="true"') == page.count('class="said"')
-
-
-def test_every_language_has_every_sentence_with_the_same_places() -> None:
-    assert shipped() == set(LANGUAGES)
-    english = phrases("en").words
-    for path in FOLDER.glob("*.json"):
-        words = json.loads(path.read_text(encoding="utf-8"))
-        assert list(words) == list(english)
-        for key, sentence in words.items():
-            assert places(sentence) == places(english[key]), (path.name, key)
-
-
-def places(sentence: str) -> set[str]:
-    """Names in braces."""
-    return {name for _, name, _, _ in Formatter().parse(sentence) if name}

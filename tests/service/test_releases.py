@@ -20,11 +20,10 @@ import pytest
 
 from deniable import GRR
 from deniable.core.aggregate import Aggregate
-from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError
+from deniable.errors import DuplicateReportsError
 from deniable.files import ReportReader, aggregate_files
 from deniable.files.wire import Body, from_wire, to_wire
 from deniable.service.auth import hash_password
-from deniable.service.config import read_configuration
 from deniable.service.metrics import machine_gauges
 from deniable.service.server import Running
 from deniable.service.stores import migrate_store, open_store
@@ -314,18 +313,6 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
     taken(surveys, 20, 0)
     assert surveys.status("smoking")["n"] == 60
     store.close()
-
-
-def test_the_step_is_configured() -> None:
-    def step(environment: dict[str, str]) -> object:
-        return read_configuration(None, {}, environment).results.while_open
-
-    assert (step({}), step({"DENIABLE_RESULTS_WHILE_OPEN": "4"})) == ("day", 4)
-    assert step({"DENIABLE_RESULTS_WHILE_OPEN": "day"}) == "day"
-    with pytest.raises(InvalidParameterError, match=r"results.while_open must be a whole number, got “week”"):
-        step({"DENIABLE_RESULTS_WHILE_OPEN": "week"})
-    with pytest.raises(FileFormatError, match=r"results.while_open"):
-        step({"DENIABLE_RESULTS_WHILE_OPEN": "0"})
 
 
 # -------------------------------------------------------------------- what remains

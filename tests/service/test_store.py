@@ -9,7 +9,6 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from deniable.errors import FileFormatError, InvalidParameterError, StoreError, 
 from deniable.files.wire import Body, from_wire
 from deniable.service.stores import migrate_store, open_store, restore_store
 from deniable.service.stores.migrations import STEPS
-from deniable.service.stores.sqlite import SqliteStore
 from deniable.service.stores.store import Posted, Store
 from deniable.service.surveys import Surveys
 from tests.service import postgres
@@ -280,19 +278,6 @@ def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
     with pytest.raises(Exception, match="contain the report batch"):
         one + one
     again.close()
-
-
-def test_reports_longer_than_a_piece_are_taken_out_one_at_a_time() -> None:
-    asked: list[int] = []
-
-    def run(statement: str, *values: Any) -> list[Any]:
-        if "max(length(report))" in statement:
-            return [(1 << 20,)]
-        asked.extend(values[2:])
-        return [(None, 0, 0)]
-
-    assert SqliteStore._emptied(cast("Any", None), run, 7) == (b"", 0)
-    assert asked == [1]
 
 
 def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:

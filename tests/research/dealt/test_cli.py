@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import N, Run, schema_text
-from tests.cli.test_main import interrupted, names
+from tests.cli.interrupting import interrupted, names
 from tests.research.dealt.deals import collection
 
 

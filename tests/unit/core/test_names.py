@@ -18,7 +18,7 @@ from deniable.core.construction import mechanism
 from deniable.core.mechanism import Mechanism
 from deniable.core.names import CLASSES, SPECIAL_CASES, find, mechanism_class, mechanism_names, spelling
 from deniable.core.spec import from_spec, to_spec
-from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import GRR
 
 
@@ -78,11 +78,6 @@ def test_what_people_type(typed: str, name: str, settings: dict[str, Any]) -> No
 def test_what_means_nothing(typed: str) -> None:
     with pytest.raises(InvalidParameterError, match="mechanism must be"):
         find(typed)
-
-
-def test_special_cases_are_no_specifications() -> None:
-    with pytest.raises(FileFormatError, match="unknown mechanism “OLH”"):
-        from_spec({"mechanism": "OLH", "k": 4, "epsilon": "1"})
 
 
 def test_mechanism_by_name() -> None:

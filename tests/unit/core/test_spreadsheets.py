@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from deniable import GRR, Estimate
 from deniable.answers import codebook, summarize
 from deniable.answers.asked import QuestionSet
 from deniable.core.spreadsheets import csv_text
-from deniable.files import tidy_file
+from tests.unit.core.spreadsheet_cells import cells
 
 FORMULAS = [
     "=1+1",
@@ -33,10 +31,6 @@ FORMULAS = [
 ]
 HARMLESS = ["yes", "a=b", "x-1", "1-2", "", "'", "< 20", "20 to < 40", ">= 40", "no answer", "ß", "a@b.example"]
 NUMBERS = ["-0.5", "+3", "-1e-05", "1.5", "-.5", "+1.", "-12E+3"]
-
-
-def cells(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize("label", FORMULAS)
@@ -82,12 +76,6 @@ def test_the_numbers_of_an_estimate_and_their_codebook_run_nothing() -> None:
             assert not cell.startswith(("=", "@", "+"))
             assert not re.fullmatch(r"-(?![0-9.]).*", cell)
     assert summary.to_dict()["attributes"][0]["categories"][0]["category"] == "=HYPERLINK(0)"
-
-
-def test_answers_that_are_read_again_are_not_changed(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('smoker\n"=yes "\n"=yes"\n-no\n')
-    assert tidy_file(tmp_path / "a.csv", tmp_path / "tidy.csv", {"smoker": {"=yes ": "=yes"}}) == 1
-    assert cells((tmp_path / "tidy.csv").read_text()) == [["smoker"], ["=yes"], ["=yes"], ["-no"]]
 
 
 def test_one_place_writes_csv_to_be_looked_at() -> None:

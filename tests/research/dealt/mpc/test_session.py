@@ -17,7 +17,6 @@ import pytest
 
 from deniable import SimulationRandomness
 from deniable.research.dealt.mpc.counts import (
-    draw_types,
     public_bits,
     random_bits,
     search,
@@ -66,20 +65,6 @@ def test_random_bits_and_numbers_are_uniform(alone: Alone) -> None:
     # Mutant: the remainder of a power of two instead of rejection.
     folded = [value % 5 for value in numbers(bits)]
     assert p_value(folded, dict.fromkeys(range(5), 1 / 5)) < FALSE_ALARM
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 50])
-def test_types_of_every_size_are_valid(alone: Alone, n: int) -> None:
-    for k in (2, 3):
-        if k >= n:
-            continue
-        quota = QuotaRR(1.0, n, k=k)
-        plan = plan_of(quota, n)
-        assert plan.law is not None
-        counts = np.bincount(alone.run(draw_types(alone.session(n), plan.law, n)), minlength=k + 1)
-        assert counts.sum() == n
-        assert len(counts) == k + 1
-        assert (counts[:k] >= quota.a0).all()
 
 
 SHUFFLERS: list[Callable[..., Any]] = [shuffle_by_resharing, shuffle_by_network]

@@ -16,14 +16,13 @@ import numpy as np
 import pytest
 
 from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
-from deniable.research.dealt.coupling.jrr import JRR
 from deniable.research.dealt.coupling.kary_jrr import KaryJRR
 from deniable.research.dealt.mpc import helper, processes
-from deniable.research.dealt.mpc.guarantee import with_helpers
-from deniable.research.dealt.mpc.plan import Plan, plan_of
+from deniable.research.dealt.mpc.plan import plan_of
 from deniable.research.dealt.mpc.shuffling import shuffling_groups
 from deniable.research.dealt.mpc.splitting import SplitDeal, join_pieces, split_deal
 from deniable.research.dealt.quota.quota_rr import QuotaRR
+from tests.research.dealt.mpc.started import jrr
 from tests.research.dealt.mpc_views import DEALS
 from tests.unit._goodness import p_value
 
@@ -41,10 +40,6 @@ def three() -> SplitDeal:
 @pytest.fixture(scope="module")
 def five() -> SplitDeal:
     return split_deal(jrr(1201), 1201, 5, shuffle="network")
-
-
-def jrr(n: int) -> JRR:
-    return JRR(p=0.6, rho=-0.5, n=n, deal_id="monday")
 
 
 @pytest.mark.long
@@ -242,21 +237,3 @@ def test_plan_of_signs() -> None:
     for mechanism in (jrr(7), KaryJRR(k=3, p=0.6, rho=-0.2, n=7)):
         plan = plan_of(mechanism, 7)
         assert (plan.n, plan.counts, plan.law) == (7, (3, 3, 1), None)
-
-
-def test_plan_survives_its_journey() -> None:
-    for mechanism in (QuotaRR(1.0, 30), jrr(30)):
-        plan = plan_of(mechanism, 30, "network")
-        assert Plan.from_json(plan.to_json()) == plan
-
-
-@pytest.mark.parametrize(("parties", "tolerated"), [(3, 1), (4, 1), (5, 2)])
-def test_guarantee_names_who_may_collude(parties: int, tolerated: int) -> None:
-    quota = QuotaRR(1.0, 100, epsilon_aux=3.0)
-    rows = {row.adversary: row for row in with_helpers(quota.privacy(), parties).trust_models}
-    few = rows[f"collector and up to {tolerated} of {parties} helpers"]
-    assert (few.epsilon, few.status) == (1.0, "assumption")
-    assert "follow the protocol" in few.note
-    assert rows[f"collector and more than {tolerated} of {parties} helpers"].epsilon == 3.0
-    assert not any("dealer" in adversary for adversary in rows)
-    assert "different organisations" in with_helpers(quota.privacy(), parties).remarks[0]

@@ -14,19 +14,13 @@ from deniable import GRR, SMP, SPL, Collection, mechanism
 from deniable.core.privacy import Guarantee, TrustModel
 from deniable.errors import AlreadyRandomizedError, PrivacyLimitError
 from deniable.files import randomize_file
-from deniable.files.jobs import randomizing
 from deniable.files.jobs.ledger import Entry, answers_ledger
 from deniable.files.jobs.spending import Spending, budget
 from deniable.oracles.rappor import RAPPOR
 from deniable.research.dealt.files import deal_file
 from deniable.survey.schema import Attribute, Schema
+from tests.unit.files.jobs.spent import FEW, survey
 from tests.unit.survey_files import SCHEMA, N, answers_file, files, rng
-
-FEW = 40
-
-
-def survey(epsilon: str, version: int = 1, kind: type[Any] = SPL) -> Collection:
-    return Collection(SCHEMA, kind(sizes=SCHEMA.sizes, epsilon=epsilon), version=version)
 
 
 @pytest.mark.parametrize("n", [FEW, N])
@@ -215,22 +209,6 @@ def test_what_each_kind_of_guarantee_adds() -> None:
     assert nobody.of_all_reports == math.inf
     weakest = TrustModel("collector", "all reports, everybody else's data and all n-1 others' shares", 3.0)
     assert replace(nobody, trust_models=(weakest, knows)).of_all_reports == 3.0
-
-
-def test_a_file_is_read_twice_only_if_the_ledger_may_know_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    twice: list[str] = []
-    read = randomizing.read_digest
-
-    def counted(collection: Collection, answers: Any, *more: Any, **named: Any) -> Any:
-        twice.append(answers)
-        return read(collection, answers, *more, **named)
-
-    monkeypatch.setattr(randomizing, "read_digest", counted)
-    for kind, n in (("csv", N), ("parquet", N), ("parquet", N + 1), ("csv", FEW)):
-        answers = answers_file(tmp_path / f"{n}.{kind}", n)
-        randomize_file(survey("1", n), answers, tmp_path / f"{n}-{kind}.out", rng(), allow_repeat=True)
-    # Not the first, of which nothing is known, nor the third: of Parquet it is known that there are others.
-    assert [Path(path).name for path in twice] == [f"{N}.parquet", f"{FEW}.csv"]
 
 
 def test_other_questions_of_the_same_file_add_up(tmp_path: Path) -> None:
