@@ -61,7 +61,7 @@ def _means(results: Results) -> list[str]:
         f"On a scale of {setting('256')} values, the largest noise of the square wave is "
         f"{long[0]}, {long[1]}, {long[2]} and {long[3]}",
         f"at most {number_of(short, 'uniform answers', '.2f')} times Hybrid's on scales of {setting('4 to 11')} "
-        f"values, and at most {number_of(wide, 'uniform answers', '.2f')} times Hybrid's on scales of "
+        f"values. It is at most {number_of(wide, 'uniform answers', '.2f')} times Hybrid's on scales of "
         f"{setting('16 to 256')}",
         f"does worst, its error is {number_of(short, 'at any answer', '.2f')} times Hybrid's on the short scales, and "
         f"{number_of(wide, 'at any answer', '.2f')} times Hybrid's on the long ones",
