@@ -114,7 +114,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
     assert data["attributes"][0]["categories"][1]["lower"] == expected
     assert data["interval"]["planned"] == 9000
     for wrong, message in (
-        (["--anytime", "--planned", "9"], "is possible for the population only"),
+        (["--anytime", "--planned", "9"], "works only for the population"),
         (["--anytime", "--target", "population"], "planned must be given with"),
         (["--malicious", "1"], "malicious must be a fraction"),
         (["--mean", "vote"], "scores must give a number"),

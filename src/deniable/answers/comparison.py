@@ -370,11 +370,14 @@ def trend(
     for wave in (first, second):
         if wave.mechanism != mechanism:
             raise MismatchError(
-                f"both waves must use the mechanism whose reports were counted in pairs, {quoted(mechanism)}, but one "
-                f"wave uses {quoted(wave.mechanism)}"
+                f"both waves must use the mechanism of the counted pairs, {quoted(mechanism)}, but one wave uses "
+                f"{quoted(wave.mechanism)}; count the pairs of these two waves"
             )
     if first.schema.attributes[0].labels != second.schema.attributes[0].labels:
-        raise MismatchError("both waves must ask the same question with the same categories; these two differ")
+        raise MismatchError(
+            "both waves must ask the same question with the same categories, but the two waves differ; compare waves "
+            "with the same schema"
+        )
     together = attribute.k if simultaneous else 1
     found, options = pairs.trend(), IntervalOptions(confidence, "population", together)
     bounds, joint = (found.interval(confidence, number) for number in (together, attribute.k))

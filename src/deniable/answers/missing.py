@@ -108,7 +108,7 @@ def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: 
     these, silent = ([one] if isinstance(one, str) else list(one) for one in (labels, missing))
     if set(these) & set(silent):
         raise InvalidParameterError(
-            "missing must not name a category that is also in labels, got "
-            f"missing={quoted(silent)}, labels={quoted(these)}"
+            f"missing must not name a category that is also in labels, got missing={quoted(silent)}, "
+            f"labels={quoted(these)}; leave the category out of one of the two"
         )
     return WorstCase(estimate.total(these), estimate.total([*these, *silent]))

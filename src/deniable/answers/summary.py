@@ -449,8 +449,8 @@ def _asked_codes(estimates: Mapping[str, Estimate], queries: Mapping[str, ArrayL
     """Return the codes that were asked for of every attribute; they must be different codes of its categories."""
     if set(queries) != set(estimates):
         raise InvalidParameterError(
-            f"queries must list codes of every attribute ({listed(list(estimates))}) and of no other, got "
-            f"{listed(list(queries)) or 'none'}"
+            f"queries must list codes for each attribute of the estimates ({listed(list(estimates))}), and for no "
+            f"other attribute, got {listed(list(queries)) or 'none'}"
         )
     found = {}
     for name, estimate in estimates.items():

@@ -124,8 +124,8 @@ def estimate_design(
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
             raise InvalidParameterError(
-                "--anchor must be used with --design crosswise and without other counts: use that design, and leave "
-                "the other counts out"
+                "--anchor works only with --design crosswise, and without --yes, --same, --different, --n and "
+                "--reports: leave out --anchor, or leave out the other options and add --design crosswise"
             )
         cells = _numbers("anchor", anchor, 4)
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
@@ -167,13 +167,14 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
         if said or n is not None:
             raise InvalidParameterError(
                 "--reports must be used without --yes, --same, --different and --n: leave out --reports, or leave "
-                "out these"
+                "out the other options"
             )
         return _numbers("reports", counts, design.state_size)
     if design.design == "crosswise" and "yes" in said:
         raise InvalidParameterError(
-            "--yes must be left out with --design crosswise: give --same N (for how many people both statements are "
-            "true, or neither) or --different N (for how many exactly one is true)"
+            "--yes must be left out with --design crosswise: give --same N (number of people for whom both "
+            "statements are true or both are false) or --different N (number of people for whom exactly one "
+            "statement is true)"
         )
     allowed = {"same", "different"} if design.design == "crosswise" else {"yes"}
     if len(said) != 1 or not set(said) <= allowed or n is None or design.state_size != 2 or design.k != 2:

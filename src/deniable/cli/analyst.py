@@ -91,7 +91,10 @@ def analyst(
         return
     if action is AnalystAction.audit:
         if survey and len(survey) > 1:
-            raise InvalidParameterError(f"survey must be given at most once to show the audit, got {', '.join(survey)}")
+            raise InvalidParameterError(
+                f"survey must be given at most once to show the audit, got {', '.join(survey)}; show the audit of "
+                "one survey at a time"
+            )
         asked = {"command": "audit", "survey": survey[0] if survey else None, "who": name, "day": day}
         _show_audit(ask(database, asked), as_json)
         return

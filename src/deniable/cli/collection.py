@@ -137,7 +137,9 @@ def _questions(
     if schema is not None:
         for option, value in (("attribute", attribute), ("missing", missing), ("other", other)):
             if value is not None:
-                raise InvalidParameterError(f"{option} must be left out with --schema, because the schema states it")
+                raise InvalidParameterError(
+                    f"{option} must be left out with --schema, because the schema file already contains this setting"
+                )
         return Schema.load(schema)
     if attribute is None:
         raise InvalidParameterError("attribute must name the column with the answers: add --attribute")

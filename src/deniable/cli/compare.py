@@ -63,8 +63,8 @@ def compare(
     if same_people:
         if independent or attributes or target is not TargetName.population:
             raise InvalidParameterError(
-                "--same-people must be used without --independent, --attribute and --target: it compares the only "
-                "question of both waves, and its results are for the population"
+                "--same-people must be used without --independent, --attribute and --target: leave them out. The "
+                "comparison is always about the only question of both waves and about the population"
             )
         waves = (Collection.load(first), first_aggregate), (Collection.load(second), second_aggregate)
         comparison = trend(

@@ -247,7 +247,8 @@ def estimate(
         )
     if counts_file is not None and (deals or estimator is not None):
         raise InvalidParameterError(
-            "--counts needs one aggregate and the usual estimator: leave out --deal and --estimator"
+            "--counts needs one aggregate and the default estimator: leave out --deal and --estimator, or leave out "
+            "--counts"
         )
     collection = Collection.load(survey)
     if collection.schema.is_text:

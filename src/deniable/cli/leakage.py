@@ -122,7 +122,8 @@ def leakage(
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
             raise InvalidParameterError(
-                f"{given[0]} must be left out with --collection, because the collection states it"
+                f"{given[0]} must be left out with --collection, because the collection file already contains this "
+                "setting"
             )
         summary = _of_collection(collection, answers, target, strongest, as_json, delimiter, decimal)
     else:

@@ -385,7 +385,7 @@ class Aggregate:
             if not isinstance(batches, list) or not all(
                 isinstance(text, str) for text in (header["collection"], *batches)
             ):
-                raise ValueError("collection must be a text, and batches a list of texts")
+                raise ValueError("collection must be a text, and batches must be a list of texts")
             return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
         except DamagedStateError as error:
             raise FileFormatError(f"{name}: {error}") from error

@@ -60,7 +60,8 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(
-            f"sizes must list the number of categories of at least one attribute, got sizes={quoted(sizes)}"
+            "sizes must list the number of categories of every attribute, and at least one number, got "
+            f"sizes={quoted(sizes)}"
         )
     if len(sizes) > MAX_ATTRIBUTES:
         raise TooLargeError(f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")

@@ -592,7 +592,7 @@ class Estimate(Questions, Shown):
         if self.support is None:
             raise NoIntervalError(
                 "no interval can allow for malicious contributors in this estimate: the influence of one report on "
-                "the estimate is not determined"
+                "the estimate is not determined; leave out malicious to get an interval"
             )
         # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
         lying = math.floor(Fraction(str(malicious)) * self.contributors)
@@ -607,8 +607,8 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         if malicious:
             raise InvalidParameterError(
-                "malicious and anytime=True cannot be used together: no interval is known that allows for malicious "
-                "contributors and for repeated looks",
+                "malicious and anytime=True cannot be used together: no interval is known that allows for both "
+                "malicious contributors and repeated looks. Leave one of the two out",
                 parameters=("anytime=True",),
             )
         if planned is None:
@@ -620,13 +620,13 @@ class Estimate(Questions, Shown):
         planned = checked_integer("planned", planned, 1)
         if target != "population":
             raise NoIntervalError(
-                'anytime=True is possible for the population only: add target="population"',
+                'anytime=True works only for the population: add target="population"',
                 parameters=("anytime=True",),
             )
         if self.support is None:
             raise NoIntervalError(
-                "anytime=True is not possible for this estimate: no single count of its reports has a known "
-                "distribution",
+                "anytime=True is not possible for this estimate, because none of its counts of reports has a known "
+                "distribution: leave out anytime=True to get an interval",
                 parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy
@@ -666,8 +666,9 @@ class Estimate(Questions, Shown):
         """
         if self.looked_at:
             raise InvalidParameterError(
-                f"the estimate must be about all categories to apply {step}, but a search found these {self.k:,}: the "
-                "frequencies of all other strings are not known"
+                f"{step} needs an estimate of all categories, but this estimate has only the {self.k:,} strings that "
+                "a search found: the frequencies of all other strings are not known. Use the estimate without this "
+                "step"
             )
         return replace(
             self,

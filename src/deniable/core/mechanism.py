@@ -380,8 +380,8 @@ class Mechanism(ABC, Generic[Reports]):
             raise NotIdentifiedError(f"{self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
-                f"attributes must list at most {self.related_attributes}, because a report of {self.name} combines no "
-                f"more attributes, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
+                f"attributes must list at most {self.related_attributes}, got {len(attributes)}: a report of "
+                f"{self.name} does not combine more attributes. To relate attributes, collect with SPL or PairSample"
             )
         return self
 

@@ -147,9 +147,7 @@ def find(name: str) -> Found:
         return Found(own or name, make, {})
     variants = [] if own in SPECIAL_CASES else [one for one in make.card.variants if "[" in one.name]
     if not variants:
-        raise InvalidParameterError(
-            f"mechanism must be {own}, because {own} has no variants, got mechanism={quoted(name)}"
-        )
+        raise InvalidParameterError(f"mechanism must be {own}, got mechanism={quoted(name)}: {own} has no variants")
     for variant in variants:
         if spelling(variant.name) == spelling(f"{own}[{inside}]"):
             return Found(variant.name, make, dict(variant.settings))

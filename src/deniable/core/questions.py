@@ -270,8 +270,8 @@ class Questions(ABC):
         if scores is None:
             if self.scores is None:
                 raise InvalidParameterError(
-                    f"scores must give a number for every category{self._about}, but none are declared: pass "
-                    "scores, or declare them in the schema"
+                    f"scores must give a number for every category{self._about}, but there are no scores: pass "
+                    "scores, or declare scores in the schema"
                 )
             return self.scores
         given = self._by_code(scores, math.nan)

@@ -270,8 +270,8 @@ class WordStream:
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
-                "a WordStream must be used in the thread and process that made it, but this thread or process is "
-                "another one; make another WordStream from the source here"
+                "a WordStream must be used in the thread and process that made it, but it is used in another thread "
+                "or process; make another WordStream from the source in this thread and process"
             )
         words = np.empty(count, dtype=np.uint64)
         kept = min(self._unread, count)
@@ -294,16 +294,21 @@ class WordStream:
         InvalidParameterError
             If there are not so many, or words of this take were handed back before.
         """
-        if self._handed_back or not 0 <= index(unread) <= len(self._last):
+        if not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
-                f"unread must be at most {len(self._last)}, the number of words in the last take, and words are "
-                f"handed back at most once, got unread={unread} after {self._unread}"
+                f"unread must be at most {len(self._last)}, the number of words in the last take, got unread={unread}"
+            )
+        if self._handed_back:
+            raise InvalidParameterError(
+                f"words of one take must be handed back at most once, got unread={unread} after {self._unread}"
             )
         self._unread, self._handed_back = index(unread), True
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
-        raise TypeError("a WordStream can be neither copied nor pickled: both would hand out the same words")
+        raise TypeError(
+            "a WordStream can be neither copied nor pickled: the copy and the original would hand out the same words"
+        )
 
 
 _OVERWRITTEN = np.uint64(0x5555555555555555)

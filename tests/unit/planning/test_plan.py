@@ -198,7 +198,10 @@ def test_to_arrow() -> None:
         ({"epsilon": math.inf}, "epsilon must be a finite number, got epsilon=inf"),
         ({"epsilon": 33}, "epsilon must be in [1e-06, 32], got epsilon=33"),
         ({"sizes": [4, 1]}, "sizes[1] must be >= 2, got sizes[1]=1"),
-        ({"sizes": []}, "sizes must list the number of categories of at least one attribute, got sizes="),
+        (
+            {"sizes": []},
+            "sizes must list the number of categories of every attribute, and at least one number, got sizes=",
+        ),
         ({"sizes": [2.5]}, "sizes[0] must be an integer, got sizes[0]=2.5"),
         ({"contributors": 0}, "contributors must be >= 1, got contributors=0"),
         ({"contributors": 10.5}, "contributors must be an integer, got contributors=10.5"),
