@@ -75,7 +75,7 @@ def test_the_anchor_of_cwise() -> None:
         ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports followed by 3 numbers"),
         ("--design warner --p 1/3 --reports 1,x", "reports must be 2 whole numbers"),
         ("--design warner --p 1/3 --reports 1,2 --n 3", "--reports must be used without --yes"),
-        ("--design warner --p 1/3 --anchor 1,2,3,4", "--anchor must be used with --design crosswise"),
+        ("--design warner --p 1/3 --anchor 1,2,3,4", "--anchor works only with --design crosswise"),
         ("--design warner --p 1/2 --yes 1 --n 2", "p must differ from 1/2"),
     ],
 )

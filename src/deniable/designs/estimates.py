@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.core.checks import Target, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.result import HIDDEN, Result
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, out_of_range
 
 Floats = NDArray[np.float64]
 
@@ -115,9 +115,12 @@ class DesignEstimate(Result):
         [0.262, 0.289, 0.319]
         """
         delta = checked_probability("delta", delta)
-        if len(self.chances) != 2 or delta == 1 or self.noes_share:
+        if delta == 1:
+            raise out_of_range("delta", "in [0, 1)", delta)
+        if len(self.chances) != 2 or self.noes_share:
             raise InvalidParameterError(
-                f"delta must be in [0, 1), and the design must have two reports, got delta={delta} for {self.design}"
+                "noes works only with a design of two reports, and only once on an estimate, got an estimate of "
+                f"{self.design} with noes_share={self.noes_share}"
             )
         no, yes = self.chances
 

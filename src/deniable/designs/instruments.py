@@ -73,8 +73,8 @@ def throw(chances: Sequence[Fraction]) -> Throw:
         return Throw("dice", 0, sums)
     if common > MAX_CARDS:
         raise InvalidParameterError(
-            f"the chances must have a common denominator of at most {MAX_CARDS}, because there is one card for each "
-            f"part, got {common}; use simpler fractions"
+            f"the chances must have a common denominator of at most {MAX_CARDS}, got {common}: the denominator is "
+            "the number of cards. Use simpler fractions"
         )
     return Throw("cards", common, _dealt(tuple(map(str, range(1, common + 1))), chances))
 
@@ -362,8 +362,8 @@ class _Writer:
         whole = math.lcm(*(weight.denominator for weight in weights))
         if whole > MAX_CARDS:
             raise InvalidParameterError(
-                f"weights must have a common denominator of at most {MAX_CARDS}, because there is one card for each "
-                f"part, got {whole}; use simpler fractions"
+                f"weights must have a common denominator of at most {MAX_CARDS}, got {whole}: the denominator is the "
+                "number of cards. Use simpler fractions"
             )
         listed = ", ".join(self.say("of cards", first + i, whole * w) for i, w in enumerate(weights))
         self.objects.append(self.say("object weights", whole, listed))
@@ -429,8 +429,9 @@ def booklet(*instruments: Instrument) -> tuple[Instrument, ...]:
         fact = " ".join(one.other.casefold().split()).rstrip(".?! ")
         if fact and fact in seen:
             raise InvalidParameterError(
-                f"other must be a new fact for every question, got {quoted(one.other)} twice; two reports about one "
-                "fact would reveal whether the two answers agree, and then no epsilon would hold"
+                f"other must be a new fact for every question, got {quoted(one.other)} twice: choose another fact. "
+                "Two reports about the same fact would reveal whether the two answers agree, and then no epsilon "
+                "would hold"
             )
         seen.add(fact)
     return instruments

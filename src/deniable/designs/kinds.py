@@ -70,8 +70,8 @@ def checked_number(name: str, value: object) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, (Fraction, int, Decimal, str)):
         raise InvalidParameterError(
-            f"{name} must be an exact number, got {name}={quoted(value)}; "
-            'write a Fraction, or text such as "2/12", because the guarantee is computed from it'
+            f'{name} must be an exact number, got {name}={quoted(value)}; write a Fraction, or text such as "2/12". '
+            "The guarantee is computed from this number"
         )
     return exact(value, name)
 

@@ -93,7 +93,7 @@ class SelfProtectiveNo:
         if len(counts) != size:
             raise InvalidInputError(
                 f"counts must have one number for each of the {size} patterns of answers, got {len(counts)} numbers; "
-                "the answer to the last item changes first"
+                "list the patterns in the order in which the answer to the last item changes fastest"
             )
         found = np.array([checked_integer(f"counts[{i}]", count, 0) for i, count in enumerate(counts)])
         if not found.sum():

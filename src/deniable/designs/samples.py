@@ -324,7 +324,7 @@ def _column(margin: Margin, n: int) -> _Column:
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InvalidInputError(
-            "the totals of margins must be finite numbers > 0: correct the others, or leave them out"
+            "the totals of margins must be finite numbers > 0: correct the totals that are not, or leave them out"
         )
     return _Column(codes, found)
 
@@ -334,7 +334,8 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
     found = weights.copy()
     if columns and max(c.totals.sum() for c in columns) > (1 + 1e-9) * min(c.totals.sum() for c in columns):
         raise InvalidInputError(
-            "the totals of all margins must sum to one population, but their sums differ: correct them"
+            "the totals of each margin must sum to the same population, but the margins have different sums: correct "
+            "the totals"
         )
     for _ in range(_RAKING_STEPS):
         worst = 0.0

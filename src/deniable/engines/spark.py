@@ -215,8 +215,8 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
     missing = {f"{call} {number}" for number in range(len(total.batches))} ^ total.batches
     if missing:
         raise DuplicateReportsError(
-            f"every partition must be added exactly once, but {len(missing)} partitions were added another number of "
-            "times"
+            f"every partition must be added exactly once, but {len(missing)} partitions are missing or unexpected; "
+            "add up the DataFrame again"
         )
     return total
 
@@ -259,7 +259,9 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
             try:
                 total += collection.aggregate(mechanism.report_type(*(array[odd] for array in arrays)))
             except InvalidReportError as error:
-                raise InvalidReportError(f"{error} (among the different reports, not among all rows)") from None
+                raise InvalidReportError(
+                    f"{error} (a row number in this message counts the different reports, not all rows)"
+                ) from None
     return total
 
 
@@ -339,7 +341,9 @@ def sum_part(collection: Collection, call: str, partition: int, batches: Iterabl
             try:
                 total += collection.aggregate(report_arrays(table, collection.mechanism))
             except InvalidReportError as error:
-                raise InvalidReportError(f"{error} (row 1 is here row {total.n + 1} of the partition)") from None
+                raise InvalidReportError(
+                    f"{error} (row 1 in this message is row {total.n + 1} of the partition)"
+                ) from None
     except InvalidReportError as error:
         return _sum_row(partition, b"", _named(error, f"partition {partition}: "))
     return _sum_row(partition, replace(total, batches=frozenset({f"{call} {partition}"})).to_bytes(), "")
@@ -426,7 +430,7 @@ class Store(NamedTuple):
             files, directory = fs.LocalFileSystem(), str(Path(path).absolute())
             uri = Path(directory).as_uri()
         if files.get_file_info(directory).type != fs.FileType.NotFound:
-            raise OutputError(f"cannot write {path}: it exists")
+            raise OutputError(f"cannot write {path}: this path exists; choose another path")
         place = PurePosixPath(directory)
         # Spark and `deniable aggregate` look at no name that begins like this.
         return cls(files, directory, uri, str(place.with_name(f"_{place.name}-{uuid.uuid4().hex}.partial")))
@@ -485,6 +489,7 @@ def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> 
         rows += metadata.num_rows
     if digests and n > rows:
         raise DuplicateReportsError(
-            f"the DataFrame must contain every report once, but it has {n} rows, and its files have {rows} reports"
+            f"the DataFrame must contain every report at most once, but the DataFrame has {n} rows, and its files "
+            f"have only {rows} reports; remove the repeated rows"
         )
     return frozenset(digests) if digests and n == rows else fresh

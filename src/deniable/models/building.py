@@ -163,7 +163,8 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
         if 0 < apart < FEWEST_ROWS:
             raise InvalidParameterError(
                 f"column {quoted(name)} must differ from its most frequent value in at least {FEWEST_ROWS} rows, but "
-                f"it differs in {apart}: predictions from it would be guesses about single people; merge categories"
+                f"it differs in only {apart} rows: predictions from this column would be guesses about single "
+                "people; merge categories"
             )
     products = gram(values)
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
@@ -557,24 +558,22 @@ def check_model(
         chosen = ("logit" if binary else "linear") if model == "auto" else model
         if chosen not in ("logit", "linear", "poisson"):
             raise InvalidParameterError(
-                f'model must be "logit", "linear" or "poisson", because the outcome {formula.outcome} is a plain '
-                f"column, got model={quoted(model)}"
+                f'model must be "logit", "linear" or "poisson", got model={quoted(model)}: the outcome '
+                f"{formula.outcome} is a plain column"
             )
         if chosen == "logit" and not binary:
             raise InvalidParameterError(
-                'model must be "linear" or "poisson", because the outcome has other numbers than 0 and 1, got '
-                f"model={quoted(model)}"
+                f'model must be "linear" or "poisson", got model={quoted(model)}: the outcome has other numbers than '
+                "0 and 1"
             )
         if chosen == "poisson" and ((outcome < 0).any() or (outcome != np.round(outcome)).any()):
             raise InvalidParameterError(
-                'model must be "linear", because the outcome does not consist of whole numbers >= 0, got '
-                'model="poisson"'
+                'model must be "linear", got model="poisson": the outcome has other numbers than whole numbers >= 0'
             )
     if method == "auto" and attribute is not None and predictors:
         raise InvalidParameterError(
-            'method must be "ml" or "weights", because the outcome and a predictor are randomised, got '
-            'method="auto". "ml" is more precise; "weights" assumes nothing about how the predictor depends on plain '
-            "columns"
+            'method must be "ml" or "weights" if the outcome and a predictor are randomised, got method="auto". "ml" '
+            'is more precise; "weights" assumes nothing about how the predictor depends on plain columns'
         )
     scores = chosen == "linear" and attribute is not None
     way = ("weights" if predictors or scores else "ml") if method == "auto" else method
@@ -605,8 +604,8 @@ def _outcome_model(model: str, method: str, attribute: Attribute, k: int, predic
             chosen = "ordered" if ranked and not predictors and method != "weights" else "multinomial"
     if chosen == "poisson":
         raise InvalidParameterError(
-            f'model must be one for categories, such as "multinomial", because {attribute.name} has categories, got '
-            'model="poisson"'
+            'model must be a model for categories, such as "multinomial", got model="poisson": the outcome '
+            f"{attribute.name} has categories"
         )
     if chosen == "logit" and k > 2:
         raise InvalidParameterError(

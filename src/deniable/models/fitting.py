@@ -141,7 +141,7 @@ def fit(
     )
     survey.schema.check_listed("a regression explains listed categories")
     if key is not None and people is None:
-        raise InvalidParameterError("key must be left out without people, because it matches the two: leave out key")
+        raise InvalidParameterError("key works only with people: leave out key, or pass people")
     mechanism, names = survey.mechanism, survey.schema.names
     parsed, rows = _read(formula, survey, reports, people, key)
     places = [names.index(name) for name in parsed.randomised]
@@ -324,9 +324,9 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
     if expected > MOST_ERROR and not force:
         raise NotIdentifiedError(
-            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which is "
-            f"too large. About {needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; force=True fits "
-            "in spite of this"
+            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which "
+            f"is too large. About {needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; pass "
+            "force=True to fit anyway"
         )
     warnings.append(
         f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "

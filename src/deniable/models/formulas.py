@@ -154,8 +154,8 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
         used = _variables(package, factors[expression]) if name is None else set()
         if used & randomised:
             raise InvalidParameterError(
-                f"{sorted(used & randomised)[0]} must stand alone or as C(...) in the formula, because its answers "
-                f"are randomised, got {quoted(expression)}"
+                f"{sorted(used & randomised)[0]} must stand alone or as C(...) in the formula, got "
+                f"{quoted(expression)}: its answers are randomised"
             )
     outcome_name = hidden.get(_spelled(left[0].factors[0])) if len(left[0].factors) == 1 else None
     plain_terms, terms = [], []
@@ -294,7 +294,7 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     except Exception as error:
         # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(
-            "the plain columns of the formula must be numbers, or categories that the fitted table has, got "
+            "the plain columns of the formula must be numbers, or categories that are also in the fitted table, got "
             f"{type(error).__name__}; check their types and spelling, and write C(...) around categories"
         ) from None
     if len(values) != len(table):

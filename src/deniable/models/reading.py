@@ -224,8 +224,8 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
 def _keys(path: Path | None, key: str) -> list[Any]:
     if path is None:
         raise InvalidParameterError(
-            f"key must be a column of the reports, but these reports have no columns, got key={quoted(key)}; give a "
-            "table or a path"
+            f"key must name a column of the reports, got key={quoted(key)}, but these reports have no columns; give "
+            "the reports as a table or a path"
         )
     import pyarrow.parquet as pq
 
@@ -250,8 +250,8 @@ def _matched(
     for which, own in (("reports", keys), ("the table", theirs)):
         if len(set(own)) < len(own):
             raise MismatchError(
-                f"{key} must be unique in {which}, but two rows have the same value; two rows of one contributor "
-                "cannot be told apart"
+                f"{key} must be unique in {which}, but two rows have the same value, so two rows of one contributor "
+                "cannot be told apart; keep one of the two rows"
             )
     places = {value: place for place, value in enumerate(theirs)}
     kept = np.array([place for place, value in enumerate(keys) if value in places], dtype=np.int64)
@@ -290,7 +290,7 @@ def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArr
         where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())
         raise InvalidInputError(
             f"every row must be complete, but {int(lost.sum()):,} of {len(lost):,} rows have missing values "
-            f'({where}); missing="category" leaves these rows out'
+            f'({where}); pass missing="category" to leave these rows out'
         )
     return ~lost
 

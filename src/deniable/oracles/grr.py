@@ -44,8 +44,8 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     budget = spent(epsilon)
     if k * k > budget * SCALE:
         raise InvalidParameterError(
-            f"k must be <= 2^32 sqrt(epsilon), so that 64-bit thresholds tell answers apart, got k={k} with "
-            f"epsilon={float(budget)}"
+            f"k must be <= 2^32 sqrt(epsilon), got k={k} with epsilon={float(budget)}: with a larger k, 64-bit "
+            "thresholds cannot tell answers apart. Choose a smaller k"
         )
     lower, _ = exp_bounds(budget)
     return threshold_up(1 / (lower + k - 1))

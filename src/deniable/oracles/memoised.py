@@ -116,8 +116,8 @@ class Memoised(FrequencyOracle[Reports]):
         (p, q) = self.second_stage
         if not p > q:
             raise InvalidParameterError(
-                f"k must be small enough for 64-bit thresholds to tell answers apart, got k={self.k} with "
-                f"epsilon_once={float(self.epsilon_once):g}"
+                f"k must be smaller with this epsilon_once, got k={self.k} with "
+                f"epsilon_once={float(self.epsilon_once):g}: 64-bit thresholds cannot tell this many answers apart"
             )
         settle(self, memoised_epsilon=log_up(self.permanent_ratio()))
 
@@ -437,7 +437,9 @@ def memoised_oracle(
     if oracle == "hash":
         return MemoisedHash(k, forever, once, g)
     if g is not None:
-        raise InvalidParameterError(f'g must be left out unless oracle="hash", got g={g} with oracle={quoted(oracle)}')
+        raise InvalidParameterError(
+            f'g works only with oracle="hash", got g={g} with oracle={quoted(oracle)}: leave out g'
+        )
     makers: dict[str, Any] = {"GRR": MemoisedGRR, "OUE": MemoisedOUE}
     if oracle not in makers:
         raise unknown_name("oracle", oracle, ("GRR", "OUE", "hash"))

@@ -111,7 +111,7 @@ def plan(
 
     if marginals is not None and len(domains) == 1:
         raise InvalidParameterError(
-            "marginals works only with several attributes, because it is for the bias of Corr-RR: leave out marginals"
+            "marginals works only with several attributes, and only for the bias of Corr-RR: leave out marginals"
         )
     offered = candidates_for(len(domains), mechanisms)
     drafts = [_draft(candidate, domains, budget, target_error, confidence, at) for candidate in offered]

@@ -86,15 +86,17 @@ def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
 
 
 def test_what_a_search_found_is_not_made_consistent() -> None:
-    with pytest.raises(InvalidParameterError, match="a search found these 6: the frequencies of all other strings"):
+    with pytest.raises(
+        InvalidParameterError, match="only the 6 strings that a search found: the frequencies of all other"
+    ):
         norm_sub(replace(ESTIMATE, looked_at=10**6))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"queries": {}}, r"every attribute \(letter\) and of no other, got none"),
-        ({"queries": {"letter": [0], "number": [0]}}, "and of no other, got letter, number"),
+        ({"queries": {}}, r"attribute of the estimates \(letter\), and for no other attribute, got none"),
+        ({"queries": {"letter": [0], "number": [0]}}, "and for no other attribute, got letter, number"),
         ({"queries": {"letter": [6]}}, r"different codes in 0\.\.5 of “letter”, got 6"),
         ({"queries": {"letter": [-1]}}, "different codes in"),
         ({"queries": {"letter": [1, 1]}}, "different codes in"),

@@ -51,7 +51,7 @@ def test_outcomes_have_the_probabilities_that_were_asked(chances: tuple[Fraction
 def test_a_deck_that_nobody_can_make_is_refused() -> None:
     with pytest.raises(
         InvalidParameterError,
-        match="common denominator of at most 200, because there is one card for each part, got 1461",
+        match="common denominator of at most 200, got 1461: the denominator is the number of cards",
     ):
         instruments.throw([F(238, 1461), F(1223, 1461)])
 

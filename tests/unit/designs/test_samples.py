@@ -149,7 +149,7 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 0})]}, "totals of margins must be finite numbers > 0"),
         (
             {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 5}), Margin([0, 1, 0, 1], {0: 5, 1: 6})]},
-            "the totals of all margins must sum to one population",
+            "the totals of each margin must sum to the same population",
         ),
         (
             {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 5}), Margin([0, 0, 1, 1], {0: 4, 1: 6})]},

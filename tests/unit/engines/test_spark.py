@@ -107,7 +107,7 @@ def test_two_results_of_one_partition_are_refused(tmp_path: Path) -> None:
     store.discard()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "reports").mkdir()
-    with pytest.raises(OutputError, match="it exists"):
+    with pytest.raises(OutputError, match="this path exists"):
         Store.at(str(tmp_path / "reports"))
 
 
@@ -184,7 +184,7 @@ def test_reports_that_do_not_fit_are_refused() -> None:
         (pa.array([0, 1, 2, 3, None]), "must have a value in every row"),
         (
             pa.array([0, 1, 2, 3, 300]),
-            r"report must be in 0..299, got report=300 in row 5 \(row 1 is here row 1 of the partition\)",
+            r"report must be in 0..299, got report=300 in row 5 \(row 1 in this message is row 1 of the partition\)",
         ),
     ):
         wrong = pa.record_batch({"value": values})
@@ -214,7 +214,7 @@ def test_counted_reports_are_the_sum_of_all(mechanism: Any) -> None:
     unknown = [(None, *rows[0][1:-1], 5), (None, *rows[1][1:-1], 6)]
     with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, but 11"):
         weighted(collection, [*rows, *unknown])
-    with pytest.raises(InvalidReportError, match=r"\(among the different reports, not among all rows\)"):
+    with pytest.raises(InvalidReportError, match=r"counts the different reports, not all rows\)"):
         weighted(collection, [*rows, (*rows[0][:-2], 50_000 if len(rows[0]) == 2 else 250, 3)])
 
 

@@ -241,7 +241,7 @@ def test_a_key_brings_rows_together() -> None:
     reports = grr.randomize(answers_of(people), dn.SimulationRandomness(1))
     order = np.random.default_rng(1).permutation(4000)
     keyed = pd.DataFrame({"value": reports[order], "code": order})
-    with pytest.raises(InvalidParameterError, match="key must be left out without people"):
+    with pytest.raises(InvalidParameterError, match="key works only with people"):
         models.fit("smoker ~ 1", survey, keyed, key="code")
     fit = models.fit("smoker ~ age", survey, keyed, people, key="code")
     np.testing.assert_allclose(fit.params, models.fit("smoker ~ age", survey, reports, people).params, rtol=1e-7)

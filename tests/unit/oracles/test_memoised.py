@@ -376,7 +376,7 @@ def test_specifications_write_budgets_as_decimals() -> None:
         (lambda: MemoisedGRR(4, 1.0, cast("Any", "x")), "epsilon_once must be"),
         (lambda: MemoisedHash(4, 2.0, 1.0, 1), "g must be"),
         (lambda: memoised_oracle(4, 2.0, 1.0, "SUE"), "oracle must be one of GRR, OUE, hash"),
-        (lambda: memoised_oracle(4, 2.0, 1.0, "GRR", 2), "g must be left out"),
+        (lambda: memoised_oracle(4, 2.0, 1.0, "GRR", 2), "g works only with oracle="),
     ],
 )
 def test_refuses(make: Any, message: str) -> None:

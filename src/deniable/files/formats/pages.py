@@ -89,8 +89,8 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
     if largest.total() > limit:
         raise FileFormatError(
-            f"{path} must have smaller pages: one page of every column may need {limit >> 20:,} MiB together when "
-            f"unpacked, got {largest.total() >> 20:,} MiB; write the file again with pages of 1 MiB"
+            f"{path} must have smaller pages: unpacked, one page of every column may together need at most "
+            f"{limit >> 20:,} MiB, got {largest.total() >> 20:,} MiB; write the file again with pages of 1 MiB"
         )
 
 

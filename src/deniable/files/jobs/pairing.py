@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.errors import DeniableError, MismatchError
+from deniable.errors import DeniableError, MismatchError, quoted
 from deniable.files.formats.columns import arrays_of
 from deniable.files.formats.reports import ReportReader
 from deniable.oracles.paired import PairCounts, pair_counts
@@ -37,7 +37,11 @@ def pair_files(first: tuple[Collection, PathLike], second: tuple[Collection, Pat
         If a file is damaged or foreign.
     """
     if first[0].mechanism != second[0].mechanism:
-        raise MismatchError("both waves must have the same mechanism, because their reports are counted in pairs")
+        raise MismatchError(
+            "both waves must have the same mechanism for their reports to be counted in pairs, got "
+            f"{quoted(first[0].mechanism)} and {quoted(second[0].mechanism)}; choose two waves with the same "
+            "mechanism"
+        )
     reports = [_reports(collection, path) for collection, path in (first, second)]
     try:
         return pair_counts(first[0].mechanism, *reports)

@@ -349,10 +349,12 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
     InvalidParameterError
         If a memo is missing, or given to a mechanism that keeps nothing.
     """
-    if is_memoised(collection) != (memo is not None):
+    mechanism = collection.mechanism.name
+    if is_memoised(collection) and memo is None:
+        raise InvalidParameterError(f"memo must be given, because {mechanism} keeps permanent responses: pass memo")
+    if memo is not None and not is_memoised(collection):
         raise InvalidParameterError(
-            "memo must be given exactly if the mechanism keeps permanent responses, got "
-            f"mechanism={collection.mechanism.name}"
+            f"memo must be left out, because {mechanism} keeps no permanent responses: leave out memo"
         )
     name = secrets.token_hex(16)
     if memo is None:

@@ -464,11 +464,12 @@ def _checked_inputs(inputs: ArrayLike | None, k: int | None) -> NDArray[Any]:
     if inputs is None:
         if k is None:
             raise InvalidParameterError(
-                "inputs must be given for a client that has no number of answers k: pass inputs, or k"
+                "inputs must be given, because this client does not state how many answers are possible: pass "
+                "inputs, or k"
             )
         if k > MAX_INPUTS:
             raise InvalidParameterError(
-                f"inputs must be given, 2 to {MAX_INPUTS} answers to compare, because there are k={k} possible answers"
+                f"inputs must be given, because k={k} answers are possible: pass 2 to {MAX_INPUTS} answers to compare"
             )
         return np.arange(k)
     answers = np.asarray(inputs)

@@ -406,8 +406,8 @@ def check_releases(releases: Sequence[Any], d: int) -> None:
         if isinstance(release, Mechanism) and (release.records or release.takes_text):
             raise InvalidParameterError(
                 f"mechanism must be for single attributes with listed categories, but {quoted(release.name)} is for "
-                f"{'open text' if release.takes_text else 'whole records'}: make a collection with it, and use "
-                "summarize_collection (`deniable leakage --collection`)"
+                f"{'open text' if release.takes_text else 'whole records'}: make a collection with this mechanism, "
+                "and use summarize_collection (`deniable leakage --collection`)"
             )
 
 

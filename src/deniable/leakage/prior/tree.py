@@ -182,8 +182,8 @@ class TreePrior:
             apart = max(float(np.abs(one - sums[0]).max()) for one in sums)
             if apart > _MARGINAL_TOLERANCE:
                 raise InvalidInputError(
-                    f"tables must agree about the shares of attribute {attribute} within {_MARGINAL_TOLERANCE:g}, but "
-                    f"two tables differ by {apart:.3g}"
+                    f"tables must give the same probabilities of attribute {attribute}, up to "
+                    f"{_MARGINAL_TOLERANCE:g}, but two tables differ by {apart:.3g}"
                 )
             if min(float(one.min()) for one in sums) == 0:
                 empty = int(np.argmin(sums[0]))
@@ -200,13 +200,15 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
     for i, j in pairs:
         if not (0 <= i < d and 0 <= j < d) or group[i] == group[j]:
             raise InvalidInputError(
-                f"edges must form a tree of the attributes 0..{d - 1}, but the edge {i}, {j} closes a circle or names "
+                f"edges must form a tree of the attributes 0..{d - 1}, but the edge {i}, {j} closes a cycle or names "
                 "another attribute"
             )
         group = [group[i] if one == group[j] else one for one in group]
-    if d < 2 or len(pairs) != d - 1:
+    if d < 2:
+        raise InvalidInputError(f"a tree must have at least 2 attributes, got {d}: name at least 2")
+    if len(pairs) != d - 1:
         raise InvalidInputError(
-            f"edges must connect all {d} attributes, at least 2, in a tree with {d - 1} edges, got {len(pairs)} edges"
+            f"edges must connect all {d} attributes in a tree, which has {d - 1} edges, got {len(pairs)} edges"
         )
     return pairs
 

@@ -378,12 +378,12 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     def outputs(self) -> PrefixReports:
         """Raise TooLargeError: there are no codes to list a channel for."""
         raise TooLargeError(
-            "a channel cannot be listed when the inputs are texts: list the channel of the sketch of one group"
+            "the channel of a mechanism for texts cannot be listed: list the channel of the sketch of one group"
         )
 
     def _channel(self) -> NDArray[Any]:
         raise TooLargeError(
-            "a channel cannot be listed when the inputs are texts: list the channel of the sketch of one group"
+            "the channel of a mechanism for texts cannot be listed: list the channel of the sketch of one group"
         )
 
     @property

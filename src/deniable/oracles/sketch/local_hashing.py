@@ -78,8 +78,8 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     m = math.floor(exp_bounds(spent(budget))[0] + Fraction(1, 2)) + 1
     if m > MAX_DOMAIN:
         raise InvalidParameterError(
-            "epsilon must be at most 22.18 for OLH, because its number of cells, m = e^epsilon + 1, would exceed "
-            f"2^32, got epsilon={epsilon}; use CountMeanSketch, which chooses an m within its limits"
+            f"epsilon must be at most 22.18 for OLH, got epsilon={epsilon}: a larger epsilon needs more than 2^32 "
+            "cells (m = e^epsilon + 1). Use CountMeanSketch, which chooses an m within its limits"
         )
     return _called("OLH", CountMeanSketch(k, budget, m))
 

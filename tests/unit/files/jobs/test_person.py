@@ -148,8 +148,11 @@ def test_the_entry_is_there_before_the_draw_and_goes_if_the_draw_fails(ledger: P
 
 
 def test_a_memo_goes_with_its_mechanism(ledger: PersonLedger) -> None:
-    for collection, memo in ((survey(1), Memo("ab" * 16, None)), (Collection(SCHEMA, MemoisedGRR(3, 2.0, 1.0)), None)):
-        with pytest.raises(InvalidParameterError, match="memo must be given exactly if the mechanism keeps"):
+    for collection, memo, message in (
+        (survey(1), Memo("ab" * 16, None), "memo must be left out, because GRR keeps no"),
+        (Collection(SCHEMA, MemoisedGRR(3, 2.0, 1.0)), None, "memo must be given, because MemoisedGRR keeps"),
+    ):
+        with pytest.raises(InvalidParameterError, match=message):
             spend(ledger, collection, memo=memo)
     with pytest.raises(InvalidParameterError, match="max_epsilon must be > 0"):
         spend(ledger, survey(1), maximum=0)

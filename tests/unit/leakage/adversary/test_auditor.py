@@ -290,7 +290,7 @@ def test_a_client_that_says_nothing() -> None:
         ({"claimed_epsilon": 1.0, "inputs": [1, 1]}, "2 to 100 different answers"),
         ({"claimed_epsilon": 1.0, "inputs": range(101)}, "2 to 100 different answers"),
         ({"claimed_epsilon": 1.0, "inputs": range(3), "alpha": 1.0}, r"alpha must be in \(0, 1\)"),
-        ({"claimed_epsilon": 1.0, "reports_of": GRR(101, 1.0)}, "because there are k=101 possible answers"),
+        ({"claimed_epsilon": 1.0, "reports_of": GRR(101, 1.0)}, "because k=101 answers are possible"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], message: str) -> None:

@@ -320,8 +320,8 @@ class SpreadFamily(HashFamily):
         row = first_inside(codes, start, self.m)
         if row >= 0:
             raise InvalidReportError(
-                f"report must not be in {start}..{start + self.m - 1}, because no hash function has these codes, got "
-                f"report={int(codes[row])} in row {row + 1}"
+                f"report must not be in {start}..{start + self.m - 1}, got report={int(codes[row])} in row "
+                f"{row + 1}: no hash function has these codes"
             )
         return codes
 
