@@ -349,13 +349,11 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
     InvalidParameterError
         If a memo is missing, or given to a mechanism that keeps nothing.
     """
-    mechanism = collection.mechanism.name
+    kind = collection.mechanism.name
     if is_memoised(collection) and memo is None:
-        raise InvalidParameterError(f"memo must be given, because {mechanism} keeps permanent responses: pass memo")
+        raise InvalidParameterError(f"memo must be given, because {kind} keeps permanent responses: pass memo")
     if memo is not None and not is_memoised(collection):
-        raise InvalidParameterError(
-            f"memo must be left out, because {mechanism} keeps no permanent responses: leave out memo"
-        )
+        raise InvalidParameterError(f"memo must be left out, because {kind} keeps no permanent responses")
     name = secrets.token_hex(16)
     if memo is None:
         return Draw(draw=name, collection=collection.id, epsilon=budget(collection))
