@@ -228,7 +228,7 @@ def test_batches_are_those_of_the_files_that_are_counted_whole(tmp_path: Path) -
     assert spark._batches(uris, SURVEY, 201, "a") == digests
     assert spark._batches(uris, SURVEY, 150, "a") == spark._batches([], SURVEY, 150, "a") != digests
     assert spark._batches(uris, SURVEY, 150, "a") != spark._batches(uris, SURVEY, 150, "b")
-    with pytest.raises(DuplicateReportsError, match="has 402 rows, and its files have 201"):
+    with pytest.raises(DuplicateReportsError, match="has 402 rows, and its files have only 201"):
         spark._batches(uris, SURVEY, 402, "a")
     (tmp_path / "copy.parquet").write_bytes(files[0].read_bytes())
     with pytest.raises(DuplicateReportsError, match="contain the same batch"):
