@@ -21,7 +21,7 @@ from tests.browser.loopback import Loopback
 from tests.browser.test_survey_page import Visit, answer, one_question, state, stored, violations, visit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 __all__ = ["visit"]
 SCHEMA = Schema((Attribute("smoker", ("yes", "no")),))
@@ -199,6 +199,16 @@ def test_an_imported_list_counts_and_cannot_be_used_to_overspend(visit: Visit, t
         assert stored(page, "spending")[0]["epsilon"] == "4"
 
 
+def with_list(context: BrowserContext, link: str, path: Path) -> Page:
+    """Return the first page of a survey, to which a list was given."""
+    page = context.new_page()
+    page.goto(link)
+    state(page, "welcome")
+    page.click(".device summary")
+    page.set_input_files("#deniable-file", path)
+    return page
+
+
 @pytest.mark.parametrize(
     "draw",
     [
@@ -214,11 +224,7 @@ def test_a_list_that_would_lower_a_total_is_refused(draw: dict[str, Any], visit:
     entry = {"draw": "ab" * 16, "collection": "1f", "epsilon": "1", **draw}
     path.write_text(json.dumps({"format": "deniable person ledger", "format_version": 1, "draws": [entry]}))
     with asking(GRR(2, 2.0)) as server, visit() as context:
-        page = context.new_page()
-        page.goto(server.link)
-        state(page, "welcome")
-        page.click(".device summary")
-        page.set_input_files("#deniable-file", path)
+        page = with_list(context, server.link, path)
         page.wait_for_selector("text=This file is not a saved list.")
         assert stored(page, "spending") == []
 
@@ -233,11 +239,7 @@ def test_a_list_with_permanent_responses_is_loaded(visit: Visit, tmp_path: Path)
     ]
     path.write_text(json.dumps({"format": "deniable person ledger", "format_version": 1, "draws": draws}))
     with asking(GRR(2, 2.0)) as server, visit() as context:
-        page = context.new_page()
-        page.goto(server.link)
-        state(page, "welcome")
-        page.click(".device summary")
-        page.set_input_files("#deniable-file", path)
+        page = with_list(context, server.link, path)
         page.wait_for_selector("text=List loaded.")
         assert [one["memo"]["step"] for one in stored(page, "spending")] == ["", "0.5"]
 
