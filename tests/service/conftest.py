@@ -9,8 +9,11 @@ from typing import NoReturn
 
 import pytest
 
+from deniable.service.server import Running
+from deniable.service.stores import open_store
+from deniable.service.surveys import Surveys
 from tests.service import postgres
-from tests.service.asking import unhurried
+from tests.service.asking import Clock, collecting, open_survey, sqlite, unhurried
 
 
 def absent(what: str, variable: str) -> NoReturn:
@@ -42,3 +45,20 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:{tmp_path / 'survey.db'}"
     found: postgres.Server = request.getfixturevalue("postgres_server")
     return found.database()
+
+
+@pytest.fixture
+def surveys(tmp_path: Path) -> Iterator[Surveys]:
+    """Surveys on an SQLite database, with a clock of the test; while one is open, each report is released at once."""
+    store = open_store(sqlite(tmp_path), migrate=True)
+    yield Surveys(store, Clock(), while_open=1)
+    store.close()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Running]:
+    """A collector with the limits that it has by default."""
+    with collecting(sqlite(tmp_path), limits=True) as found:
+        open_survey(found.collector.surveys)
+        found.collector.refresh()
+        yield found

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable.errors import FileFormatError, InvalidParameterError
-from deniable.service.config import AllowanceShape, LimitsShape, read_configuration
+from deniable.errors import (
+    FileFormatError,
+    InvalidParameterError,
+)
+from deniable.service.config import AllowanceShape, LimitsShape, address, read_configuration
 
 
 def test_named_networks_are_configured(tmp_path: Path) -> None:
@@ -32,3 +35,36 @@ def test_the_step_is_configured() -> None:
         step({"DENIABLE_RESULTS_WHILE_OPEN": "week"})
     with pytest.raises(FileFormatError, match=r"results.while_open"):
         step({"DENIABLE_RESULTS_WHILE_OPEN": "0"})
+
+
+def test_settings_come_from_file_environment_and_options_and_the_last_wins(tmp_path: Path) -> None:
+    path = tmp_path / "collector.toml"
+    path.write_text(
+        'database = "sqlite:a.db"\npublic = "127.0.0.1:1"\npage_origin = ["https://a.example"]\n'
+        "[limits]\nper_minute = 7\n"
+    )
+    environment = {
+        "DENIABLE_PUBLIC": "127.0.0.1:2",
+        "DENIABLE_LIMITS_PER_HOUR": "9",
+        "DENIABLE_TRUSTED_PROXIES": "10.0.0.0/8,::1/128",
+    }
+    found = read_configuration(path, {"database": "sqlite:b.db", "public": None, "no_rate_limits": False}, environment)
+    assert (found.database, found.public, found.admin) == ("sqlite:b.db", "127.0.0.1:2", "127.0.0.1:8081")
+    assert (found.limits.per_minute, found.limits.per_hour, found.limits.off) == (7, 9, False)
+    assert (found.page_origin, found.trusted_proxies) == (["https://a.example"], ["10.0.0.0/8", "::1/128"])
+    assert read_configuration(None, {"no_rate_limits": True}, {}).limits.off
+    assert read_configuration(None, {}, {"DENIABLE_LIMITS_OFF": "yes"}).limits.off
+    for text, said in (("nonsense", "is not TOML"), ("more = 1", "more: extra inputs"), ("public = 1", "public: ")):
+        path.write_text(text)
+        with pytest.raises(FileFormatError, match=said):
+            read_configuration(path, {}, {})
+    path.write_text('[limits.networks."10.0.0.0/8"]\nper_hour = 0\n')
+    with pytest.raises(
+        InvalidParameterError, match=r"limits.networks.10.0.0.0/8.per_hour must be >= 1, got per_hour=0$"
+    ):
+        read_configuration(path, {}, {})
+    for origin in ("pages.example", "https://pages.example/x", "https://"):
+        with pytest.raises(InvalidParameterError, match="page_origin must be an origin"):
+            read_configuration(None, {"page_origin": [origin]}, {})
+    with pytest.raises(InvalidParameterError, match="public must be HOST:PORT, got “here”"):
+        address("here", "public")

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError, UploadError
 from deniable.files import write_reports
 from deniable.files.wire import BINARY_TYPE, Body, from_wire
-from deniable.service import config, connections, ingest, public, server
+from deniable.service import config, ingest, public, server
 from deniable.service.auth import Logins, digest, hash_password
-from deniable.service.connections import MAX_HEAD, Connections
+from deniable.service.connections import MAX_HEAD
 from deniable.service.limits import Allowance, Limits, networks
 from deniable.service.sending import MAX_SINGLES, Remote, send_file
 from deniable.service.server import Running
@@ -42,21 +42,7 @@ from tests.service.asking import (
     sqlite,
     until,
 )
-
-REPORTS = f"/api/v1/collections/{ASKED.id}/reports"
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Running]:
-    """A collector with the limits that it has by default."""
-    with collecting(sqlite(tmp_path), limits=True) as found:
-        open_survey(found.collector.surveys)
-        found.collector.refresh()
-        yield found
-
-
-def counted(here: Running) -> int:
-    return here.collector.store.waiting(ASKED.id)
+from tests.service.talking import CHUNKED, LIVE, REPORTS, counted, talk
 
 
 def all_at_once(acts: list[Callable[[], object]]) -> list[threading.Thread]:
@@ -292,51 +278,6 @@ def test_requests_that_bring_one_token_wait_for_one_look_up(
 # -------------------------------------------------------------------- heads, connections, names
 
 
-def talk(here: Running, *pieces: bytes) -> bytes:
-    """Send pieces on one connection, and return what is answered until it is closed."""
-    host, _, port = urlsplit(here.public).netloc.partition(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
-        found = b""
-        try:
-            for piece in pieces:
-                connection.sendall(piece)
-            while part := connection.recv(1 << 16):
-                found += part
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        return found
-
-
-ENDLESS = [b"x" * 4096] * 64
-LIVE = b"GET /health/live HTTP/1.1\r\nhost: x\r\n"
-CHUNKED = (
-    f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n"
-    "connection: close\r\n\r\n"
-).encode()
-
-
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Bytes that were parsed, piece by piece."""
-    sizes, received = list[int](), connections._Requests.data_received
-
-    def counted(self: connections._Requests, data: bytes) -> None:
-        sizes.append(len(data))
-        received(self, data)
-
-    monkeypatch.setattr(connections._Requests, "data_received", counted)
-    return sizes
-
-
-@pytest.mark.parametrize("start", [LIVE + b"cookie: ", b"GET /", LIVE + b"n"], ids=["value", "address", "name"])
-def test_an_endless_head_is_refused_and_keeps_nobody_waiting(here: Running, parsed: list[int], start: bytes) -> None:
-    """110 MB of head once took 13.6 seconds, in which nobody else was answered: the time grows with its square."""
-    answer = talk(here, start, *ENDLESS)
-    assert answer.startswith(b"HTTP/1.1 4") or answer == b""
-    assert sum(parsed) <= MAX_HEAD + connections._PIECE
-    assert Caller(here.public)("GET", "/health/live").status == 200
-
-
 def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
     answer = talk(here, LIVE, *[b"x-%d: y\r\n" % number for number in range(MAX_HEAD // 10 + 50)])
     assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
@@ -351,14 +292,6 @@ def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
     assert talk(here, fine, b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("start", [b"1\r\n{\r\n0\r\nx: ", b"1;"], ids=["trailers", "extensions"])
-def test_what_frames_a_body_is_bounded_as_well(here: Running, parsed: list[int], start: bytes) -> None:
-    assert b" 201 " not in talk(here, CHUNKED, start, *ENDLESS)
-    # It is ended by its size, not when the time for a body is over.
-    assert MAX_HEAD < sum(parsed) <= MAX_HEAD + connections._FRAMING + connections._PIECE
-    assert Caller(here.public)("GET", "/health/live").status == 200
-
-
 def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Running) -> None:
     answer = talk(here, *[LIVE + b"\r\n"] * 2000, LIVE + b"connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 2001
@@ -371,29 +304,6 @@ def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Runn
     # A body in chunks of one byte each.
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in bodies(1, 50_000)[0].to_json()) + b"0\r\n\r\n"
     assert talk(here, CHUNKED, chunks).startswith(b"HTTP/1.1 201 ")
-
-
-class _Idle:
-    """A connection as the port keeps it."""
-
-    def __init__(self, idle: bool) -> None:
-        self.idle, self.shut = idle, False
-
-    def close(self) -> None:
-        self.shut = True
-
-
-def test_idle_connections_are_closed_first() -> None:
-    kept: Any = Connections(3)
-    first, busy, last, more = _Idle(True), _Idle(False), _Idle(True), _Idle(True)
-    assert all(kept.opened(one) for one in (first, busy, last))
-    kept.used(first)
-    assert kept.opened(more)
-    # The one that has been idle longest.
-    assert (first.shut, busy.shut, last.shut) == (False, False, True)
-    first.idle = more.idle = False
-    assert not kept.opened(_Idle(True))
-    assert len(kept) == 3
 
 
 def test_a_head_that_never_ends_holds_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

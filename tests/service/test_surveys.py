@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +11,10 @@ import pytest
 
 from deniable import GRR, CountMeanSketch, HeavyHitters
 from deniable.core.aggregate import Aggregate
-from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError, StoreError
+from deniable.errors import DuplicateReportsError, InvalidParameterError, StoreError
 from deniable.files import aggregate_files
 from deniable.files.wire import from_wire
 from deniable.research.dealt import QuotaRR
-from deniable.service.collector import Collector
-from deniable.service.stores import open_store
-from deniable.service.survey_page import DRAFT, SurveyPage, draft_page, moment, read_page, unfinished
 from deniable.service.surveys import Survey, Surveys
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
@@ -42,34 +37,7 @@ from tests.service.asking import (
 API = f"/api/v1/collections/{ASKED.id}"
 
 
-@pytest.fixture
-def surveys(tmp_path: Path) -> Iterator[Surveys]:
-    store = open_store(sqlite(tmp_path), migrate=True)
-    yield Surveys(store, Clock(), while_open=1)
-    store.close()
-
-
 # -------------------------------------------------------------------- the page
-
-
-def test_a_drafted_page_is_to_be_written_before_people_read_it(surveys: Surveys) -> None:
-    drafted = surveys.new("smoking", ASKED.to_json(), None, ".", contributors=300)["page"]
-    found = read_page(drafted, "page", ASKED)
-    assert (found.contributors, found.min_batch, found.retention, found.access) == (300, 100, "aggregate", "open")
-    assert found.languages["en"].labels == {"smoker": ["yes", "no", "once"]}
-    assert unfinished(found) == "languages.en.intro"
-    with pytest.raises(InvalidParameterError, match=r"languages.en.intro is empty or still a draft"):
-        surveys.open("smoking")
-    for key, place in (("intro", "languages.en.intro"), ("consent", "languages.en.consent"), ("contact", "contact")):
-        for text in ("", "  ", DRAFT + "x"):
-            changed = page().replace(
-                {"intro": "We ask.", "consent": "You may.", "contact": "us@example.org"}[key], text
-            )
-            assert unfinished(read_page(changed, "page", ASKED)) == place
-
-
-def changed(**changes: Any) -> str:
-    return page(**changes)
 
 
 BAD_PAGES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -99,38 +67,6 @@ def test_terms_out_of_bounds_are_refused(surveys: Surveys, kind: str) -> None:
     assert surveys.list() == []
 
 
-def test_a_language_has_a_tag_that_browsers_know(surveys: Surveys) -> None:
-    """Of any other a browser says that it is out of range, and shows no page to anybody."""
-    data = json.loads(page())
-    for tag, known in {"pt-BR": True, "zh-Hant-TW": True, "de-1996": True, "english_x": False, "a": False}.items():
-        text = json.dumps({**data, "languages": {tag: data["languages"]["en"]}})
-        if known:
-            assert list(read_page(text, "page.json", ASKED).languages) == [tag]
-        else:
-            with pytest.raises(InvalidParameterError, match=f"must be tags such as en or pt-BR .*, got “{tag}”"):
-                read_page(text, "page.json", ASKED)
-
-
-def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> None:
-    other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
-    with pytest.raises(MismatchError, match="is the page for collection"):
-        surveys.new("smoking", other.to_json(), page(), ".")
-    words = draft_page(ASKED).languages["en"]
-    for change, said in (
-        ({"labels": {"smoker": ["yes", "no"]}}, "must be 3 different texts"),
-        ({"labels": {"smoker": ["yes", "no", "no"]}}, "must be 3 different texts"),
-        ({"labels": {}}, "labels must be given for exactly these questions: smoker"),
-        ({"questions": {"drinks": "?"}}, "questions must list the questions of the schema in their order \\(smoker"),
-    ):
-        bad = draft_page(ASKED).model_copy(update={"languages": {"de": words.model_copy(update=change)}})
-        with pytest.raises(MismatchError, match=said):
-            read_page(bad.to_json(), "page", ASKED)
-    with pytest.raises(FileFormatError, match="extra inputs"):
-        read_page(page().replace('"contact"', '"dealer": null, "contact"'), "page", ASKED)
-    with pytest.raises(InvalidParameterError, match="languages must have at least 1 of them, got 0"):
-        read_page(draft_page(ASKED).model_copy(update={"languages": {}}).to_json(), "page", ASKED)
-
-
 def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> None:
     for slug in ("", "-a", "A", "a/b", "a" * 65, "ä"):
         with pytest.raises(InvalidParameterError, match="slug must be"):
@@ -151,10 +87,6 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     large = Collection(Schema((Attribute.from_dictionary("word", words),)), CountMeanSketch(50_000, 1.0, 16, "spread"))
     with pytest.raises(InvalidParameterError, match="must have at most 2097152 bytes"):
         surveys.new("large", large.to_json(), None, str(tmp_path))
-
-
-def test_a_time_says_its_zone() -> None:
-    assert moment("2026-05-01T02:00:00+02:00", "x") == moment("2026-05-01T00:00:00Z", "x")
 
 
 # -------------------------------------------------------------------- states
@@ -182,65 +114,6 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
             act("smoking")
     with pytest.raises(InvalidParameterError, match=r"must be the name of a survey \(smoking\), got slug=“other”"):
         surveys.status("other")
-
-
-def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) -> None:
-    """Also set back: what was closed stays closed; reports do not know what time it is."""
-    clock = Clock()
-    store = open_store(sqlite(tmp_path), migrate=True)
-    collector = Collector(store, clock)
-    surveys = collector.surveys
-    terms: dict[str, Any] = {
-        "opens_at": "2026-05-01T13:00:00Z",
-        "closes_at": "2026-05-02T12:00:00Z",
-        "grace_hours": 2.0,
-    }
-    open_survey(surveys, **terms)
-
-    def state() -> tuple[str, str]:
-        collector.refresh()
-        surveys.tick({held.row.id: held.survey for held in collector.all_held()})
-        collector.refresh()
-        held = collector.held(ASKED.id)
-        assert held is not None
-        return held.row.state, held.state(clock)
-
-    assert state() == ("open", "draft")
-    clock.move(hours=1)
-    assert state() == ("open", "open")
-    clock.move(days=-400)
-    assert state() == ("open", "draft")
-    clock.move(days=400, hours=22.99)
-    assert state() == ("open", "open")
-    clock.move(minutes=1)
-    # Before anybody has written it down, devices are told so.
-    held = collector.held(ASKED.id)
-    assert held is not None
-    assert held.state(clock) == "closing"
-    assert held.accepts_until == "2026-05-02T14:00:00+00:00"
-    assert state() == ("closing", "closing")
-    one = body(5)
-    from deniable.service.stores.store import Posted
-
-    assert not isinstance(store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id], str)
-    clock.move(hours=1, minutes=59)
-    assert state() == ("closing", "closing")
-    clock.move(days=-1)
-    assert state() == ("closing", "closing")
-    clock.move(days=1, minutes=1)
-    assert state() == ("closed", "closed")
-    assert summed(store, ASKED.id)[1] == 5
-    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] == "closed"
-    clock.move(days=-10)
-    assert state()[0] == "closed"
-    # Receipts go thirty days after the close.
-    clock.move(days=39)
-    state()
-    assert store.counted(ASKED.id, bytes(16))
-    clock.move(days=2)
-    state()
-    assert not store.counted(ASKED.id, bytes(16))
-    store.close()
 
 
 def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
@@ -431,7 +304,3 @@ def test_a_survey_that_keeps_no_reports_exports_none(surveys: Surveys) -> None:
     open_survey(surveys)
     with pytest.raises(InvalidParameterError, match="keeps no reports"):
         surveys.export_reports("smoking")
-
-
-def test_pages_compare_by_what_they_say() -> None:
-    assert SurveyPage.model_validate(draft_page(ASKED).model_dump()) == draft_page(ASKED)

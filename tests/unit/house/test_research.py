@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deniable.core.extensions import GROUPS, extension, extensions
 from deniable.core.names import CLASSES
 
 SOURCE = Path(__file__).parents[3] / "src" / "deniable"
@@ -53,11 +52,3 @@ def test_research_is_imported_when_it_is_asked_for_only() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-
-
-def test_research_comes_in_by_the_entry_points_of_all_packages() -> None:
-    registered = {f"{group}:{point.name}" for group in GROUPS for point in extensions(group)}
-    ours = {f"commands:{name}" for name in ("bench", "calibrate", "deal", "hand-out", "load-times")}
-    ours |= {"plans:dealt", "dealing:shares", "dealing:estimate"}
-    assert ours <= registered
-    assert extension("plans", "dealt").__module__ == "deniable.research.dealt.planning"
