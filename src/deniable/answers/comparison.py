@@ -247,8 +247,8 @@ def compare(
     if independent is not True:
         raise InvalidParameterError(
             "independent=True must be given to confirm that nobody reported to both collections. If the same people "
-            "reported to both, compare their reports row by row with trend (`deniable compare --same-people`), because "
-            "aggregates do not determine an interval for them",
+            "reported to both collections, compare the reports row by row with trend (`deniable compare "
+            "--same-people`): aggregates do not determine an interval for the same people",
             parameters=("independent=True",),
         )
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]

@@ -100,7 +100,7 @@ def _floats(name: str, values: Sequence[Any]) -> list[float]:
         return [float(value) for value in values]
     except ValueError:
         raise InvalidInputError(
-            f"{name} must contain only numbers, with a decimal point, but there is other text"
+            f"{name} must contain only numbers, with a decimal point, but it contains other text"
         ) from None
 
 

@@ -73,8 +73,8 @@ def compare(
     elif not independent:
         raise InvalidParameterError(
             "compare needs --independent, which confirms that nobody reported to both collections. If the same "
-            "people reported to both, compare their report files with --same-people, because aggregates do not "
-            "determine an interval for them"
+            "people reported to both collections, compare the report files with --same-people: aggregates do not "
+            "determine an interval for the same people"
         )
     else:
         comparison = compare_collections(

@@ -378,7 +378,7 @@ class Aggregate:
         if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
             raise FileFormatError(
                 f"{name} must be a {FORMAT} of version {FORMAT_VERSION}, got {quoted(found[0])} of version "
-                f"{quoted(found[1])}"
+                f"{quoted(found[1])}; upgrade deniable if a newer release wrote this file"
             )
         try:
             mechanism, batches = from_spec(header["mechanism"]), header["batches"]

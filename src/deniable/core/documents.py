@@ -131,7 +131,8 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
     if type(version) is not int or not FORMAT_VERSION <= version <= latest:
         read = " and ".join(str(known) for known in range(FORMAT_VERSION, latest + 1))
         raise FileFormatError(
-            f"{source} has format_version={quoted(version)}; this release can read format_version={read} of a {name}"
+            f"{source} has format_version={quoted(version)}; this release can read format_version={read} of a "
+            f"{name}. Upgrade deniable if a newer release wrote this file"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
     try:

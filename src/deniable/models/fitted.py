@@ -437,13 +437,13 @@ class Fit:
         )
         if not nested or len(smaller.names) == len(self.names):
             raise InvalidParameterError(
-                "smaller must be the same model with fewer terms, but it is not nested in this model: remove terms "
-                "from this formula"
+                "smaller must be a model of the same kind and collection with fewer terms, but smaller is not nested "
+                "in this model: fit smaller again, with some terms of this formula left out"
             )
         if self.source.table.index.tolist() != smaller.source.table.index.tolist():
             raise InvalidParameterError(
-                f"smaller must be fitted to the same rows, got {smaller.n:,} rows instead of {self.n:,}; drop rows "
-                "with missing columns from the two fits first"
+                f"smaller must be fitted to the same rows, got {smaller.n:,} rows instead of {self.n:,}; before you "
+                "fit both models, drop the rows with missing values in the columns of this formula"
             )
         statistic, degrees = max(2 * (self.llf - smaller.llf), 0.0), len(self.names) - len(smaller.names)
         return LikelihoodRatio(statistic, degrees, float(stats.chi2.sf(statistic, degrees)))

@@ -195,7 +195,7 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
     if len(table) != n:
         raise MismatchError(
             f"there are {n:,} reports, but the table has {len(table):,} rows; give one row for each report, in the "
-            "same order, or pass key=, the name of a column that matches them"
+            "same order, or pass key=, the name of a column that says which report belongs to which row"
         )
     return Rows(found, table, blank=blank)
 

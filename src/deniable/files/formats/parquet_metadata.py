@@ -67,7 +67,7 @@ class Kind:
         if stated.get("format_version") != VERSION:
             raise FileFormatError(
                 f"{path} has format_version={quoted(stated.get('format_version'))}; this release can read "
-                f"format_version={VERSION} of {self.format}"
+                f"format_version={VERSION} of {self.format}. Upgrade deniable if a newer release wrote this file"
             )
         keys = ("collection", *self.keys)
         if not all(isinstance(stated.get(key), str) for key in keys):

@@ -91,7 +91,7 @@ class LabelReader(Reader):
             raise InvalidReportError(
                 f"the labels of reports must be integers of shape ({len(owners)},), got dtype={labels.dtype}, "
                 f"shape={labels.shape}: pass reports_of, the mechanism that made the reports, or events, a function "
-                "that labels them"
+                "that gives each report a label"
             )
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= MAX_LABELS:
@@ -318,8 +318,8 @@ def audit(
         )
     if samples * len(answers) > MAX_REPORTS:
         raise TooLargeError(
-            f"an audit must make at most {MAX_REPORTS} reports, got {samples} for each of {len(answers)} inputs: "
-            "compare fewer inputs. Very small and very large claims cannot be audited"
+            f"an audit must make at most {MAX_REPORTS} reports in total, got {samples} for each of {len(answers)} "
+            "inputs: compare fewer inputs. A very small or very large claim cannot be audited"
         )
     half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
     total = 2 * half * len(answers)
