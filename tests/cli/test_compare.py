@@ -80,7 +80,7 @@ def test_compare_waves_of_the_same_people(run: Run) -> None:
     for wrong, message in (
         ([*files, "--same-people", "--independent"], "without --independent"),
         (["spring.json", "spring.parquet", "spring.json", "autumn.parquet", "--same-people"], "autumn.parquet"),
-        (files, "compare their report files with --same-people"),
+        (files, "compare the report files with --same-people"),
     ):
         refused = run("compare", *wrong)
         assert refused.exit_code == 2

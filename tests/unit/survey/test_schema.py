@@ -205,11 +205,13 @@ def _document(**changes: Any) -> str:
         ),
         (
             _document(format_version=3),
-            "s.json has format_version=3; this release can read format_version=1 and 2 of a deniable schema",
+            "s.json has format_version=3; this release can read format_version=1 and 2 of a deniable schema. "
+            "Upgrade deniable if a newer release wrote this file",
         ),
         (
             _document(format_version=True),
-            "s.json has format_version=true; this release can read format_version=1 and 2 of a deniable schema",
+            "s.json has format_version=true; this release can read format_version=1 and 2 of a deniable schema. "
+            "Upgrade deniable if a newer release wrote this file",
         ),
         (_document(atributes=[]), "s.json: atributes: extra inputs are not permitted"),
         (_document(attributes={}), "s.json: attributes: input should be a valid array"),
