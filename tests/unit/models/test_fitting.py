@@ -234,6 +234,13 @@ def test_frequency_weights_are_rows() -> None:
         )
 
 
+def test_open_text_has_no_categories_to_explain() -> None:
+    survey = dn.Collection(dn.Schema((dn.Attribute("word", text=True),)), dn.HeavyHitters(epsilon=1.0, max_bytes=3))
+    reports = survey.randomize({"word": ["tea", "ale"]}, dn.SimulationRandomness(1))
+    with pytest.raises(InvalidParameterError, match="open text, but a regression explains listed categories"):
+        models.fit("word ~ 1", survey, reports)
+
+
 def test_a_key_brings_rows_together() -> None:
     people = people_of(4000).assign(code=np.arange(4000))
     grr = dn.GRR(k=2, epsilon=3.0)

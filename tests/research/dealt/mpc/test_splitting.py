@@ -5,7 +5,6 @@ Statistical tests have fixed seeds and a false-alarm probability of 1e-6 each.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import pytest
 
 from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
 from deniable.research.dealt.coupling.kary_jrr import KaryJRR
-from deniable.research.dealt.mpc import helper, processes
+from deniable.research.dealt.mpc import processes
 from deniable.research.dealt.mpc.plan import plan_of
 from deniable.research.dealt.mpc.shuffling import shuffling_groups
 from deniable.research.dealt.mpc.splitting import SplitDeal, join_pieces, split_deal
@@ -170,24 +169,6 @@ def test_interrupt_stops_all_helpers(started: list[subprocess.Popen[bytes]], mon
     monkeypatch.setattr(processes, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         split_deal(jrr(100), 100)
-
-
-def test_helper_ends_when_a_peer_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Losing:
-        """A runtime whose connection to the second helper breaks at once."""
-
-        def unset_protocol(self, peer: int) -> None:
-            raise AssertionError(f"mpyc would wait for helper {peer + 1} for ever")
-
-        async def start(self) -> None:
-            self.unset_protocol(1)
-
-    def stopped(message: str) -> None:
-        raise DealingError(message)
-
-    monkeypatch.setattr(helper, "_stop", stopped)
-    with pytest.raises(DealingError, match=r"^helper 2 is lost$"):
-        asyncio.run(helper._compute(Losing(), plan_of(jrr(2), 2)))
 
 
 def test_damaged_piece_is_noticed(three: SplitDeal) -> None:
