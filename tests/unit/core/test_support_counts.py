@@ -162,7 +162,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
         dealt.interval(malicious=0.1)
     with pytest.raises(NoIntervalError, match="anytime=True is not possible"):
         dealt.interval(target="population", anytime=True, planned=10)
-    with pytest.raises(NoIntervalError, match="for the population only"):
+    with pytest.raises(NoIntervalError, match="works only for the population"):
         estimate.interval(anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="after simplex"):
         simplex(estimate).interval(malicious=0.1)
