@@ -283,7 +283,7 @@ def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
 ) -> None:
     monkeypatch.setattr("deniable.service.surveys.MAX_COUNTERS", 2)
     with pytest.raises(
-        InvalidParameterError, match="retention must be “reports”, because the sum would have 3 counters"
+        InvalidParameterError, match="retention must be “reports”, got “aggregate”: the sum would have 3 counters"
     ):
         surveys.new("smoking", ASKED.to_json(), page(), ".")
     open_survey(surveys, retention="reports")

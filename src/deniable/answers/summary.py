@@ -379,7 +379,8 @@ def summarize(
         checked_integer("top", top, 1)
         if queries is not None:
             raise InvalidParameterError(
-                "top and queries cannot be used together: queries already says which categories to list"
+                "top and queries cannot be used together: leave out top, because queries already says which "
+                "categories to list"
             )
     named = _named(estimates)
     codes = None if queries is None else _asked_codes(named, queries)

@@ -90,7 +90,7 @@ def _codes(design: Design, column: str, values: Sequence[Any]) -> list[int]:
     if min(codes, default=0) < 0:
         raise InvalidInputError(
             f"the column {quoted(column)} must contain only {', '.join(names)}, but row {codes.index(-1) + 1} "
-            "contains something else"
+            "contains something else; correct this row"
         )
     return codes
 

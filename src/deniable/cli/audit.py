@@ -164,6 +164,6 @@ def _codes(text: str | None) -> list[int] | None:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise InvalidParameterError(
-            "inputs must be the codes of answers, which count from 0, separated by commas, such as 0,3,5, got "
-            f"inputs={quoted(text)}"
+            "inputs must be codes of answers separated by commas, such as 0,3,5, got "
+            f"inputs={quoted(text)}; codes count from 0"
         ) from None

@@ -139,7 +139,7 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
         return json.dumps(body, ensure_ascii=False).encode(), version
     except UnicodeEncodeError as error:
         raise FileFormatError(
-            f"{source} must contain valid Unicode text, but it contains half of a surrogate pair"
+            f"{source} must contain valid Unicode text, but it contains half of a surrogate pair; correct this text"
         ) from error
 
 

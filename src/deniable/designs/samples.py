@@ -148,9 +148,7 @@ def estimate_sample(
     """
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if design.k != 2:
-        raise InvalidParameterError(
-            f"only a design with two true answers has a weighted prevalence, got {quoted(design)}"
-        )
+        raise InvalidParameterError(f"a weighted prevalence needs a design with two true answers, got {quoted(design)}")
     if method not in get_args(Method):
         raise unknown_name("method", method, get_args(Method))
     scores = design.score(reports)

@@ -216,7 +216,9 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
     if not blank.any():
         return reports, None
     if blank.all():
-        raise InvalidInputError("at least one report must not be missing, but all are; check the column of reports")
+        raise InvalidInputError(
+            "at least one row must have a report, but all reports are missing; check the column of reports"
+        )
     filled = reports.ffill().bfill()
     return filled.astype(np.int64) if isinstance(filled, pandas.Series) and filled.dtype.kind == "f" else filled, blank
 
@@ -283,8 +285,8 @@ def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArr
         lost |= own
     if lost.all() and len(lost):
         raise InvalidInputError(
-            "at least one row of the table must have no missing values in the columns of the formula, but all rows "
-            "have some"
+            "at least one row of the table must be complete in the columns of the formula, but every row has a "
+            "missing value; check these columns"
         )
     if missing == "refuse" and lost.any():
         where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())

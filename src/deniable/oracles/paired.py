@@ -244,7 +244,7 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
 def _checked_size(mechanism: Any) -> int:
     if not isinstance(mechanism, AffineIndicators):
         raise InvalidParameterError(
-            "pairs of reports are counted for pure frequency oracles, such as GRR or MemoisedGRR, got "
+            "counting pairs of reports needs a pure frequency oracle, such as GRR or MemoisedGRR, got "
             f"mechanism={type(mechanism).__name__}"
         )
     k = int(mechanism.k)  # type: ignore[attr-defined]

@@ -144,7 +144,9 @@ def plan(
 
 def _checked_pilot(pilot: int, contributors: int | None) -> int:
     if contributors is None:
-        raise InvalidParameterError(f"contributors must be given together with pilot, got pilot={quoted(pilot)}")
+        raise InvalidParameterError(
+            f"contributors must be given together with pilot, got pilot={quoted(pilot)}: add the number of people"
+        )
     return checked_integer("pilot", pilot, 1, contributors - 1)
 
 

@@ -126,7 +126,7 @@ def records_default(
             wish = "full_record" if full_record else "hide_sampled_attribute"
             raise InvalidParameterError(
                 f"pairs and {wish}=True cannot be used together, because a report about a pair of attributes shows "
-                "which pair was drawn",
+                "which pair was drawn: leave one of the two out",
                 parameters=(f"{wish}=True",),
             )
         return paired_default(domains, budget)

@@ -409,7 +409,7 @@ class _AdminEndpoints:
             raise Problem("not-allowed", "the role analyst can only read; owners can change surveys")
         act = request.path_params["act"]
         if act not in _ACTS:
-            raise Problem("not-found", f"there is no such act: an owner can {', '.join(_ACTS)}")
+            raise Problem("not-found", f"there is no such action: an owner can {', '.join(_ACTS)}")
         held = self._held(request, who)
         asked: dict[str, Any] = {"command": act, "slug": held.row.slug}
         given = await read(request, Act)

@@ -363,7 +363,7 @@ class DraftEndpoints:
         form = await read_form(request)
         place = form.line("to", "0")
         if not place.isdecimal() or len(place) > 6:
-            raise Problem("malformed", "to must be a position in the list, counted from 0")
+            raise Problem("malformed", "the field “to” must be a position in the list, counted from 0")
         slug = await self._change(request, lambda draft: draft.moved(request.path_params["key"], int(place)))
         return to(f"/drafts/{slug}#{request.path_params['key']}")
 

@@ -263,8 +263,9 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            f"answers must have one row, because {collection.mechanism.name} keeps permanent responses of one person, "
-            "got a file with more rows; give every person a file and a name (--person)"
+            "answers must have one row, got a file with more rows, because "
+            f"{collection.mechanism.name} keeps permanent responses of one person; give every person a file and a name "
+            "(--person)"
         )
     return None
 
@@ -427,8 +428,9 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link is not for collection {short_id(self._collection.id)} with the texts that the collector "
-                "shows now: nothing was drawn or sent. Ask the person who gave you the link and the collection"
+                f"the link belongs to another collection than {short_id(self._collection.id)}, or to other texts "
+                "than the collector shows now: nothing was drawn or sent. Ask the person who gave you the link and "
+                "the collection"
             )
 
     def check_open(self) -> None:

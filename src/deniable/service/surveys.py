@@ -176,8 +176,8 @@ def check_slug(slug: str) -> None:
     """
     if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
         raise InvalidParameterError(
-            "slug must be 1 to 64 characters (a-z, 0-9 or -), without - at its ends, because it is part of the "
-            f"survey's address, got slug={quoted(slug)}"
+            "slug must be 1 to 64 characters (a-z, 0-9 or -), without - at its ends, got "
+            f"slug={quoted(slug)}; the slug becomes part of the survey's address"
         )
 
 
@@ -272,8 +272,8 @@ class Surveys:
             survey = Survey.read(document, text, dictionaries)
         if not survey.counted and survey.page.retention == "aggregate":
             raise InvalidParameterError(
-                f"retention must be “reports”, because the sum would have {collection.mechanism.state_size:,} "
-                f"counters, more than {MAX_COUNTERS:,}, got “aggregate”"
+                f"retention must be “reports”, got “aggregate”: the sum would have {collection.mechanism.state_size:,} "
+                f"counters, and a collector keeps at most {MAX_COUNTERS:,}"
             )
         self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
         made = {"slug": slug, "collection": collection.id, "state": "draft", "link": link_path(slug, survey)}

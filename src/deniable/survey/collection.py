@@ -131,8 +131,8 @@ class Collection:
         domain = checked_mechanism(self.mechanism).domain
         if domain != self.schema.sizes:
             raise MismatchError(
-                f"the mechanism must have the schema's numbers of categories, {_sizes(self.schema.sizes)}, got "
-                f"{quoted(self.mechanism)} with {_sizes(domain)}"
+                f"the mechanism must have the same numbers of categories as the schema, {_sizes(self.schema.sizes)}, "
+                f"got {quoted(self.mechanism)} with {_sizes(domain)}"
             )
         if self.mechanism.refusal:
             raise InvalidParameterError(f"this mechanism cannot be used in a collection: {self.mechanism.refusal}")

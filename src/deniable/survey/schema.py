@@ -324,7 +324,7 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
     kind = asked.question_kind
     if kind.several or kind.rounded or not kind.listed:
         raise InvalidParameterError(
-            f"question in {where} must name a question with listed answers of which people choose one, but "
+            f"question in {where} must name a question with a list of answers, from which people choose one, but "
             f"{quoted(asked.name)} is {kind.called}"
         )
     if unknown := [label for label in condition.answers if label not in asked.labels]:
@@ -334,7 +334,7 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must be some labels of {quoted(asked.name)}, each once, but not all of them, got "
+            f"answers in {where} must be some of the labels of {quoted(asked.name)}, not all, and each once, got "
             f"{len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
         )
 

@@ -204,7 +204,7 @@ def test_a_cap_near_none_is_feasible(k: int, n: int, epsilon: float, cap: float,
         ([1, 2], [[math.nan], [17]], "pieces must be integers in 0..250"),
         ([1, 2], [[-9], [17]], "pieces must be integers in 0..250"),
         ([1, 2], [[9], [251]], "pieces must be integers in 0..250"),
-        ([1], [[9]], "pieces of at least 2 different helpers are needed"),
+        ([1], [[9]], "pieces must come from at least 2 different helpers"),
     ],
 )
 def test_damaged_pieces_are_named(points: Any, pieces: Any, message: str) -> None:

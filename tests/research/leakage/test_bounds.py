@@ -192,5 +192,7 @@ def test_bad_arguments_are_named() -> None:
         block_bound_assuming_independence({(1, 2): np.full((2, 4), 0.25)}, [1.0] * 3, 0)
     with pytest.raises(InvalidInputError, match="one row for each category of the target"):
         block_bound_assuming_independence({(1,): np.full((2, 2), 0.5), (2,): np.full((3, 2), 0.5)}, [1.0] * 3, 0)
-    with pytest.raises(InvalidInputError, match="sources must name at least one attribute other than target="):
+    with pytest.raises(
+        InvalidInputError, match="sources must name different attributes, at least one, and not target="
+    ):
         joint_cpl(joint, [GRR(2, 1.0)] * 3, 0, [0, 1])

@@ -54,7 +54,7 @@ def test_blank_rows_are_left_out_and_counted_or_refused_on_request() -> None:
     assert "5,990 rows, 10 left out for missing values" in found.summary()
     rest = models.fit("smoker ~ age", asked, told[10:], table[10:])
     np.testing.assert_allclose(found.params, rest.params, rtol=1e-9)
-    with pytest.raises(InvalidInputError, match="at least one row of the table must have no missing values"):
+    with pytest.raises(InvalidInputError, match="at least one row of the table must be complete"):
         models.fit("smoker ~ age", asked, told, table.assign(age=np.nan))
     assert len(found.names) == 4, '"no answer" stays a category'
     with pytest.raises(InvalidInputError, match="10 in age"):

@@ -181,7 +181,8 @@ def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | F
     if mode == "l2":
         if max_frequency is not None:
             raise InvalidParameterError(
-                f'max_frequency works only with mode="mse", got max_frequency={quoted(max_frequency)}',
+                f'max_frequency works only with mode="mse", got max_frequency={quoted(max_frequency)}: leave out '
+                "max_frequency",
                 parameters=("max_frequency",),
             )
         return Objective.mean(k, epsilon)

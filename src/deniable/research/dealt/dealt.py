@@ -232,7 +232,8 @@ class DealtMechanism(Mechanism[Reports]):
         # Of a collector who reads all reports no channel of one report says what is learned.
         raise TooLargeError(
             f"the channel of {self} is too large to list: reports of one deal depend on each other, "
-            f"so it covers all {self.n} contributors at the same time. privacy() states what every adversary learns"
+            f"so the channel covers all {self.n} contributors at the same time. Read privacy(), which states what "
+            "every adversary learns"
         )
 
 

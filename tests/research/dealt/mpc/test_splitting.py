@@ -104,7 +104,8 @@ def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: 
         for kind in (0, 1):
             assert p_value((row[types == kind] // 32).tolist(), coarse) > FALSE_ALARM / 100
     with pytest.raises(
-        DealingError, match=r"pieces of at least 2 different helpers are needed, one row for each, got points=3"
+        DealingError,
+        match=r"pieces must come from at least 2 different helpers, with one row for each helper, got points=3",
     ):
         join_pieces([3], four.pieces[2:3], 251, four.degree)
 
@@ -182,7 +183,7 @@ def test_damaged_piece_is_noticed(three: SplitDeal) -> None:
 
 @pytest.mark.parametrize(("points", "rows"), [([1], 1), ([1, 1], 2), ([1, 2], 1)])
 def test_too_few_pieces(points: list[int], rows: int) -> None:
-    with pytest.raises(DealingError, match="pieces of at least 2 different helpers are needed"):
+    with pytest.raises(DealingError, match="pieces must come from at least 2 different helpers"):
         join_pieces(points, np.zeros((rows, 4), dtype=np.int64), 251, 1)
 
 

@@ -257,7 +257,7 @@ def test_guarantee_says_who_is_trusted() -> None:
     ("arguments", "message"),
     [
         ({"n": 1}, "n must be >= 2, got n=1"),
-        ({"n": 10, "minimum": 5}, r"minimum must be <= 4, so that k=2 times minimum is below n=10, got minimum=5"),
+        ({"n": 10, "minimum": 5}, r"minimum must be <= 4, got minimum=5; k=2 times minimum must be below n=10"),
         ({"n": 10, "minimum": -1}, "minimum must be >= 0, got minimum=-1"),
         ({"n": 10, "k": 1}, "k must be >= 2, got k=1"),
         ({"n": 10, "epsilon_aux": 1.0}, "epsilon_aux must be > epsilon=1.0, got epsilon_aux=1.0"),

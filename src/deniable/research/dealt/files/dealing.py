@@ -187,8 +187,8 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     directory, output = Path(directory), Path(output)
     if not 1 <= first <= last:
         raise InvalidParameterError(
-            f"the range of contributors must begin with 1 or more and not end before its beginning, got {first} to "
-            f"{last}"
+            "the range of contributors must begin with 1 or more, and its last number must be at least its first, "
+            f"got {first} to {last}"
         )
     if not directory.is_dir():
         raise FileFormatError(f"there is no directory {directory}")

@@ -95,7 +95,7 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     enough = degree + 1
     if known.ndim != 2 or len(known) != len(points) or len(set(points)) < enough:
         raise DealingError(
-            f"pieces of at least {enough} different helpers are needed, one row for each, got "
+            f"pieces must come from at least {enough} different helpers, with one row for each helper, got "
             f"points={quoted(list(points))}"
         )
     inside = all(isinstance(point, (int, np.integer)) and 0 < point < modulus for point in points)

@@ -151,8 +151,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         largest = (self.n - 1) // self.k
         if checked_integer("minimum", self.a0, 0) > largest:
             raise InvalidParameterError(
-                f"minimum must be <= {largest}, so that k={self.k} times minimum is below n={self.n}, got "
-                f"minimum={self.minimum}"
+                f"minimum must be <= {largest}, got minimum={self.minimum}; k={self.k} times minimum must be below "
+                f"n={self.n}"
             )
 
     def _dealt_types(self) -> DealtTypes:

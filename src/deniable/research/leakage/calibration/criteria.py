@@ -44,8 +44,8 @@ def figure_of(
         raise unknown_name("criterion", criterion, CRITERIA)
     if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):
         raise InvalidParameterError(
-            'blocks must be given only with criterion="blocks" and a joint table; a tree prior has its branches as '
-            "blocks"
+            'blocks must be used with criterion="blocks" and a joint table only: leave out blocks (the blocks of a '
+            "tree prior are its branches)"
         )
     release = releases_of(sizes_of(prior), mechanism)
     if criterion == "prior-free":
