@@ -46,7 +46,7 @@ def test_blank_rows_are_left_out_and_counted_or_refused_on_request() -> None:
     told = reports(asked, table)
     blank = table.assign(age=table.age.where(np.arange(N) >= 10))
     with pytest.raises(
-        InvalidInputError, match=r"10 of 6,000 rows have missing values \(10 in age\); missing=\"category\""
+        InvalidInputError, match=r"10 of 6,000 rows have missing values \(10 in age\); pass missing=\"category\""
     ):
         models.fit("smoker ~ age", asked, told, blank, missing="refuse")
     found = models.fit("smoker ~ age", asked, told, blank)
