@@ -311,7 +311,7 @@ PAGE = Page(
         "at caps up to 2 some random choices have it, and at caps of 5 and more": "the rows above",
         "more than five up to a cap of 5": "the rows above",
         "(caps 1 to 20)": "settings",
-        "Figure 8 over 100 random choices of 21 of 38 shared attributes": "settings",
+        "100 random choices, and a greedy choice, take 21 of the 38 shared attributes": "settings",
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
         "the first 21, the last 21, and two sets": "settings",
         "four sets of 21 or 19 attributes": "settings",

@@ -115,7 +115,7 @@ def figure_8(results: Results) -> list[str]:
         f"additive criterion gives {', '.join(additive)}. So the budgets from exact totals are hardly smaller at "
         f"caps of "
         f"{setting('1 and 2')}",
-        f"halves of CelebA give totals within {traced(halves, '.1%')} of the whole",
+        f"each half of CelebA gives totals within {traced(halves, '.1%')} of the totals from all of CelebA",
         *_public(results),
     ]  # fmt: skip
 

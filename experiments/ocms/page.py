@@ -459,7 +459,7 @@ def _rappor(r: Results) -> list[str]:
         f"limit. At 1,024 cells the difference is {traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')} standard "
         "errors, so it does not show whether the error is above the limit. We made 40 "
         f"comparisons with eq. (10), at f = 0 and .3. The largest |z| is {traced(largest, '.1f')}, and by chance alone it "
-        "could be up to 3.7. So the paper's limits hold.",
+        "could be up to 3.7. So the runs agree with eq. (10), from which the paper's limits follow.",
         f"By eq. (6), and for epsilon 1 to 5, aRP needs {needed('aRP')} cells, and sRP needs {needed('sRP')}. A report "
         f"has one bit for each cell. For aRP and epsilon 1 to 5, eq. (45) as printed gives only "
         f"{needed('aRP', 'printed (45)', '.3g')} cells. As the number of cells grows, the l2 loss of aRP tends to the l2 "
@@ -522,7 +522,7 @@ STATED = {
     "freshly drawn functions, the estimate is 0 within": "nobody holds the target",
     "We took the 101^2 functions": _SETTING,
     "d = 2^20": _SETTING,
-    "1,000, n = 10,000, 400 runs": _SETTING,
+    "Here k = 1,000 and n = 10,000, and there were 400 runs": _SETTING,
     "(E+1)(E+2^b-1)/(E-1)^2, E = e^epsilon": _DERIVED,
     "in units of 1/n": _SETTING,
     "may fail with probability 1e-6. Half-widths are in standard errors at f = 0, n = 10^6": _SETTING,
@@ -565,7 +565,7 @@ STATED = {
     "at f = 1, m | n MSE": _SETTING,
     "5.5% ± .5%, where the exact probability is 4.9%": "pilot.csv, quoted above",
     "At epsilon 1, our 2,000 runs show no gain": _SETTING,
-    "largest standard error of the sketch for f = 1": _SETTING,
+    "a sketch that was planned without a bound (f = 1)": _SETTING,
     "calculated error of the sketch for f = 1": _SETTING,
     'column "at frequency 1"': _SETTING,
     'The column "over f = 1"': _SETTING,
@@ -573,7 +573,7 @@ STATED = {
     "The codes of these 100 values": _SETTING,
     "the measured sum of z^2": _SETTING,
     "m, and at f = 1 | while f holds | at frequency 1": _SETTING,
-    "squared error at f = 0, n = 1,000, 20,000 runs": _SETTING,
+    "Here f = 0 and n = 1,000, and there were 20,000 runs": _SETTING,
     "m = 2 | 8 | 64 | 1,024": _SETTING,
     "At 64 cells": _SETTING,
     "At 1,024 cells the difference is": _SETTING,

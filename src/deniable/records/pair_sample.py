@@ -176,7 +176,7 @@ class PairSample(
     stated = ("oracles", "omegas")
     card = Card(
         group="records",
-        when="for a table of every pair of attributes; each table shows how two answers are related",
+        when="if you want a cross table for each pair of attributes; each table shows how two answers are related",
         planned=False,
         instead="PairSample is made for tables of pairs, although it can also estimate single frequencies; if you need "
         "only single frequencies, use SMP[ADP]",

@@ -56,7 +56,7 @@ class Exponential(RandomizedResponse):
     name = "Exponential"
     card = Card(
         group="baselines",
-        when="only to compare with the literature; it equals GRR at epsilon/2",
+        when="only for comparison with the literature; it equals GRR at epsilon/2",
         wire="one code",
         note="it equals GRR at epsilon/2",
     )

@@ -108,7 +108,7 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="to compare with Corr-RR; it draws the codes of all attributes but one from learned conditional "
+        when="only for comparison with Corr-RR; it draws the codes of all attributes but one from learned conditional "
         "distributions",
         planned=False,
         instead="the error of Cond-RR depends on tables that are learned in a first phase, so no formula gives the "

@@ -87,8 +87,8 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="to compare with Corr-RR; as in the papers, it merges codes into groups, so it cannot tell the codes of a "
-        "group apart",
+        when="only for comparison with Corr-RR; as in the papers, it merges codes into groups, so it cannot tell the "
+        "codes of a group apart",
         aliases=("AlignedCorrRR",),
         planned=False,
         instead="Corr-RR aligned cannot tell the codes of a group apart; use Corr-RR instead",

@@ -166,8 +166,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     name = "Corr-RR groups"
     card = Card(
         group="two phases",
-        when="to compare with Corr-RR; attributes that depend on each other form groups, and the groups split the "
-        "budget",
+        when="only for comparison with Corr-RR; attributes that depend on each other form groups, and the groups split "
+        "the budget",
         aliases=("GroupedCorrRR",),
         planned=False,
         instead="the error of Corr-RR groups depends on probabilities that are learned in a first phase, so no formula "

@@ -103,7 +103,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     name = "Corr-RR two pivots"
     card = Card(
         group="two phases",
-        when="to compare with Corr-RR; its reports show how two attributes depend on each other",
+        when="only for comparison with Corr-RR; its reports show how two attributes depend on each other",
         aliases=("TwoPivotRR",),
         planned=False,
         instead="the error of Corr-RR two pivots depends on tables that are learned in a first phase, so no formula "
