@@ -219,11 +219,11 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             "belong to collection",
             {f"{API}/batches": changed(collection="1" * 64)},
         ),
-        "the aggregate": ("sum", "committed itself to", {f"{API}/aggregate": counts_moved}),
+        "the aggregate": ("sum", "to which the collector committed itself", {f"{API}/aggregate": counts_moved}),
         "the aggregate of another collection": ("sum", "belongs to collection", {f"{API}/aggregate": of_another}),
         "an aggregate with a report fewer": ("sum", "75 reports, but the batches have 76", {f"{API}/aggregate": fewer}),
         "an aggregate with a new commitment": (
-            *("reports", "do not add up to the digest"),
+            *("reports", "does not match the digest that was stated"),
             {
                 f"{API}/aggregate": counts_moved,
                 f"{API}/batches": batch(3, digest=recommitted, opening="00" * 16),
@@ -237,7 +237,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             },
         ),
         "reports": (
-            *("reports", "do not add up to the digest"),
+            *("reports", "does not match the digest that was stated"),
             {f"{API}/batches/2/reports": report_file(ASKED, 30, tmp_path)},
         ),
         "reports of another collection": (

@@ -260,8 +260,8 @@ def plan_coefficient(
     for mechanism in mechanisms:
         if mechanism.takes_text:
             raise InvalidParameterError(
-                f"mechanisms must be for listed categories, but {mechanism.name} is for open text, which no model "
-                "explains"
+                f"mechanisms must be for listed categories, got {mechanism.name}, which is for open text: leave it "
+                "out, because no model explains open text"
             )
         if mechanism.domain != domain:
             raise InvalidParameterError(

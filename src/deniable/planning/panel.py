@@ -74,7 +74,8 @@ def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1)
     times = checked_integer("asked", asked, 1, number)
     if not seed:
         raise InvalidParameterError(
-            "seed must not be empty: publish a seed that nobody could choose", parameters=("seed",)
+            "seed must not be empty: publish a seed that nobody could choose, such as the numbers of a lottery",
+            parameters=("seed",),
         )
     if len(people) < number:
         raise out_of_range("people", f"at least {number:,}, one for each wave", f"{len(people):,}")

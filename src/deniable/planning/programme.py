@@ -405,7 +405,7 @@ def _leakage(
         if total.total is None:
             raise InvalidParameterError(
                 "every survey must have a mechanism whose leakage has a bound, but the mechanism of "
-                f"{quoted(survey.name)} has no bound"
+                f"{quoted(survey.name)} has no bound: choose another mechanism for this survey"
             )
         if not mechanism.records:
             parts[places[0]].append((survey, total.epsilon))

@@ -116,7 +116,9 @@ class AccountEndpoints:
         if given.link:
             redeemed = await run_in_threadpool(self._logins.redeem, given.link)
             if redeemed is None:
-                raise Problem("wrong-login", "this link was used before, or it is older than 15 minutes")
+                raise Problem(
+                    "wrong-login", "this link was used before, or it is older than 15 minutes: ask for a new link"
+                )
             name, secret = redeemed
         else:
             name, secret = given.name, await self._with_password(request, given)

@@ -726,7 +726,10 @@ async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
     try:
         file, key = form.get("file"), form.get("made")
         if not isinstance(file, UploadFile) or not isinstance(key, str) or not re.fullmatch("[a-z0-9]{4,16}", key):
-            raise Problem("malformed", "the body must be a form that contains a file")
+            raise Problem(
+                "malformed",
+                "the body must be a form with the fields “file” (a file) and “made” (4 to 16 characters, a-z or 0-9)",
+            )
         decimal = form.get("decimal")
         mark = decimal if decimal in ("point", "comma") else None
         return Path(file.filename or "file").name[:200], await file.read(), key, mark

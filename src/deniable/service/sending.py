@@ -257,8 +257,8 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
         return DEFAULT_PERSON if person is None else person
     if person is not None:
         raise InvalidParameterError(
-            f"person must be given only with a file of one row, got person={quoted(person)} and a file with more "
-            "rows; give every person a file",
+            f"person must be left out for a file of more than one row, got person={quoted(person)}; give every person "
+            "a file",
             parameters=("person",),
         )
     if rows > 1 and is_memoised(collection):

@@ -137,8 +137,8 @@ class Survey:
         """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
-                f"the sum of the reports is not available, because its {self.collection.mechanism.state_size:,} "
-                "counters are not kept. Export the reports with `survey export --reports`, and add them up with "
+                f"the survey keeps no sum of its reports, because the sum has {self.collection.mechanism.state_size:,} "
+                "counters. Export the reports with `survey export --reports`, and add them up with "
                 "`deniable aggregate`"
             )
         batches = frozenset({source} if release.n else ())

@@ -274,7 +274,7 @@ class _Verifier:
         answer = self._get(f"{self._api}/batches/{batch.number}/leaves")
         if answer.status != 200:
             raise _WrongError(
-                f"batch {batch.number} states a root, which is the hash of its leaves, but it has no leaves"
+                f"batch {batch.number} states the hash of its leaves (the root), but the leaves are missing"
             )
         if len(answer.content) != batch.n * LEAF_BYTES:
             raise _WrongError(
@@ -310,7 +310,9 @@ class _Verifier:
             raise _OpenError("the collector does not publish the aggregate")
         aggregate = self._aggregate()
         if aggregate.collection != self._collection.id:
-            raise _WrongError(f"the aggregate belongs to collection {short_id(aggregate.collection)}, not to this one")
+            raise _WrongError(
+                f"the aggregate belongs to collection {short_id(aggregate.collection)}, not to this collection"
+            )
         n = sum(batch.n for batch in self._batches)
         if aggregate.n != n:
             raise _WrongError(f"the aggregate has {aggregate.n:,} reports, but the batches have {n:,}")
@@ -321,7 +323,7 @@ class _Verifier:
                 "digests"
             )
         if _digest(last, self._collection.id, n, aggregate.counts) != last.digest:
-            raise _WrongError("the aggregate is not the one that the collector committed itself to")
+            raise _WrongError("the aggregate does not match the digest to which the collector committed itself")
         return f"the aggregate has all {n:,} reports of the batches, and the digest stated before"
 
     def _aggregate(self) -> Aggregate:
@@ -355,7 +357,8 @@ class _Verifier:
             n += batch.n
             if batch.digest and batch.opening and _digest(batch, self._collection.id, n, total) != batch.digest:
                 raise _WrongError(
-                    f"the reports up to batch {batch.number} do not add up to the digest that was stated before"
+                    f"the sum of the reports up to batch {batch.number} does not match the digest that was stated "
+                    "before"
                 )
         if not np.array_equal(self._aggregate().counts, total):
             raise _WrongError("the aggregate is not the sum of the reports")

@@ -233,7 +233,7 @@ def test_attributes_that_contradict_themselves(words: Path) -> None:
     for wrong, message in (
         ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got “red” twice"),
         ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got “x” twice"),
-        ({"dictionary": dictionary, "categories": ("a", "b")}, "because its dictionary has the categories"),
+        ({"dictionary": dictionary, "categories": ("a", "b")}, "because the dictionary has the categories"),
         ({"text": True, "categories": ("a", "b")}, "open text"),
         ({"text": True, "other": "x"}, "open text"),
         ({"text": True, "dictionary": dictionary}, "open text"),

@@ -88,7 +88,7 @@ def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
     if unknown is not None:
         raise InvalidParameterError(
             f"only the settings {', '.join(free) or '(none)'} can be chosen when {name} is learned, got "
-            f"{quoted(unknown)}"
+            f"{quoted(unknown)}: leave this setting out"
         )
 
 

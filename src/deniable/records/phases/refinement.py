@@ -98,8 +98,8 @@ def checked_rounds(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -
             )
         if same_epsilon and mechanism.epsilon != first.epsilon:
             raise MismatchError(
-                f"all rounds must have the same epsilon before the next round is learned, got {quoted(mechanism)} and "
-                f"{quoted(first)}"
+                f"all rounds must have the same epsilon, so that the next round can be learned, got "
+                f"{quoted(mechanism)} and {quoted(first)}"
             )
         if aggregate.n == 0:
             raise EmptyAggregateError(

@@ -167,7 +167,9 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
         kept = np.flatnonzero(mass)
         channel = np.asarray(channels[axis], dtype=np.float64)
         if channel.ndim != 2 or len(channel) != size:
-            raise InvalidInputError(f"channel {axis} must have {size} inputs, got shape={channel.shape}")
+            raise InvalidInputError(
+                f"channel {axis} must have {size} rows, one for each input, got shape={channel.shape}"
+            )
         if len(kept) < size:
             notes.append(missing_note(f"attribute {axis}", kept, size))
         table = np.take(table, kept, axis=axis)

@@ -76,7 +76,9 @@ def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float
     else:
         channel = merged_channel(release.channel() if is_oracle(release) else release)
     if len(channel) != rows.shape[1]:
-        raise InvalidInputError(f"conditional must have {len(channel)} columns for this release, got {rows.shape[1]}")
+        raise InvalidInputError(
+            f"conditional must have {len(channel)} columns, one for each input of the channel, got {rows.shape[1]}"
+        )
     return float(_worst_ratios(*_extremes(rows, channel, share)).max())
 
 

@@ -73,7 +73,8 @@ class Invitations(Accounts):
                     *(number, one.nullifier, one.tag, one.part and last + one.part),
                 ):
                     raise InvalidParameterError(
-                        "links must be new to this survey, but one of them was invited before; nobody was invited"
+                        "links must be new to this survey, but one of the links was invited before, so nobody was "
+                        "invited; make new links"
                     )
             for tag, found in run(
                 "SELECT tag, count(*) FROM invitations WHERE collection = ? AND tag <> '' GROUP BY tag", number

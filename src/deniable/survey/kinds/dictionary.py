@@ -34,7 +34,7 @@ class DictionaryWord(QuestionKind):
         words = question.dictionary.words.words
         if question.categories not in ((), words):
             raise InvalidParameterError(
-                f"categories of {where} must be left out, because its dictionary has the categories"
+                f"categories of {where} must be left out, because the dictionary has the categories"
             )
         return {"categories": words}
 

@@ -199,7 +199,10 @@ class ShareReader:
                     steps = np.diff(numbers, prepend=last)
                     if (steps <= 0).any():
                         number = int(numbers[int((steps <= 0).argmax())])
-                        raise InvalidInputError(f"{path}: contributor {number:,} has two shares, or is out of order")
+                        raise InvalidInputError(
+                            f"{path} must list every contributor once, in ascending order, but contributor "
+                            f"{number:,} is listed twice or in another place; use the file as it was dealt"
+                        )
                     if len(numbers):
                         last = int(numbers[-1])
                         yield numbers, Shares(self._mechanism.deal_id, tuple(arrays))

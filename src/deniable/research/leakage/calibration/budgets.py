@@ -451,7 +451,7 @@ class _AnyMechanism:
         if k > MAX_DOMAIN:
             raise TooLargeError(
                 f"the worst case over all mechanisms is known for at most {MAX_DOMAIN} categories, got an attribute "
-                f"with {k} categories: name the mechanism, merge categories, or choose the criterion prior-free"
+                f"with {k} categories: name the mechanism, merge categories, or choose the criterion “prior-free”"
             )
         return any_mechanism_channel(k, float(epsilon))
 
