@@ -194,7 +194,7 @@ def _ask_admin(url: str, request: Answer) -> Answer:
         reason = getattr(error, "reason", error)
         raise CollectorError(
             f"no collector answers at {url}: {reason}; check the address. Before you repeat the command, check "
-            "whether it took effect"
+            "whether the command took effect"
         ) from None
     return result
 

@@ -256,7 +256,7 @@ class _Pages:
         held = self._held(request)
         words = held.survey.dictionaries.get(request.path_params["attribute"])
         if words is None:
-            raise Problem("not-found", "there is no attribute with this name and a dictionary")
+            raise Problem("not-found", "no attribute with this name has a dictionary")
         return Response(words, headers={"Cache-Control": _IMMUTABLE}, media_type="text/plain; charset=utf-8")
 
     async def survey(self, request: Request) -> Response:

@@ -330,8 +330,8 @@ class Collection:
         if shape.id != collection.id:
             raise FileFormatError(
                 f"{source} was changed after it was made: it states the id {short_id(shape.id)}, but its content has "
-                f"the id {short_id(collection.id)}. Make a new collection instead, because reports of the old one do "
-                "not fit this content"
+                f"the id {short_id(collection.id)}. Make a new collection instead, because reports of the old "
+                "collection do not fit this content"
             )
         written, expected = _spelled(text), _spelled(canonical_json(collection._content))
         for key in written.keys() - {"format", "format_version", "id", "guarantee"}:

@@ -176,7 +176,7 @@ def test_damaged_piece_is_noticed(three: SplitDeal) -> None:
     damaged = three.pieces.copy()
     damaged[2, 17] = (damaged[2, 17] + 1) % 251
     with pytest.raises(
-        DealingError, match="the pieces of contributor 17 contradict each other, so one of them is damaged"
+        DealingError, match="the pieces of contributor 17 contradict each other, so at least one piece is damaged"
     ):
         join_pieces([1, 2, 3], damaged, 251, 1)
 

@@ -89,7 +89,7 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     array([2])
     >>> join_pieces([1, 2, 3], [[9], [17], [23]], modulus=251, degree=1)
     Traceback (most recent call last):
-    deniable.errors.DealingError: the pieces of contributor 0 contradict each other, so one of them is damaged
+    deniable.errors.DealingError: the pieces of contributor 0 contradict each other, so at least one piece is damaged
     """
     known = np.asarray(pieces)
     enough = degree + 1
@@ -102,13 +102,15 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     if not inside or len(set(points)) != len(points):
         raise DealingError(f"points must be different integers in 1..{modulus - 1}, got points={quoted(list(points))}")
     if known.dtype.kind not in "iu" or (known.size and (known.min() < 0 or known.max() >= modulus)):
-        raise DealingError(f"pieces must be integers in 0..{modulus - 1}, but one of them is damaged")
+        raise DealingError(f"pieces must be integers in 0..{modulus - 1}, but one piece is damaged")
     known = known.astype(np.int64)
     for row in range(enough, len(points)):
         expected = value_at(points[:enough], known[:enough], modulus, points[row])
         wrong = np.flatnonzero(expected != known[row])
         if wrong.size:
-            raise DealingError(f"the pieces of contributor {wrong[0]} contradict each other, so one of them is damaged")
+            raise DealingError(
+                f"the pieces of contributor {wrong[0]} contradict each other, so at least one piece is damaged"
+            )
     return value_at(points[:enough], known[:enough], modulus)
 
 

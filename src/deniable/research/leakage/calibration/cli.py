@@ -139,7 +139,7 @@ def calibrate(
         if merge_rare is not None:
             raise InvalidParameterError(
                 "--check and --merge-rare cannot be used together: merge the rare categories in a schema of your "
-                "own, and give it with --schema"
+                "own, and give that schema with --schema"
             )
         other = read_answers(
             check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter, decimal=decimal
