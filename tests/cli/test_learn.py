@@ -324,9 +324,8 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
     assert alike("aggregate", "blind.json", "blind.parquet", "-o", "blind.aggregate").exit_code == 0
     refused = alike("learn", "blind.json", "blind.aggregate", "--contributors", "500", "-o", "d.json")
     assert refused.exit_code == 2
-    assert (
-        "learn from this phase together with the phases before it, or from a phase with the mechanism SPL"
-        in " ".join(refused.stderr.split())
+    assert "learn from this phase together with the earlier phases, or from a phase with the mechanism SPL" in " ".join(
+        refused.stderr.split()
     )
 
 

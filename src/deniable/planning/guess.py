@@ -170,7 +170,8 @@ def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[
     where = f"the guess of {quoted(attribute.name)}"
     if not attribute.question_kind.coded:
         raise InvalidParameterError(
-            "open text has no shares to guess: give the question a list of words to rehearse it"
+            "the guess must be for questions with categories, got a question with open text; to rehearse this "
+            "question, give the question a list of words"
         )
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]

@@ -217,7 +217,8 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
                 line = file.readline(MOST)
     except OSError as error:
         raise StoreInUseError(
-            f"the database {path} is used by a collector that does not answer: {error.strerror or error}"
+            f"the database {path} is used by a collector that does not answer: {error.strerror or error}. Stop or "
+            "restart that collector, and run the command again"
         ) from error
     if line and not line.endswith(b"\n"):
         raise StoreError(
@@ -317,7 +318,8 @@ def invitation_terms(surveys: Surveys, slug: str) -> dict[str, Any]:
     if survey.page.access != "invited":
         raise InvalidParameterError(
             f"people can be invited only if access is “invited” in the page of {quoted(slug)}, "
-            f"got access={quoted(survey.page.access)}; change access in page.json, and run `survey new` again with it"
+            f"got access={quoted(survey.page.access)}; change access in page.json, and run `survey new` again with "
+            "that file"
         )
     return {
         "collection": row.id,

@@ -175,7 +175,7 @@ class DraftEndpoints:
         if not who.changes:
             raise Problem("not-allowed", "the role analyst can only read; owners can make surveys")
         if slug is None and who.surveys is not None:
-            raise Problem("not-allowed", "only an owner of all surveys can make a new one")
+            raise Problem("not-allowed", "only an owner of all surveys can make a new survey")
         if slug is not None and not who.may(slug):
             raise Problem("not-found", "there is no draft with this name")
         return who

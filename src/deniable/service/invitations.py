@@ -101,8 +101,8 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
         raise InvalidParameterError(f"rounds must be from 1 to {MOST_ROUNDS}, got rounds={rounds}; plan fewer rounds")
     if not rounds <= count <= MOST_LINKS:
         raise InvalidParameterError(
-            f"count must be from {rounds}, one for each round, to {MOST_LINKS:,}, got count={count}; invite more "
-            "people in several steps"
+            f"count must be from {rounds} to {MOST_LINKS:,} for rounds={rounds}, got count={count}; every round needs "
+            "at least one invitation, and more people can be invited in several steps"
         )
     if len(tag) > 64 or not set(tag) <= _TAG:
         raise InvalidParameterError(
@@ -111,8 +111,8 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
         )
     if tag and count // rounds < LEAST_TAGGED:
         raise InvalidParameterError(
-            f"count must be at least {LEAST_TAGGED} for each round of a channel, so that a channel names nobody, got "
-            f"count={count}; invite more people, or leave the tag out"
+            f"count must be at least {LEAST_TAGGED} for each round if a tag names the channel, got count={count}; "
+            "invite more people, or leave the tag out. A smaller channel could identify people"
         )
     order = permutation(SecureRandomness(), count)
     tokens = secrets.token_bytes(ID_BYTES * count)

@@ -30,7 +30,7 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
     stated = headers.get("content-length", "0")
     if not stated.isdecimal():
         raise Problem(
-            "malformed", "Content-Length must be the number of bytes of the body: correct it, or leave it out"
+            "malformed", "Content-Length must be the number of bytes of the body: correct or omit this header"
         )
     if int(stated) > most:
         raise Problem("too-large", f"a body must have at most {most} bytes")

@@ -345,7 +345,8 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     kept = _kept(collection, answers)
     if not kept.exists():
         raise FileFormatError(
-            f"{answers} is not kept here, because this user has sent no reports for it: give the file that was sent"
+            f"no reports of {answers} are kept here, because this user has sent none: give the file of answers whose "
+            "reports were sent"
         )
     seed = kept_seed(kept)
     if seed is None:

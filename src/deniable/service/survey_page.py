@@ -251,15 +251,14 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         if guarded := sorted(set(words.interface) - INTERFACE_KEYS):
             raise InvalidParameterError(
                 f"{source}: {tag}: interface may only have the keys {', '.join(sorted(INTERFACE_KEYS))}, got "
-                f"{quoted(guarded[0])}: leave this key out, because the client has its own sentence in every language "
-                "that it ships"
+                f"{quoted(guarded[0])}: leave this key out. The page shows the sentence of the client instead"
             )
         for key, said in words.interface.items():
             filled = PLACES.get(key, frozenset())
             if unknown := sorted(set(_PLACE.findall(said)) - filled):
                 raise InvalidParameterError(
                     f"{source}: {tag}: interface: {key} may only have {', '.join(sorted(filled)) or 'nothing'} in "
-                    f"braces, got {unknown[0]}, for which there is no value; leave it out"
+                    f"braces, got {unknown[0]}; leave {unknown[0]} out, because there is no value for it"
                 )
     if page.access == "invited" and page.second_person:
         raise InvalidParameterError(

@@ -262,8 +262,8 @@ class Surveys:
                 words = (Path(folder) / attribute.dictionary.file).read_bytes()
                 if len(words) > MAX_DICTIONARY:
                     raise InvalidParameterError(
-                        f"the dictionary of {quoted(attribute.name)} must have at most {MAX_DICTIONARY} bytes, "
-                        f"because a browser loads all of it, got {len(words)} bytes"
+                        f"the dictionary of {quoted(attribute.name)} must have at most {MAX_DICTIONARY} bytes, got "
+                        f"{len(words)} bytes; use fewer words, because a browser loads the whole dictionary"
                     )
                 dictionaries[attribute.name] = (attribute.dictionary.file, words)
         survey = Survey.read(document, text, dictionaries)

@@ -337,9 +337,9 @@ class Collection:
         for key in written.keys() - {"format", "format_version", "id", "guarantee"}:
             if key not in expected or written[key] != expected[key]:
                 raise FileFormatError(
-                    f"{source}: {key} must be written as it was when the id was computed, but a key has its default "
-                    "value, or a number is spelled in another way. Contributors' browsers refuse such a file; use "
-                    "the file that was made first"
+                    f"{source}: {key} must be written exactly as `deniable` wrote it. Here, a key with its default "
+                    "value was added, or a number is written in another way. Contributors' browsers refuse such a "
+                    "file; use the original file"
                 )
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):

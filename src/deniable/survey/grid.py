@@ -126,7 +126,7 @@ class Grid:
         grid = cls((float(low) + 0.0, float(high) + 0.0), int(size))
         if len(set(grid.labels)) < size:
             raise InvalidParameterError(
-                f"grid of {where} must have points that 15 digits can tell apart, got grid={size} on "
+                f"grid of {where} must have points that differ in their first 15 digits, got grid={size} on "
                 f"range={quoted(grid.ends)}: take fewer points"
             )
         return grid

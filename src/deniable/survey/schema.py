@@ -212,7 +212,10 @@ class Schema:
             If a code is out of range, naming row and attribute.
         """
         if self.is_text:
-            raise InvalidInputError(f"attribute {quoted(self.names[0])} asks for open text, and open text has no codes")
+            raise InvalidInputError(
+                "only codes of attributes with categories can be decoded, but attribute "
+                f"{quoted(self.names[0])} asks for open text"
+            )
         records = checked_records(codes, self.sizes)
         columns, first = [], 0
         for attribute in self.attributes:

@@ -243,7 +243,9 @@ def refuses_bad_answers(mechanism: Any) -> None:
         except InvalidInputError as error:
             hold("row 17" in str(error), f"the message about a code in row 17 does not name the row: {error}")
         else:
-            raise BrokenLawError(f"randomize took the code {wrong} of domain {mechanism.domain}")
+            raise BrokenLawError(
+                f"randomize must refuse codes outside the domain {mechanism.domain}, but it accepted {wrong}"
+            )
 
 
 def refuses_what_does_not_belong(mechanism: Any) -> None:

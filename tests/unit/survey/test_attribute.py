@@ -186,7 +186,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kind": "numeric", "range": (0, "1"), "grid": 2}, "range of attribute “a” must be two numbers"),
     (
         {"kind": "numeric", "range": (1, 1 + 1e-14), "grid": 900},
-        "grid of attribute “a” must have points that 15 digits can tell apart",
+        "grid of attribute “a” must have points that differ in their first 15 digits",
     ),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 2, "missing": "1", "categories": ()},

@@ -481,9 +481,7 @@ def test_what_the_id_is_made_of_is_spelled_in_one_way(before: str, after: str, k
     """A browser computes the id from the document itself: it refused these, and the library read them."""
     text = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0), 1, "round").to_json()
     assert before in text
-    with pytest.raises(
-        FileFormatError, match=f"the collection: {key} must be written as it was when the id was computed"
-    ):
+    with pytest.raises(FileFormatError, match=f"the collection: {key} must be written exactly as `deniable` wrote it"):
         Collection.from_json(text.replace(before, after))
     # White space and the order of keys do not matter.
     reordered = dict(reversed(json.loads(text).items()))

@@ -269,9 +269,9 @@ class Phases:
             if earlier and (source is None or source.collection not in earlier):
                 told = "from none" if source is None else f"from collection {short_id(source.collection)}"
                 raise MismatchError(
-                    f"phase {place}, collection {short_id(collection.id)}, must have learned from an earlier phase "
-                    f"({', '.join(map(short_id, earlier))}), but it learned {told}. Phases are parts of one survey; to "
-                    "compare two surveys, use `deniable.answers.compare` (`deniable compare`)"
+                    f"phase {place} (collection {short_id(collection.id)}) must have learned from an earlier phase "
+                    f"({', '.join(map(short_id, earlier))}), but phase {place} learned {told}. All phases must be "
+                    "parts of one survey; to compare two surveys, use `deniable.answers.compare` (`deniable compare`)"
                 )
             earlier.append(collection.id)
 

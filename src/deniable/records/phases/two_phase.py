@@ -40,7 +40,7 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
         if not estimate.is_raw:
             raise MismatchError(
                 f"phase one must have unbiased estimates, got estimates by {', '.join(estimate.processing)}: learn "
-                "from this phase together with the phases before it, or from a phase with the mechanism SPL"
+                "from this phase together with the earlier phases, or from a phase with the mechanism SPL"
             )
         if estimate.n == 0:
             raise EmptyAggregateError(

@@ -66,8 +66,8 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
         larger, smaller = (checked_integer(f"{name}[{i}]", j, 0, len(sizes) - 1) for i, j in enumerate(ends))
         if larger == smaller or sizes[larger] < sizes[smaller]:
             raise InvalidParameterError(
-                f"{name} must map an attribute to an attribute with at most as many categories, got attribute "
-                f"{larger} mapped to {smaller} with sizes={quoted(tuple(sizes))}"
+                f"{name} must map an attribute to a different attribute that does not have more categories, got "
+                f"attribute {larger} mapped to {smaller} with sizes={quoted(tuple(sizes))}"
             )
         if any({larger, smaller} == {a, b} for a, b, _ in result):
             raise InvalidParameterError(
@@ -84,7 +84,7 @@ def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
     if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
         raise TooLargeError(
             f"attributes with different numbers of categories must have at most {MAX_CELLS} copy probabilities, got "
-            f"{cells}: use RS+RFD, which takes such attributes and learns from the same phase one"
+            f"{cells}: use the mechanism RS+RFD instead, which can learn from the same phase one"
         )
 
 

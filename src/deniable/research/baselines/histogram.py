@@ -366,7 +366,7 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
     if min(weights) < 1 or half_ratio(weights) ** 2 > exp_bounds(epsilon)[0]:
         raise InvalidParameterError(
             f"resolution and clamp must be small enough for weights of 64 bits at epsilon={float(epsilon)}, got "
-            f"resolution={resolution}, clamp={clamp}"
+            f"resolution={resolution}, clamp={clamp}; choose a smaller resolution or a smaller clamp"
         )
     return tuple(weights)
 

@@ -103,14 +103,19 @@ def decode_spectrum(state: Counts, n: int, bits: int, k: int) -> Counts:
     walsh_hadamard(transform)
     rests, smallest, largest = divide_exactly(transform, bits)
     if rests:
-        raise DamagedStateError(f"the transformed spectrum must be divisible by {1 << bits}")
+        raise DamagedStateError(
+            f"the transform of the state must be divisible by {1 << bits}; add the reports up again"
+        )
     if smallest < 0 or largest > n:
         check_counts(transform, n)
     counts = transform[:k]
     for x in {int(counts.argmax()), int(counts.argmin()), n * 0x9E3779B1 % k}:
         again = transformed_at(state, x)
         if again != int(counts[x]) << bits:
-            raise DamagedStateError(f"the transform at {x} must be {again}, got {int(counts[x]) << bits}")
+            raise DamagedStateError(
+                f"the transform of the state must be {again} at value {x}, got {int(counts[x]) << bits}; decode the "
+                "state again"
+            )
     return counts
 
 

@@ -164,16 +164,20 @@ def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k:
     total = n * per_report
     limit = math.prod(modulus.prime for modulus in moduli(p, 2))
     if total >= limit:
-        raise TooLargeError(f"a state to decode must have fewer than {limit} hyperplanes, got {total}")
+        raise TooLargeError(
+            f"a state must count fewer than {limit} hyperplanes to be decoded, got {total}; use fewer reports"
+        )
     counters = state.reshape(p, -1)
     agreements = _agreements(counters, total, p, dimension, k)
     for x in {int(agreements.argmax()), int(agreements.argmin()), n * 0x9E3779B1 % k}:
         again = agreements_at(counters, x, p, dimension)
         if again != agreements[x]:
-            raise DamagedStateError(f"{again} hyperplanes pass through {x}, but the transform gave {agreements[x]}")
+            raise DamagedStateError(
+                f"the transform of the state must be {again} at value {x}, got {agreements[x]}; decode the state again"
+            )
     counts, rests = np.divmod(n - total + p * agreements, m)
     if rests.any():
-        raise DamagedStateError(f"the transformed counters must be divisible by m={m}")
+        raise DamagedStateError(f"the transform of the state must be divisible by m={m}; add the reports up again")
     check_counts(counts, n)
     return counts
 

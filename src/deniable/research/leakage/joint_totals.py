@@ -194,7 +194,7 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[
         channel = known[id(mechanism)]
         if len(channel) != size:
             raise InvalidInputError(
-                f"mechanisms[{j}] must have {size} possible answers, as axis {j} of joint has categories, got "
+                f"mechanisms[{j}] must have {size} possible answers, one for each category on axis {j} of joint, got "
                 f"{len(channel)}"
             )
         channels.append(channel)

@@ -337,7 +337,7 @@ def restore(source: Path, url: str) -> None:
         with lane.transaction() as run:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
                 raise StoreError(
-                    "a backup can be restored only into an empty database, but this database has tables and was not "
+                    "a backup can be restored only into an empty database, but this database has tables. Nothing was "
                     "changed; make a new database with `createdb`"
                 )
     finally:

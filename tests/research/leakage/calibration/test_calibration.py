@@ -261,7 +261,7 @@ def test_what_is_out_of_reach_is_refused_with_the_alternatives() -> None:
     with pytest.raises(TooLargeError, match="channel"):
         calibrate(wide, 1.0, mechanism=OUE)
     tree = TreePrior((20, 20), ((0, 1),), (wide,))
-    with pytest.raises(TooLargeError, match="at most 4096 extreme likelihoods, but one at attribute"):
+    with pytest.raises(TooLargeError, match="at most 4096 extreme likelihoods, but a branch at attribute"):
         calibrate(tree, 1.0, "exact", SubsetSelection)
     found = calibrate(wide, 1.0, "prior-free", OUE)
     assert found.exact is None

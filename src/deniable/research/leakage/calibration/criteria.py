@@ -100,7 +100,7 @@ def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
         if exact and not all(leakage.attained):
             raise TooLargeError(
                 f'criterion="exact" is not possible for this tree prior: a branch must have at most {MAX_RAYS} '
-                f"extreme likelihoods, but one at attribute {leakage.attained.index(False)} has more; use "
+                f"extreme likelihoods, but a branch at attribute {leakage.attained.index(False)} has more; use "
                 'criterion="blocks"'
             )
         return np.array([total.epsilon for total in leakage.totals])
