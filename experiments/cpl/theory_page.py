@@ -25,8 +25,9 @@ def _sums(_: Results) -> list[str]:
         f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report "
         f"tells {other} about male",
         f"1 + ln cosh 1 = {xor}",
-        f"This is {hidden} nats for n = {setting('20')} and epsilon = 1, where at most {setting('20')} are",
-        f"young together tell {exact} about it, but the sum says {added}",
+        f"For n = {setting('20')} and epsilon = 1 this is {hidden} nats. The epsilons of the {setting('20')} reports "
+        f"add up to {setting('20')}, so more than {setting('20')} nats",
+        f"young together tell {exact} about young, but the sum is only {added}",
     ]
 
 
@@ -51,7 +52,8 @@ PAGE = Page(
         "Differential Privacy (2025)": "the paper's year",
         "every single output has a probability of at most .001": "a thousand stamps",
         "There are 202,599 labelled faces": "the number of rows of CelebA",
-        "26 binary attributes are the limit": "`MAX_TOTAL_STATES`",
+        "the limit is 26 binary attributes. A table of 26": "`MAX_TOTAL_STATES`",
+        "and memory of a table of 24": "the larger of the two examples",
         "(Chow, Liu 1968)": "a reference",
         "Oh, Viswanath 2015)": "a reference",
         "For up to 10 attributes": "`MAX_EXHAUSTIVE`",

@@ -66,8 +66,8 @@ def _others(results: Results) -> list[str]:
     shares, unknown, seconds = (float(row["value"]) for row in results.rows("couplings-facts"))
     return [
         *quotes,
-        f"m = 5. With them, the second row gives {traced(shares, '.5f')}",
-        f"an epsilon close to the stated one ({traced(unknown, '.3f')} for {setting(0.5)})",
+        f"m = 5. With the same p and rho, the second row gives {traced(shares, '.5f')}",
+        f"it is {traced(unknown, '.3f')} where the stated epsilon is {setting(0.5)}",
         f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
     ]
 
@@ -79,7 +79,7 @@ PAGE = Page(
         "f = 0 | .01 | 1/k | .5 | 1 | epsilon at delta": "settings",
         "for k = 10, n = 10,000": "a setting",
         "m = 5 | epsilon = .1 | .5 | 1": "settings",
-        "is not 1e-6 but 1/2": "the default delta",
+        "such as 1e-6": "the default delta",
         "likelihood of all 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
         "c exceeds 1/m by less than 1 part in 196": "P >= 7m: at most 1/14^2",
