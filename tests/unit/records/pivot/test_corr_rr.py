@@ -340,7 +340,7 @@ def test_a_biased_estimate_is_shown_without_intervals() -> None:
         ({"copy_probabilities": ((1, 0.5),)}, r"must have one row per target \(2\)"),
         ({"copy_probabilities": ((1, 0.5), (1,))}, r"copy_probabilities\[1\] must have one entry per pivot \(2\)"),
         ({"copy_probabilities": ((1, 1.5), (0, 1))}, r"copy_probabilities\[0\]\[1\] must be in \[0, 1\], got 1.5"),
-        ({"copy_probabilities": ((1, 0.5), (0.5, 0.9))}, r"copy_probabilities\[1\]\[1\] must be 1, .* got 0.9"),
+        ({"copy_probabilities": ((1, 0.5), (0.5, 0.9))}, r"copy_probabilities\[1\]\[1\] must be 1, got 0.9"),
         ({"copy_probabilities": ((1, math.nan), (0, 1))}, r"copy_probabilities\[0\]\[1\] must be a finite number"),
         ({"copy_probabilities": 0.5}, "must have one row per target"),
         (
