@@ -73,7 +73,7 @@ def test_tables_with_empty_categories_become_smaller() -> None:
     assert exact_totals(table, channels).shape == (2,)
     constant, channels, notes = drop_unseen([[0.5, 0.5], [0.0, 0.0]], [np.eye(2)] * 2)
     assert constant.shape == (1, 2)
-    with pytest.raises(InvalidInputError, match="channel 1 must have 2 inputs"):
+    with pytest.raises(InvalidInputError, match="channel 1 must have 2 rows, one for each input"):
         drop_unseen([[0.5, 0.5]], [np.eye(1), np.eye(3)])
     with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         drop_unseen([[0.5, 0.5]], [np.eye(1)])
