@@ -134,7 +134,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
     [
         ("combine one.json one.aggregate", "two phases or more must be given, each as a collection and an aggregate"),
         ("combine one.json one.aggregate two.json", "got 3 files"),
-        ("combine two.json two.aggregate one.json one.aggregate", "phase 2, collection"),
+        ("combine two.json two.aggregate one.json one.aggregate", "phase 2 (collection"),
         ("combine one.json one.aggregate one.json one.aggregate", "merge its aggregates first"),
         ("combine one.json two.aggregate two.json two.aggregate", "the aggregate belongs to collection"),
         ("combine one.json one.aggregate two.json two.aggregate --weights lots", "got weights=“lots”"),
@@ -404,7 +404,7 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
     refused = run("learn", "l.json", "l.aggregate", "--contributors", "9", "-o", "m.json")
     assert refused.exit_code == 2
     said = " ".join(refused.stderr.split())
-    assert "at most 262144 copy probabilities, got 280000: use RS+RFD" in said
+    assert "at most 262144 copy probabilities, got 280000: use the mechanism RS+RFD" in said
     learned = run("learn", "l.json", "l.aggregate", "--contributors", "9", "--mechanism", "RS+RFD", "-o", "m.json")
     assert learned.exit_code == 0, learned.output
 
