@@ -90,7 +90,7 @@ ELSEWHERE = {
     ("docs/surveyjs.md", "html"): "tests/stack/test_transcripts.py::test_a_form_of_surveyjs",
     ("docs/surveyjs.md", "js"): "tests/browser/test_surveyjs.py",
     ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
-    ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
+    ("docs/schema.md", "json"): "tests/unit/survey/test_attribute.py::test_the_reference_has_every_key_and_its",
     ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",
     ("docs/tutorial.md", "json"): FIRST_SURVEY,
     ("docs/tutorial.md", "sh"): FIRST_SURVEY,

@@ -258,11 +258,11 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     with pytest.raises(MismatchError) as caught:
         send_file(ASKED, answers, public, token=TOKEN)
     said = str(caught.value)
-    assert "and nothing was sent; for other people, put their answers into a file of another n" in said
+    assert "This run drew and sent nothing; for other people, put their answers into a file of another n" in said
     assert f"to send what was kept, give {first.kept} in the place of the answers" in said
     # Few answers leave nothing behind that tells them from others: what is said is that the file was changed.
     assert ("was changed after its reports were drawn and kept" in said) == (n == others == 40)
-    assert ("differs from the answers whose reports were drawn" in said) == (not n == others == 40)
+    assert ("has other answers than an earlier run" in said) == (not n == others == 40)
     assert first.kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before
     # Both ways out work: the second group's reports leave, and so do the rest of the first's.

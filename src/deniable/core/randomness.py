@@ -300,7 +300,8 @@ class WordStream:
             )
         if self._handed_back:
             raise InvalidParameterError(
-                f"words of one take must be handed back at most once, got unread={unread} after {self._unread}"
+                f"words must be handed back at most once after each take, but {self._unread} words of this take were "
+                f"handed back before, got unread={unread}; hand back all unread words of a take together"
             )
         self._unread, self._handed_back = index(unread), True
 

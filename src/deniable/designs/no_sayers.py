@@ -216,8 +216,8 @@ class SelfProtectiveNo:
                 high = -1.0
         if low > high:
             raise NoIntervalError(
-                "these counts do not fit any share of people who always say no. The cause may be chance, or people who "
-                "broke the instructions in another way. Read estimate instead of bounds"
+                "bounds need counts that fit some share of people who always say no, but these counts fit no share. "
+                "The cause may be chance, or people who broke the instructions in other ways. Use `estimate` instead"
             )
         ends = []
         for j in range(len(self.items)):

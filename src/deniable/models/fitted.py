@@ -437,8 +437,8 @@ class Fit:
         )
         if not nested or len(smaller.names) == len(self.names):
             raise InvalidParameterError(
-                "smaller must be a model of the same kind and collection with fewer terms, but smaller is not nested "
-                "in this model: fit smaller again, with some terms of this formula left out"
+                "`smaller` must be nested in this model: of the same kind and collection, with only some of the terms. "
+                "Leave some terms out of this model's formula, and fit that smaller model"
             )
         if self.source.table.index.tolist() != smaller.source.table.index.tolist():
             raise InvalidParameterError(

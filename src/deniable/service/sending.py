@@ -545,14 +545,14 @@ def _check_same(
     )
     if not own or own[-1].last != digest.n or own[-1].answers != which:
         raise MismatchError(
-            f"{answers} differs from the answers whose reports were drawn and kept. Nothing was drawn, and nothing "
-            f"was sent; {choices}"
+            f"{answers} has other answers than an earlier run, which drew reports and kept them. This run drew and "
+            f"sent nothing; {choices}"
         )
     if own[-1].modified and own[-1].modified != modified:
         raise MismatchError(
             f"{answers} was changed after its reports were drawn and kept. A file with fewer than {RECOGNISED_FROM:,} "
-            "answers cannot be recognised, because what is kept must not reveal answers. Nothing was drawn, and "
-            f"nothing was sent; {choices} (do so even if the answers are the same)"
+            "answers cannot be recognised, because what is kept must not reveal answers. This run drew and sent "
+            f"nothing; {choices} (do so even if the answers are the same)"
         )
     same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))
     return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))

@@ -152,7 +152,7 @@ class Attribute(Question):
             object.__setattr__(self, key, value)
         if self.question_kind.coded and self.k < 2:
             raise InvalidParameterError(
-                f"{where} must have at least two labels, including missing and other, got {self.k}"
+                f"{where} must have at least two labels (missing and other count as labels), got {self.k}"
             )
         self._check_labels(where)
         self.question_kind.check(self, where)

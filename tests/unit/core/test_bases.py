@@ -127,6 +127,7 @@ ALLOWED = {
     "research/leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism, or its name",
     "leakage/prior/correlation.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/correlation.py: isinstance(release, bool)": "a budget or more",
+    "leakage/prior/correlation.py: isinstance(release, Mechanism)": "a budget or a channel tells no kind of answers",
     "research/comparison/comparing.py: getattr(module, name, None)": "what a user's file may lack",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
     "errors.py: getattr(value, 'name', type(value).__name__)": "any value that a message names",

@@ -239,7 +239,7 @@ def test_only_the_end_of_the_last_take_is_handed_back(unread: int) -> None:
     with pytest.raises(InvalidParameterError, match="unread"):
         stream.hand_back(unread)
     stream.hand_back(2)
-    with pytest.raises(InvalidParameterError, match="handed back at most once, got unread=1 after 2"):
+    with pytest.raises(InvalidParameterError, match="2 words of this take were handed back before, got unread=1"):
         stream.hand_back(1)
 
 

@@ -71,7 +71,7 @@ def test_bounds_are_those_of_a_linear_programme() -> None:
             assert table.min() > -1e-9
             at.append(table[cells].sum())
         assert found.prevalences[j] == pytest.approx((min(at), max(at)))
-    with pytest.raises(NoIntervalError, match="do not fit any share of people who always say no"):
+    with pytest.raises(NoIntervalError, match="but these counts fit no share"):
         designs.self_protective(ONE_DIE, ONE_DIE).bounds([0, 0, 0, 100])
 
 

@@ -69,7 +69,7 @@ def test_compare_is_the_likelihood_ratio_of_statsmodels() -> None:
     known = sm.Logit(yes, np.column_stack([x, people.z])).fit(disp=0).llf - sm.Logit(yes, x).fit(disp=0).llf
     np.testing.assert_allclose(found.statistic, 2 * known, rtol=1e-5, atol=1e-7)
     assert found.degrees == 1
-    with pytest.raises(InvalidParameterError, match="not nested"):
+    with pytest.raises(InvalidParameterError, match="must be nested"):
         smaller.compare(larger)
     with pytest.raises(NoIntervalError, match="independent rows"):
         models.fit("smoker ~ x + z", OPEN, yes, people, weights="w").compare(smaller)

@@ -64,8 +64,11 @@ def test_labels_of_intervals() -> None:
     [
         ({"name": ""}, "name of an attribute must be a non-empty text, got name=“”"),
         ({"name": 3}, "name of an attribute must be a non-empty text, got name=3"),
-        ({"categories": ()}, "attribute “a” must have at least two labels, including missing and other, got 0"),
-        ({"categories": ("x",)}, "attribute “a” must have at least two labels, including missing and other, got 1"),
+        ({"categories": ()}, "attribute “a” must have at least two labels (missing and other count as labels), got 0"),
+        (
+            {"categories": ("x",)},
+            "attribute “a” must have at least two labels (missing and other count as labels), got 1",
+        ),
         ({"categories": "xy"}, "categories of attribute “a” must be a sequence of texts, got “xy”"),
         ({"categories": ("x", 3)}, "labels of attribute “a” must be Unicode texts, got 3"),
         ({"categories": ("x", "\ud800")}, "labels of attribute “a” must be Unicode texts, got “\\ud800”"),

@@ -441,7 +441,8 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
         positive = all(amount > 0 for amount in amounts)
         if not positive or (memo is not None and (memo.rows < 0 or not memo.forever or not memo.once)):
             raise FileFormatError(
-                f"{path} must state a budget > 0 for every draw, but draw {draw.draw} has another budget"
+                f"{path} must state a budget > 0 for every draw, but the budget of draw {draw.draw} is missing or "
+                "not > 0"
             )
         if len(draw.draw) != 32 or set(draw.draw) - set("0123456789abcdef"):
             raise FileFormatError(
