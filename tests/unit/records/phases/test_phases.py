@@ -21,7 +21,9 @@ def wave(version: int) -> tuple[Collection, Aggregate]:
 
 
 def test_surveys_that_learned_from_none_are_not_phases() -> None:
-    with pytest.raises(MismatchError, match=r"it learned from none.*to compare two surveys, use .*deniable compare"):
+    with pytest.raises(
+        MismatchError, match=r"phase 2 learned from none.*to compare two surveys, use .*deniable compare"
+    ):
         Phases((wave(1), wave(2)))
 
 
