@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable import Attribute, Collection, Schema, SimulationRandomness, answers
+from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness, answers
 from deniable.errors import InvalidParameterError, quoted
 from deniable.records import AdaptiveSMP
 from tests.unit.answers.waves import WAVES, Wave, two_waves
@@ -45,3 +45,14 @@ def test_what_only_one_asks_is_left_out(waves: tuple[Wave, Wave]) -> None:
 def test_people_who_may_be_in_both_are_refused(waves: tuple[Wave, Wave]) -> None:
     with pytest.raises(InvalidParameterError, match=r"independent=True must be given .* row by row with trend"):
         answers.compare(*waves, independent=False)
+
+
+@pytest.mark.parametrize(("k", "number"), [(12, False), (13, True)])
+def test_a_scale_of_more_than_twelve_points_is_compared_by_its_mean_alone(k: int, number: bool) -> None:
+    schema = Schema((Attribute("points", tuple(map(str, range(k))), kind="ordered"),))
+    surveys = [Collection(schema, GRR(k, 2.0), title=title) for title in ("May", "June")]
+    codes = np.arange(600) % k
+    both = [(one, one.aggregate(one.randomize(codes, SimulationRandomness(1)))) for one in surveys]
+    (points,) = answers.compare(*both, independent=True).attributes
+    assert points.mean is not None
+    assert points.is_number is number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -35,6 +35,17 @@ def test_the_page_says_everything_in_every_form() -> None:
     texts = [one.get_text() for one in draw(page).findobj() if hasattr(one, "get_text")]
     assert any("team" in one for one in texts)
     assert any(one.endswith("%") for one in texts)
+
+
+@pytest.mark.parametrize(
+    ("target", "of"),
+    [
+        ("contributors", "these 20,000 contributors: noise only. Each"),
+        ("population", "the population that these 20,000 contributors were drawn from. Each"),
+    ],
+)
+def test_the_note_says_whom_the_intervals_are_about(target: Literal["contributors", "population"], of: str) -> None:
+    assert f"intervals are about {of}" in crosstab_page(replace(summary(20_000, 0.8), target=target)).notes[0]
 
 
 def test_the_note_names_the_groups_that_are_not_determined() -> None:
