@@ -141,6 +141,7 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"psus": [0, 0, 1]}, "psus must have one entry for each"),
         ({"fractions": {"north": 0.5}}, "fractions must name strata in which there are people, got “north”"),
         ({"fractions": {0: 1.0}}, "fractions must be < 1"),
+        ({"strata": [0, 0, 1, 1], "fractions": {0: 0.5, 1: 1.0}}, "fractions must be < 1"),
         ({"method": "guess"}, "method must be one of linearized"),
         ({"method": "bootstrap"}, "rng must be given"),
         ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is none for 1"),
