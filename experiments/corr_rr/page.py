@@ -527,7 +527,7 @@ PAGE = Page(
         "(.1) and preprint 11 and 12 (.5)": "figures of the paper",
         "the axis of rho (.1, .3, .5, .7, .9)": "figures of the paper",
         "these ratios are more than two standard errors above 1": "the words of a bound",
-        "phase one, and at .5 with all sizes": "a setting",
+        "all cells at epsilon .5, and at epsilon .3 all cells except those with the largest phase one": "a setting",
         "Mushroom 9, epsilon 3": "nine columns of Mushroom",
         "149 settings: 100 drawn": "`decoder_settings`",
         "k in 2..20": "`decoder_settings`",

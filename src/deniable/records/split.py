@@ -142,7 +142,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
     """Each contributor reports every attribute through GRR, with an equal share of the budget for each.
 
-    For every pair of attributes, the collector keeps a table that counts how often each two codes were reported
+    For every pair of attributes, the collector keeps a table. It counts how often two codes were reported
     together.
 
     Parameters

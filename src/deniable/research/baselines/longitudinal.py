@@ -79,8 +79,8 @@ class LGRR(MemoisedCode):
     name = "L-GRR"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedGRR has a smaller error at the same budget for one report "
-        "and the same budget for all reports of one answer",
+        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
+        "MemoisedGRR has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="one code",
@@ -101,9 +101,9 @@ class LGRR(MemoisedCode):
 class LOUE(MemoisedBits):
     """L-OUE as published randomises k bits once, keeps this permanent response, and randomises it for each report.
 
-    A bit that is 1 in the permanent response is 1 in a report with probability 1/2. One report spends all of
-    `epsilon_once`, but the bit of the true answer is 1 in a report with a probability below 1/2. In `MemoisedOUE` this
-    probability is 1/2, so `MemoisedOUE` has less variance.
+    A bit that is 1 in the permanent response is 1 in a report with probability 1/2. But the bit of the true answer may
+    be 0 in the permanent response. So this bit is 1 in a report with a probability below 1/2, although a report spends
+    all of `epsilon_once`. In `MemoisedOUE` this probability is 1/2, so `MemoisedOUE` has less variance.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ class LOUE(MemoisedBits):
     name = "L-OUE"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedOUE has a smaller error at the same budget for one report "
-        "and the same budget for all reports of one answer",
+        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
+        "MemoisedOUE has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="k bits",
@@ -198,8 +198,8 @@ class LOLOHA(MemoisedCells):
     name = "LOLOHA"
     card = Card(
         group="baselines",
-        when="only for comparison, because MemoisedHash has a smaller error at the same budget for one report "
-        "and the same budget for all reports of one answer",
+        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
+        "MemoisedHash has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="a hash function and a cell",
