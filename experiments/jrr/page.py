@@ -417,7 +417,7 @@ PAGE = Page(
         "from a nominal epsilon of about .21 on": "docs/theory/jrr.md, section on honest numbers",
         "share of ones .05": "a setting",
         "share of ones .1.": "a setting",
-        "share of ones 1/2": "a setting",
+        "share of ones of 1/2, and for M = 5": "a setting",
         "share .05": "a setting",
         "At a share of .1 and": "a setting",
         "a share of 1 and epsilon": "a setting",

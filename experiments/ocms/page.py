@@ -528,7 +528,7 @@ STATED = {
     "may fail with probability 1e-6. Half-widths are in standard errors at f = 0, n = 10^6": _SETTING,
     "| | epsilon 1 | 2 | 4 | 6 |": _SETTING,
     "ends every click with -1 and every line with -2": "the format of sequence files",
-    "so that the smallest is 0": "the paper's published code",
+    "so that the smallest number becomes 0. So the smallest number is -2": "the paper's published code",
     "a sketch without a bound on frequencies (f = 1)": _SETTING,
     "worst case at f = 1": _SETTING,
     "that the commonest value is below 10%": "advice",
