@@ -226,13 +226,12 @@ class Collection:
         """
         self.check(aggregate)
         method = self.mechanism.named_estimator(estimator)
-        for option in options:
-            taken = list(inspect.signature(method).parameters)[1:]
-            if option not in taken:
-                raise InvalidParameterError(
-                    f"{option} must be left out, because the estimator of {self.mechanism.name} takes "
-                    f"{'only ' * bool(taken)}{', '.join(taken) or 'no options'}"
-                )
+        taken = list(inspect.signature(method).parameters)[1:] if options else []
+        if unknown := [option for option in options if option not in taken]:
+            raise InvalidParameterError(
+                f"{unknown[0]} must be left out, because the estimator of {self.mechanism.name} takes "
+                f"{'only ' * bool(taken)}{', '.join(taken) or 'no options'}"
+            )
         named = self.named(method(aggregate, **options))
         source = self.source(aggregate)
         return RecordEstimate({name: one.of(source) for name, one in named.items()})
