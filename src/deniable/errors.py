@@ -47,7 +47,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def visible(label: str) -> str:
-    r"""Return a label on one line, control characters and direction marks written as escapes.
+    r"""Return a label on one line, with control characters and direction marks written as escapes.
 
     Categories come from files that strangers wrote: a terminal must not obey them.
 
@@ -66,7 +66,7 @@ _LONGEST = 160
 
 
 def quoted(value: object) -> str:
-    """Return a value as a sentence shows it: text in quotation marks, a list by its items, and no Python notation.
+    """Return a value as a sentence shows it: text in quotation marks, lists as their items, no Python notation.
 
     Long lists show their first ten items and how many more there are. Objects such as mechanisms are shown by `repr`,
     or by their name alone if their parameters are long.
@@ -123,10 +123,10 @@ class DeniableError(Exception):
     Parameters
     ----------
     message : str
-        What is wrong, with parameters as Python spells them.
+        The message, with parameters spelled as in Python.
     parameters : tuple of str
-        The parameters that the message names and that a command spells otherwise, as ``target_error``, or as
-        ``anytime=True`` for a switch.
+        Parameters in the message that a command spells differently, such as ``target_error``, or ``anytime=True`` for a
+        switch.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class DeniableError(Exception):
         self.parameters = parameters
 
     def spelled(self, options: Mapping[str, str]) -> str:
-        """Return the message with the parameters that it names as these options; a single word is the same in both."""
+        """Return the message with its parameters spelled as these options of a command."""
         message = str(self)
         for parameter in self.parameters:
             name, _, switch = parameter.partition("=")
@@ -150,11 +150,11 @@ class DeniableError(Exception):
 
 
 class InvalidParameterError(DeniableError, ValueError):
-    """A parameter lies outside its bound, for instance ``epsilon must be > 0, got epsilon=-1.0``."""
+    """A parameter is out of bounds, for instance ``epsilon must be > 0, got epsilon=-1.0``."""
 
 
 class AmbiguousNumbersError(InvalidParameterError):
-    """Numbers such as 1.500 may be read in two ways, and nothing says in which.
+    """Numbers such as 1.500 can be read in two ways, and it is not known which one is meant.
 
     Parameters
     ----------
@@ -195,15 +195,15 @@ class PrivacyLimitError(DeniableError):
 
 
 class AlreadyRandomizedError(DeniableError):
-    """The same answers or shares were used before for this collection; doing it again spends epsilon again."""
+    """The same answers or shares were used before for this collection. Using them again spends epsilon again."""
 
 
 class InvalidReportError(DeniableError, ValueError):
-    """A report that the mechanism cannot have produced: wrong type, shape or range."""
+    """A report has a wrong type, shape or range, so the mechanism cannot have produced it."""
 
 
 class MismatchError(DeniableError, ValueError):
-    """Two things that do not belong together, for instance aggregates of different mechanisms."""
+    """Two objects do not belong together, for instance aggregates of different mechanisms."""
 
 
 class DuplicateReportsError(MismatchError):
@@ -211,11 +211,11 @@ class DuplicateReportsError(MismatchError):
 
 
 class DamagedStateError(InvalidParameterError):
-    """No set of reports has these counters: an aggregate refused when it is made, or whose decoding fails."""
+    """An aggregate has counters that no reports add up to, or cannot be decoded."""
 
 
 class EmptyAggregateError(DeniableError, ValueError):
-    """An estimate was asked of an aggregate of no reports."""
+    """An aggregate has no reports, so there is nothing to estimate."""
 
 
 class NoIntervalError(DeniableError):
@@ -223,7 +223,7 @@ class NoIntervalError(DeniableError):
 
 
 class NotIdentifiedError(DeniableError, ValueError):
-    """No number of such reports tells what is asked, or these are too few; the message says what would help."""
+    """The reports cannot answer the question, or there are too few. The message says what would help."""
 
 
 class TooLargeError(DeniableError, ValueError):
@@ -231,11 +231,11 @@ class TooLargeError(DeniableError, ValueError):
 
 
 class FileFormatError(DeniableError):
-    """A file is damaged, foreign, or of a format version this release does not read."""
+    """A file is damaged, is of another kind, or has a format version that this release does not read."""
 
 
 class OutputError(DeniableError):
-    """An output cannot be written; nothing was."""
+    """An output cannot be written. Nothing was written."""
 
 
 class OutputInUseError(OutputError):
@@ -243,31 +243,31 @@ class OutputInUseError(OutputError):
 
 
 class StoreError(DeniableError):
-    """A collector's database cannot be read or written now, or is not one of this release's."""
+    """A collector's database cannot be read or written now, or does not belong to this release."""
 
 
 class StoreInUseError(StoreError):
-    """Another process serves this database; there is one at a time."""
+    """Another process already serves this database. Only one process at a time may serve it."""
 
 
 class UploadError(DeniableError):
-    """A collector did not take reports; the message says what it said, and whether to try again."""
+    """A collector refused reports. The message says why, and whether to try again."""
 
 
 class CollectorError(DeniableError):
-    """A collector does not answer, or another server answers in its place; the message says what to check."""
+    """A collector does not answer, or another server answers in its place. The message says what to check."""
 
 
 class DealingError(DeniableError):
-    """A deal by several helpers failed: one stopped, took too long, or gave shares that contradict the others'."""
+    """A deal by several helpers failed. A helper stopped, took too long, or gave shares that contradict the others."""
 
 
 class BrokenLawError(DeniableError, AssertionError):
-    """A mechanism breaks a law that every mechanism keeps; the message says which, where, and by how much."""
+    """A mechanism violates a law of all mechanisms. The message says which law, where, and by how much."""
 
 
 class MissingExtraError(DeniableError, ImportError):
-    """An optional dependency is needed and not installed; the message names the extra."""
+    """An optional dependency is not installed. The message names the extra to install."""
 
 
 def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "") -> InvalidParameterError:
@@ -283,7 +283,7 @@ def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "")
 
 
 def out_of_range(name: str, rule: str, value: object, hint: str = "") -> InvalidParameterError:
-    """Return the error for a number outside its bound; `rule` is the bound, such as "> 0" or "in [0, 1]".
+    """Return the error for a number out of bounds. `rule` states the bound, such as "> 0" or "in [0, 1]".
 
     Examples
     --------
@@ -295,7 +295,7 @@ def out_of_range(name: str, rule: str, value: object, hint: str = "") -> Invalid
 
 
 def not_available(what: str, mechanism: str, hint: str) -> InvalidParameterError:
-    """Return the error for something that a mechanism does not offer; `hint` says what to do instead.
+    """Return the error for something that a mechanism does not offer. `hint` says what to do instead.
 
     Examples
     --------

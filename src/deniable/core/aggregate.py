@@ -141,32 +141,34 @@ MAX_EMPTY = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Integer counts, the number of reports, and the mechanism they came from.
+    """An aggregate holds integer counts, the number of reports, and the mechanism that made the reports.
 
-    Collectors get one from ``mechanism.aggregate(reports)``. Aggregates of one mechanism form a commutative monoid:
-    ``a + b`` merges, ``Aggregate.empty(mechanism)`` is the identity. The size never depends on the number of reports.
+    Collectors get an aggregate from ``mechanism.aggregate(reports)``. ``a + b`` merges two aggregates of one mechanism,
+    in any order, and ``Aggregate.empty(mechanism)`` changes nothing when it is added. The size of an aggregate does not
+    depend on the number of reports.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Where the reports came from.
+        Mechanism that made the reports.
     counts : int64[mechanism.state_size]
-        The mechanism's counters. Large histograms (`COMPACT_STATE` counters or more) are kept in int32 while every
-        counter fits, which depends on the counters and not on how they were added up: half the memory and half the
-        file, and no counter of such a histogram comes near 2^31 before 10^13 reports.
+        The mechanism's counters. A large histogram (`COMPACT_STATE` counters or more) is kept in int32 while every
+        counter fits, which halves its memory and its file. A counter of such a histogram comes near 2^31 only after
+        10^13 reports.
     n : int
         Number of reports, 0 <= n < 2^62.
     collection : str
-        Id of the Collection the reports belong to, "" outside a collection.
+        Id of the `Collection` to which the reports belong, or "" outside a collection.
     batches : frozenset of str
-        Digests of the report batches inside, so that no batch is counted twice; empty for in-memory reports.
+        Digests of the report batches that were counted, so that no batch is counted twice. Empty for reports from
+        memory.
 
     Raises
     ------
     InvalidParameterError
         If the counts have another dtype or shape than the mechanism's, or n is not an integer in 0..2^62-1.
     DamagedStateError
-        If no n reports of the mechanism have these counts (`Mechanism.check_state`), naming the cell.
+        If no n reports of the mechanism can have these counts (`Mechanism.check_state`). The message names the cell.
 
     Examples
     --------
@@ -213,13 +215,13 @@ class Aggregate:
 
     @property
     def source(self) -> frozenset[str]:
-        """Return what an estimate of it is made from: a collection, batches of reports; empty for in-memory reports."""
+        """Return the ids of the collection and the report batches behind it; empty for reports from memory."""
         collection = {f"collection {self.collection}"} if self.collection else set()
         return frozenset({*collection, *(f"batch {digest}" for digest in self.batches)})
 
     @classmethod
     def empty(cls, mechanism: Any, collection: str = "") -> Aggregate:
-        """Return the aggregate of no reports, the identity of ``+``.
+        """Return the aggregate of no reports; adding it to another aggregate changes nothing.
 
         Raises
         ------
@@ -297,11 +299,11 @@ class Aggregate:
             self.write(temporary)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the content of the file, into a path that `atomic_path` gave; see `save`."""
+        """Write the content of the file that `save` writes to a path from `atomic_path`."""
         self._write(str(path))
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file that `save` writes: to be sent from one machine to another.
+        """Return the content of the file that `save` writes, for instance to send it to another machine.
 
         Examples
         --------
@@ -339,19 +341,21 @@ class Aggregate:
         Raises
         ------
         FileFormatError
-            If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
+            If the file is missing or damaged, is not an aggregate or has another format version, or if no reports have
+            its counts.
         """
         hint = ", but a Parquet file. If it contains reports, add them up first with `deniable aggregate`"
         return cls._read(Path(path).read_bytes, str(path), hint if _is_parquet(path) else "")
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Aggregate:
-        """Return the aggregate whose `to_bytes` these are, or the content of a file that `save` wrote.
+        """Return the aggregate from bytes that `to_bytes` returned, or from the content of a file that `save` wrote.
 
         Raises
         ------
         FileFormatError
-            If the bytes are damaged, foreign, of another format version, or hold what no reports add up to.
+            If the bytes are damaged, are not an aggregate or have another format version, or if no reports have these
+            counts.
         """
         return cls._read(lambda: content, "the content", "")
 

@@ -19,20 +19,21 @@ _DOMAIN = ("k", "sizes", "epsilon")
 
 
 def mechanism(name: str, **parameters: Any) -> Any:
-    """Return the mechanism of a name.
+    """Return the mechanism with the given name and parameters.
 
     Parameters
     ----------
     name : str
-        The field's name, that of a variant such as "SMP[OUE]" or "CMS[spread]", or another one that its card lists; of
-        a mechanism of another package the name of its entry point. Case, plus signs, hyphens and spaces do not matter.
+        The field's name, the name of a variant such as "SMP[OUE]" or "CMS[spread]", or another name on the mechanism's
+        card. For a mechanism from another package: the name of its entry point. Upper and lower case, plus signs,
+        hyphens and spaces make no difference.
     **parameters
-        Those of its class.
+        Parameters of the mechanism's class.
 
     Raises
     ------
     InvalidParameterError
-        If the name means nothing, or a parameter is unknown, absent or out of bounds.
+        If there is no such name, or a parameter is unknown, missing or out of bounds.
 
     Examples
     --------

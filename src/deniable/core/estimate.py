@@ -237,55 +237,59 @@ class CategoryIntervals(Intervals):
 class Estimate(Questions, Shown):
     """Estimated frequencies of the k categories of one attribute.
 
-    Analysts get one from ``mechanism.estimate(aggregate)``. Raw estimates are unbiased and never clipped: they may be
-    negative or exceed one, and their standard errors say why.
+    Analysts get an estimate from ``mechanism.estimate(aggregate)``. Raw estimates are unbiased and never clipped.
+    Because of the noise, a raw frequency may be negative or exceed one.
 
     Parameters
     ----------
     frequencies : float64[k]
         Estimated frequencies.
     n : int
-        Number of reports the estimate is made from.
+        Number of reports behind the estimate.
     noise_absent, noise_present : float64[k] or float
-        Variance of one report's unbiased estimate of 1[x = v] when the contributor does not, or does, hold v.
-        In units of squared frequency; the mechanism's noise only.
+        Noise of one report. The report gives an unbiased estimate of 1 if the contributor holds v, and of 0 otherwise.
+        `noise_present` is the variance of this estimate for a contributor who holds v, `noise_absent` for all others.
+        The unit is squared frequency.
     contributors : int, optional
-        Number of contributors the reports were sampled from; n unless the mechanism samples attributes (SMP).
+        Number of contributors from whom the reports come. It differs from n if contributors report a random attribute
+        (SMP).
     labels : sequence of str, optional
         Category names; "0", "1", ... by default.
     attribute : str, optional
         The attribute's name, for tables and plots.
     processing : tuple of str
-        The post-processing that made this estimate, oldest first; empty for a raw estimate.
+        Steps of post-processing behind this estimate, in their order. Empty for a raw estimate.
     raw : Estimate, optional
-        The raw estimate behind a post-processed one, where there is an unbiased one.
+        Unbiased raw estimate behind a post-processed one, if there is one.
     intervals : FrequencyIntervals
-        The method that makes intervals. By default from the noise, `support` and `samples`.
+        Method that computes intervals. By default it uses the noise, `support` and `samples`.
     scarce : bool
-        With `OwnIntervals`: whether too few mistaken reports are expected for sums of independent answers to be normal.
+        With `OwnIntervals`: True if so few mistaken reports are expected that sums of independent answers are not
+        normal.
     support : SupportCounts, optional
-        The counts behind the frequencies, where their law is known: a sum of two binomials.
+        Counts behind the frequencies, if their distribution is known to be a sum of two binomials.
     joint : callable, optional
-        How the noise of the frequencies is correlated (`deniable.core.joint`), where that is known.
+        Correlation of the noise of the frequencies (`deniable.core.joint`), if it is known.
     samples : tuple of Sample
-        The reports behind the frequencies, and what each of them adds to a weighted sum, where that is known.
+        Reports behind the frequencies, with what each report adds to a weighted sum, if this is known.
     scores : float64[k], optional
-        What every category counts for in a mean, NaN for those that count for nothing.
+        Number that each category counts in a mean; NaN for categories that do not count.
     unranked : tuple of int
-        Codes without a place in an order of the answers, as "no answer".
+        Codes that have no place in the order of the answers, for instance "no answer".
     source : frozenset of str
-        Which collections, batches of reports and earlier phases it was made from.
+        Ids of the collections, report batches and earlier phases behind the estimate.
     part : Selection, optional
-        Of which larger estimate it is a part.
+        The larger estimate of which this one is a part, and the part.
     title : str, optional
-        What people read instead of the attribute's name.
+        Text that people read instead of the attribute's name.
     looked_at : int
-        For categories that a search found in the same reports: the number of candidates that it looked at; else 0.
+        If a search in the same reports found the categories: number of candidates that the search compared. Otherwise
+        0.
 
     Raises
     ------
     InvalidParameterError
-        If there is not one label per category.
+        If the number of labels is not the number of categories.
 
     Examples
     --------
@@ -367,8 +371,8 @@ class Estimate(Questions, Shown):
     def top(self, n: int = 10) -> Estimate:
         """Return the estimate of the n most frequent categories, the largest first.
 
-        They were selected by their own estimates: intervals that shall hold nevertheless take ``simultaneous`` = the
-        number of categories that they were selected from.
+        The estimates themselves decide which categories are shown. Intervals that allow for this selection need
+        ``simultaneous`` = the number of categories before the selection.
 
         Examples
         --------
@@ -423,12 +427,13 @@ class Estimate(Questions, Shown):
     def standard_errors(self) -> Floats:
         """Standard errors of the frequencies among these contributors (noise only), float64[k].
 
-        NaN after post-processing: read ``estimate.raw.standard_errors`` instead. Infinite without reports.
+        After post-processing they are NaN; read ``estimate.raw.standard_errors`` instead. Without reports they are
+        infinite.
         """
         return self.standard_errors_for("contributors")
 
     def standard_errors_for(self, target: Target) -> Floats:
-        """Return standard errors for a target, float64[k]: "contributors" (noise) or "population" (and sampling)."""
+        """Return standard errors, float64[k], for "contributors" (noise only) or "population" (noise and sampling)."""
         check_target(target)
         if not self.is_raw:
             return np.full(self.k, np.nan)
@@ -450,66 +455,71 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) confidence bounds, each float64[k].
 
-        Where the law of the counts is known (`support`) and fewer than 25 mistaken reports are expected,
-        min(n q, n (1 - p)) < 25, the interval inverts that law exactly (`deniable.core.support_counts`), within [0, 1],
-        and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval; so
-        may one inside, between two numbers of holders.
+        The method depends on what is known. If the distribution of the counts is known (`support`) and fewer than 25
+        mistaken reports are expected, min(n q, n (1 - p)) < 25, the interval inverts this distribution exactly
+        (`deniable.core.support_counts`). It lies in [0, 1], and its coverage is at least `confidence` for every n and
+        every frequency f. A raw estimate outside [0, 1] is also outside the interval. A raw estimate inside [0, 1] can
+        be outside the interval too, if it lies between two possible numbers of holders.
 
-        Where the law of single reports is known instead (`samples`: square waves, tables of pairs, combined phases) and
-        few of them matter, it is Chernoff's bound (`deniable.core.bounded_sums`): within [0, 1], at least what it says.
+        If instead the distribution of single reports is known (`samples`: square waves, tables of pairs, combined
+        phases) and few reports matter, the interval is Chernoff's bound (`deniable.core.bounded_sums`). It lies in [0,
+        1], and its coverage is at least `confidence`.
 
-        Elsewhere it is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's construction,
-        mapped through the affine estimator), not clipped to [0, 1]. Mechanisms with a dealer have their own (`bounds`).
+        In all other cases the interval contains the frequencies f that a z-test with the variance *at f* does not
+        reject (Wilson's construction, mapped through the affine estimator). It is not clipped to [0, 1]. Mechanisms
+        with a dealer have their own intervals (`bounds`).
 
         Parameters
         ----------
         confidence : float
             Coverage in (0, 1).
         target : {"contributors", "population"}
-            What the interval covers: noise only, or noise and sampling from a large population.
+            "contributors": the interval allows for the noise only. "population": it allows for the noise and for
+            sampling from a large population.
         simultaneous : bool or int
-            True: all k intervals hold together with `confidence`, by Bonferroni's bound. An integer >= 1 gives the
-            number of intervals that shall hold together, for instance over several attributes.
+            True: all k intervals hold together with probability `confidence`, by Bonferroni's bound. An integer >= 1 is
+            the number of intervals that must hold together, for instance over several attributes.
         malicious : float
-            Fraction in [0, 1) of all contributors whose reports may be anything, made by people who saw all others'.
-            The interval is then of the frequency among the honest ones, or in their population.
+            Fraction of malicious contributors, in [0, 1). They may report anything, and may have seen all other
+            reports. The interval is then for the frequency among honest contributors, or in the honest part of the
+            population.
         anytime : bool
-            True: anytime-valid intervals. Those of all looks at a growing collection hold together, whenever you stop,
-            for instance when a difference shows. Only for ``target="population"``, and if contributors arrive in an
-            order that has nothing to do with their answers.
+            True: anytime-valid intervals. You may look at a growing collection as often as you like, and the intervals
+            of all looks hold together, even if you stop because a difference shows. Only for ``target="population"``,
+            and only if the order in which contributors arrive has nothing to do with their answers.
         planned : int, optional
-            For ``anytime=True``: how many contributors were planned before the first look, the same at every look. At
-            about that number the intervals are narrowest, and they hold at every number.
+            For ``anytime=True``: number of contributors that was planned before the first look, and is the same at
+            every look. The intervals hold at every number of contributors, and are narrowest near the planned number.
 
         Returns
         -------
         (float64[k], float64[k])
-            Lower and upper bounds; NaN if there are no reports. Infinite where all who reported may be
-            malicious.
+            Lower and upper bounds. NaN if there are no reports, and infinite if all who reported may be malicious.
 
         Raises
         ------
         InvalidParameterError
-            If the confidence, the target, the number of intervals, or `malicious` is out of bounds; or the number that
-            was planned is not given for ``anytime=True``.
+            If `confidence`, `target`, `simultaneous` or `malicious` is out of bounds, or `planned` is missing for
+            ``anytime=True``.
         NoIntervalError
-            If the estimate was post-processed, or none is known for malicious contributors or at any time.
+            If the estimate was post-processed, or no interval is known for malicious contributors or for any time.
 
-        Notes
-        -----
-        The score interval takes the sum of the reports to be normal. From 25 expected mistakes on, single intervals of
-        95% for these contributors cover at least .935 (`make intervals`), in steps with n and f.
+        Notes ----- The interval from z-tests assumes that the sum of the reports is normal. If at least 25 mistaken
+        reports are expected, single intervals of 95% for these contributors have coverage of at least .935 (`make
+        intervals`). The coverage jumps a little as n and f change.
 
-        If reports are of a random part of the contributors (SMP: n_j of n report attribute j), holders among them are
-        random, too. Where few are mistaken or hold the value, the interval for all contributors is the exact one for
-        the population, given n_j: the count is then a sum of independent trials (its generating function has real
-        roots only), and of all these with one mean a binomial has the largest tails (Hoeffding 1956).
+        With SMP, only a random part of the contributors report attribute j: n_j of n. So the number of holders among
+        them is random, too. If few reports are mistaken or few contributors hold the value, the interval for all
+        contributors is the exact interval for the population, given n_j. It is valid because the count is then a sum of
+        independent trials (its generating function has only real roots). Among all such sums with the same mean, a
+        binomial has the largest tails (Hoeffding 1956).
 
-        With `malicious`, let m be the number of malicious contributors, and take all numbers of honest supporters that
-        m reports can hide. The lower end is that of the fewest among n - m reports, the upper end that of the most
-        (`influence`, in counts). It holds for any behaviour.
+        With `malicious`, let m be the number of malicious contributors. Their m reports can hide several numbers of
+        honest supporters. The lower end of the interval is the lower end for the smallest of these numbers among n - m
+        reports. The upper end is the upper end for the largest (`influence`, in counts). The interval holds for any
+        behaviour.
 
-        With ``anytime=True``, Robbins' confidence sequence of the count's probability
+        With ``anytime=True``, the interval is Robbins' confidence sequence for the count's probability
         (`deniable.core.confidence_sequence`).
         """
         check_target(target)
@@ -657,12 +667,12 @@ class Estimate(Questions, Shown):
         return drawn if target == "population" else max(0.0, drawn - 1 / self.contributors)
 
     def processed(self, frequencies: ArrayLike, step: str) -> Estimate:
-        """Return a post-processed estimate that names its step and keeps the raw one; it has no intervals.
+        """Return a post-processed estimate that names its step and keeps the raw estimate. It has no intervals.
 
         Raises
         ------
         InvalidParameterError
-            If a search found the categories, so that the frequencies of all others are missing.
+            If a search found the categories, because the frequencies of all other categories are then missing.
         """
         if self.looked_at:
             raise InvalidParameterError(
@@ -685,10 +695,10 @@ class Estimate(Questions, Shown):
         unranked: Sequence[int] = (),
         title: str = "",
     ) -> Estimate:
-        """Return the same estimate under an attribute's name and its categories' names.
+        """Return the same estimate with an attribute's name and labels.
 
-        With their scores, if they have some, the codes that have no place in an order of the answers, and what people
-        read instead of the name.
+        The scores, the codes without a place in the order of the answers, and the title are taken from the attribute,
+        too.
         """
         raw = self.raw.named(attribute, labels, scores, unranked, title) if self.raw is not None else None
         known = self.scores if scores is None else np.asarray(scores, dtype=np.float64)
@@ -698,33 +708,33 @@ class Estimate(Questions, Shown):
         )
 
     def of(self, source: frozenset[str]) -> Estimate:
-        """Return the same estimate, saying which collections, batches and earlier phases it was made from."""
+        """Return the same estimate with the ids of the collections, report batches and earlier phases behind it."""
         raw = self.raw.of(source) if self.raw is not None else None
         return replace(self, source=source, raw=raw)
 
     # ---------------------------------------------------------------- questions
 
     def linear(self, weights: Weights, *, question: str = "") -> Answer:
-        """Analyst: return sum_v weights[v] f^(v), with its interval.
+        """Analyst: return the weighted sum of the frequencies, sum_v weights[v] f^(v), with its interval.
 
-        Of one category: its own standard error and interval. Of several with one weight, where every report is one code
-        (GRR): the interval of their pooled count, exact where single categories' are. Else Chernoff's bound where few
-        reports matter (`deniable.core.bounded_sums`), and Wald's interval where many do, with the exact
-        variance at the nearest frequencies that could be true.
+        A single category keeps its own standard error and interval. If several categories have the same weight and
+        every report is one code (GRR), the interval is that of their pooled count, which is exact if those of single
+        categories are. Otherwise it is Chernoff's bound if few reports matter (`deniable.core.bounded_sums`). If many
+        reports matter, it is Wald's interval with the exact variance at the nearest possible frequencies.
 
         Parameters
         ----------
         weights : float[k], or mapping of label to float
-            A mapping leaves all other categories at 0.
+            Weights. In a mapping, categories that are left out have weight 0.
         question : str
-            What it is, in words.
+            What the sum is, in words.
 
         Raises
         ------
         InvalidParameterError
             If the weights are not k finite numbers.
         UnknownCategoryError
-            If a label is not a category, naming it.
+            If a label is not a category. The message names it.
 
         Examples
         --------
@@ -779,17 +789,18 @@ class Estimate(Questions, Shown):
         return Answer(value, errors, **about, sums=tuple(sums), refusal=_not_determined(errors))
 
     def pooled(self, labels: str | Sequence[str]) -> Estimate | None:
-        """Analyst: return several categories as the estimate of one, exact; None where their counts are no one count.
+        """Analyst: return the exact estimate of several categories together, or None if their counts cannot be pooled.
 
-        One category is one anywhere, and any of GRR are: a report of any of them is one report. So intervals for them
-        are known that other sums do not have, despite malicious contributors and at any time.
+        A single category can always be pooled. With GRR any categories can, because a report names exactly one
+        category. Pooled categories have intervals that other sums lack: those that allow for malicious contributors,
+        and anytime-valid intervals.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category.
+            If a label is not a category.
         InvalidParameterError
-            If one is named twice.
+            If a category is named twice.
         """
         weights = self._marked([labels] if isinstance(labels, str) else list(labels))
         found = self._as_one(weights, np.flatnonzero(weights)) if self.is_raw else None
@@ -879,7 +890,7 @@ class Estimate(Questions, Shown):
         return f"no valid interval is known after {steps}{instead}"
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
-        """Return a pyarrow table: category, estimate, standard_error, lower, upper (null where none exists)."""
+        """Return a pyarrow table: category, estimate, standard_error, lower, upper; null if a number does not exist."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {"category": list(self.labels), "estimate": self.frequencies}
@@ -892,9 +903,9 @@ class Estimate(Questions, Shown):
 
 
 class RecordEstimate(Mapping[int | str, Estimate], Shown):
-    """The estimates of a record mechanism: attribute index or name -> Estimate.
+    """Estimates of a record mechanism: a mapping from an attribute's index or name to its `Estimate`.
 
-    Analysts get one from ``mechanism.estimate(aggregate)``, keyed by index, or from a Collection, keyed by name.
+    The keys are indexes if it comes from ``mechanism.estimate(aggregate)``, and names if it comes from a `Collection`.
 
     Parameters
     ----------
@@ -936,11 +947,11 @@ class RecordEstimate(Mapping[int | str, Estimate], Shown):
 
     @property
     def comparisons(self) -> int:
-        """Number of frequencies over all attributes, for intervals that hold together (``simultaneous=``)."""
+        """Number of frequencies of all attributes together, for intervals that hold together (``simultaneous=``)."""
         return sum(estimate.k for estimate in self._estimates.values())
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
-        """Return one pyarrow table over all attributes, its first column ``attribute``."""
+        """Return one pyarrow table with all attributes; the first column is ``attribute``."""
         import pyarrow as pa
 
         tables = []

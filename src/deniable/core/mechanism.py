@@ -88,63 +88,64 @@ class ValidReports(NamedTuple):
 
 
 class SkipsInvalid(ABC):
-    """A mechanism that tells impossible reports one by one: `Mechanism.valid_reports` sets them aside."""
+    """A mechanism that recognises impossible reports one by one, so that `Mechanism.valid_reports` can skip them."""
 
     @abstractmethod
     def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
-        """Return which rows a client can have produced, bool[n], and what is wrong with the first of the others."""
+        """Return which rows a client can have produced, bool[n], and what is wrong with the first other row."""
 
 
 class ChecksRows(ABC):
-    """A mechanism of which a look at the rows takes less than their sum: `Mechanism.check_reports` asks for no sum."""
+    """A mechanism that can check rows faster than add them up, so that `Mechanism.check_reports` adds nothing up."""
 
     @abstractmethod
     def _check_rows(self, reports: Any) -> object:
-        """Raise what `_tally` raises."""
+        """Raise the errors that `_tally` raises."""
 
 
 class CraftedReports(ABC):
-    """A mechanism for which it was worked out what one crafted report does to an estimate: `Mechanism.influence`."""
+    """A mechanism with a known influence of one crafted report on an estimate (`Mechanism.influence`)."""
 
     @abstractmethod
     def _influence(self, targets: int, attribute: int) -> Influence | None:
-        """Return what one crafted report does to the sum of so many frequencies, None where nobody knows."""
+        """Return the influence of one crafted report on the sum of several frequencies, or None if it is not known."""
 
 
 class Mechanism(ABC, Generic[Reports]):
-    """A frozen dataclass of public parameters that configures contributor, collector and analyst alike.
+    """A mechanism is a frozen dataclass of public parameters, the same for contributor, collector and analyst.
 
     Attributes
     ----------
     name : str
-        The field's name, which specifications carry.
+        The field's name for the mechanism, which specifications contain.
     card : Card
-        When to take it and what it costs; tables and choices are generated from cards.
+        When to use the mechanism and what it costs. Tables and choices are generated from cards.
     epsilon : float or Fraction
-        The whole contributor's budget, as declared, in nats.
+        Declared budget of the whole contributor, in nats.
     estimators : tuple of str
-        Names of its estimators besides `estimate`, each a method that takes an aggregate.
+        Names of further estimators besides `estimate`. Each is a method that takes an aggregate.
     takes_text : bool
         Whether inputs are texts instead of codes.
     dealt : bool
         Whether every contributor needs a share from a dealer.
     deal_id : str or None
-        Name of the deal, where there is one.
+        Name of the deal, if there is one.
     stated : tuple of str
-        Fields that a specification must state, because finding their defaults takes long.
+        Fields that a specification must state, because computing their defaults takes long.
     linear : bool
-        Whether `linear_variance` tells the error of any weighted sum of an attribute's frequencies.
+        Whether `linear_variance` gives the error of every weighted sum of an attribute's frequencies.
     refusal : str
-        Why no collection may use it; empty if one may.
+        Reason why no collection may use the mechanism. Empty if a collection may.
     related_attributes : int
-        Most attributes of which one report says something together; 1 where their relation cannot be learned.
+        Largest number of attributes that one report links. 1 if the relation between attributes cannot be learned.
     counts_pairs : bool
-        Whether an aggregate counts how often each pair of codes was reported, all that reports say of two attributes.
+        Whether an aggregate counts how often each pair of codes was reported. These counts are all that reports say
+        about two attributes.
     untold : str
-        Why there is no `likelihood`, and what to do instead.
+        Reason why there is no `likelihood`, and what to do instead.
     constructor : str
-        The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
-        f or JRR's p and rho; the class itself if empty.
+        Name of the class method that builds the mechanism from its domain and a budget, if its own parameters are
+        others, such as f for RAPPOR or p and rho for JRR. If empty, the class itself builds it.
     """
 
     name: str
@@ -172,24 +173,25 @@ class Mechanism(ABC, Generic[Reports]):
     @property
     @abstractmethod
     def records(self) -> bool:
-        """Return whether inputs are records int[n, d] and estimates are per attribute, also where d = 1."""
+        """Return whether inputs are records int[n, d], with one estimate for each attribute, even if d = 1."""
 
     # ---------------------------------------------------------------- three steps
 
     def aggregate(self, reports: Any) -> Aggregate:
-        """Collector: sum reports; the result's size does not depend on their number.
+        """Collector: add up reports; the size of the result does not depend on their number.
 
         Parameters
         ----------
         reports : batch of n reports
-            What contributors sent, as `report_fields` says.
+            Reports from contributors, in the form that `report_fields` describes.
 
         Raises
         ------
         InvalidReportError
-            If the batch has another dtype or shape, or no client can have produced a report, naming its row.
+            If the batch has a wrong dtype or shape, or no client can have produced one of its reports; the message
+            names its row.
         TooLargeError
-            If so many counters cannot be set up.
+            If the mechanism needs too many counters.
         """
         return Aggregate(self, *self._tally(reports))
 
@@ -198,12 +200,12 @@ class Mechanism(ABC, Generic[Reports]):
         """Check reports, and return the sum int[state_size] that the collector keeps and their number."""
 
     def check_reports(self, reports: Any) -> None:
-        """Collector: raise InvalidReportError where `aggregate` would, without an aggregate.
+        """Collector: raise InvalidReportError whenever `aggregate` would, without adding up the reports.
 
         Parameters
         ----------
         reports : batch of n reports
-            What contributors sent, as `report_fields` says.
+            Reports from contributors, in the form that `report_fields` describes.
 
         Examples
         --------
@@ -236,17 +238,18 @@ class Mechanism(ABC, Generic[Reports]):
         return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
-        """Collector: skip the reports that no contributor's client can have produced.
+        """Collector: skip the reports that no client can have produced.
 
-        `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
-        A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.
+        `aggregate` refuses a batch with such a report, because an analyst who counts the rest must know that reports
+        were skipped. This method also refuses a batch with a wrong type, dtype or shape, because that is the
+        collector's mistake.
 
         Raises
         ------
         InvalidReportError
             If the batch as a whole is malformed.
         InvalidParameterError
-            If the mechanism cannot tell (`can_skip_invalid`).
+            If the mechanism cannot recognise impossible reports one by one (`can_skip_invalid`).
         """
         if not isinstance(self, SkipsInvalid):
             raise not_available("skipping invalid reports", self.name, "leave out the files that contain them")
@@ -258,12 +261,12 @@ class Mechanism(ABC, Generic[Reports]):
         return ValidReports(self.report_type(*kept), rejected, first_error)
 
     def named_estimator(self, name: str | None) -> Callable[..., Any]:
-        """Analyst: return the estimator of that name, `estimate` for None.
+        """Analyst: return the estimator with the given name; None means `estimate`.
 
         Raises
         ------
         InvalidParameterError
-            If the mechanism lists no estimator of that name.
+            If the mechanism lists no estimator with this name.
         """
         if name is None:
             return self.estimate
@@ -275,23 +278,23 @@ class Mechanism(ABC, Generic[Reports]):
         return found
 
     def influence(self, targets: int = 1, attribute: int = 0) -> Influence | None:
-        """Return what one crafted report does to the estimated frequency of so many targets together.
+        """Return how far one crafted report can move the total estimated frequency of several targets.
 
-        Of n contributors it moves their sum by at most `up`/n and at least `down`/n: what an organiser reads before
-        choosing a mechanism for people some of whom may lie. Where contributors choose the hash function, as in
-        sketches, one may put all targets into one cell.
+        With n contributors, one report adds at most `up`/n and at least `down`/n to the sum of the targets'
+        frequencies. Organisers read these numbers before they choose a mechanism, because some people may send false
+        reports. If contributors choose the hash function, as in sketches, one report can put all targets into one cell.
 
         Parameters
         ----------
         targets : int
-            Number of values that the contributor wants to raise, or to lower, 1 <= targets <= k.
+            Number of values that the malicious contributor wants to raise or lower, 1 <= targets <= k.
         attribute : int
-            Of which attribute, for records.
+            For records: index of the attribute.
 
         Returns
         -------
         Influence or None
-            None where it is not determined.
+            None if the influence is not determined.
 
         Raises
         ------
@@ -315,24 +318,24 @@ class Mechanism(ABC, Generic[Reports]):
     def likelihood(self, reports: Any, attributes: Sequence[int] = (0,)) -> ReportLikelihood:
         """Analyst: return P(report | answer) of every report, for every code of an attribute.
 
-        It is what models with covariates are fitted by. Frequency oracles have it from what a report supports, or from
-        `channel`; mechanisms for records say it of the attributes that a report is about.
+        Models with covariates are fitted with this likelihood. Frequency oracles compute it from the values that a
+        report supports, or from `channel`. Mechanisms for records have it for the attributes that a report is about.
 
         Parameters
         ----------
         reports : batch of n reports
             What contributors sent.
         attributes : sequence of int
-            One attribute, or several for the likelihood of all combinations of their codes.
+            One attribute, or several attributes for the likelihood of all combinations of their codes.
 
         Raises
         ------
         InvalidReportError
             If no client can have produced a report.
         NotIdentifiedError
-            If a report has no likelihood of its own, or says nothing about these attributes together.
+            If single reports have no likelihood, or a report does not link these attributes.
         TooLargeError
-            If it needs a channel that is too large.
+            If the necessary channel is too large.
 
         Examples
         --------
@@ -344,10 +347,10 @@ class Mechanism(ABC, Generic[Reports]):
         return self._teller(attributes)._likelihood(reports, tuple(attributes))
 
     def indicators(self, reports: Any, attributes: Sequence[int] = (0,)) -> ReportIndicators:
-        """Analyst: return what each report adds to the estimated number of holders of every code.
+        """Analyst: return the amount that each report adds to the estimated number of holders of every code.
 
-        The mean of a number is 1 if the code is the contributor's, else 0, whatever the code; it may be negative.
-        Parameters and errors are those of `likelihood`.
+        The expected amount is 1 for the contributor's own code and 0 for all other codes. A single amount may be
+        negative. Parameters and errors are those of `likelihood`.
 
         Examples
         --------
@@ -359,10 +362,10 @@ class Mechanism(ABC, Generic[Reports]):
         return self._teller(attributes)._indicators(reports, tuple(attributes))
 
     def listed_likelihood(self, attributes: Sequence[int] = (0,)) -> ReportLikelihood | None:
-        """Analyst: return the likelihood of every report that there can be about an attribute; None of too many.
+        """Analyst: return the likelihoods of all possible reports about an attribute, or None if there are too many.
 
-        P(report | answer) sums to one over them. Parameters and errors are those of `likelihood`; at most 256 reports
-        are listed, and none where a report has a public hash function.
+        For each answer, P(report | answer) sums to one over these reports. Parameters and errors are those of
+        `likelihood`. At most 256 reports are listed, and no reports of mechanisms with a public hash function.
 
         Examples
         --------
@@ -387,14 +390,14 @@ class Mechanism(ABC, Generic[Reports]):
 
     @property
     def dealt_types(self) -> DealtTypes | None:
-        """Joint law of two contributors' dealt types; None where reports are independent."""
+        """Joint distribution of the dealt types of two contributors; None if reports are independent."""
         return self._dealt_together if isinstance(self, RelatedReports) else None
 
     # ---------------------------------------------------------------- guarantee and exact law
 
     @abstractmethod
     def privacy(self) -> Guarantee:
-        """Return what is guaranteed, to whom, and how surely."""
+        """Return the guarantee: bounds for every adversary, and whether each bound is exact."""
 
     def _local_guarantee(
         self, *remarks: str, epsilon: float | None = None, per_attribute: tuple[float, ...] | None = None
@@ -405,9 +408,9 @@ class Mechanism(ABC, Generic[Reports]):
 
     @abstractmethod
     def implemented_ratio(self) -> Fraction | float:
-        """Largest likelihood ratio between two contributors' answers, exact, from the implemented thresholds.
+        """Exact largest likelihood ratio between two answers, computed from the implemented thresholds.
 
-        Infinite, the one float, where a view has no bound: of dealt mechanisms alone.
+        A Fraction, or the float infinity if there is no bound, which happens only for mechanisms with a dealer.
         """
 
     def implemented_epsilon(self) -> float:
@@ -429,14 +432,14 @@ class Mechanism(ABC, Generic[Reports]):
         """Return P(report | input) as Fractions, rows in the order of codes or records, columns as `outputs`."""
 
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | input), shape (inputs, outputs): float64, or Fractions that sum to exactly one if `exact`.
+        """Return P(report | input), shape (inputs, outputs): float64, or if `exact`, Fractions whose rows sum to one.
 
-        Inputs are all codes, or all records in lexicographic order, the last attribute fastest.
+        Inputs are all codes, or all records in lexicographic order; the last attribute changes fastest.
 
         Raises
         ------
         TooLargeError
-            If it would have more than 2^22 cells.
+            If the channel would have more than 2^22 cells.
         """
         matrix = self._channel()
         return matrix if exact else matrix.astype(np.float64)
@@ -450,12 +453,12 @@ class Mechanism(ABC, Generic[Reports]):
     @property
     @abstractmethod
     def report_type(self) -> Callable[..., Any]:
-        """Builds a batch of reports from its fields' arrays, in order."""
+        """Function that builds a batch of reports from the arrays of its fields, in their order."""
 
     @property
     @abstractmethod
     def report_fields(self) -> tuple[ReportField, ...]:
-        """Storage of a batch of reports; several fields make a NamedTuple in this order."""
+        """Fields in which a batch of reports is stored. Several fields make a NamedTuple in this order."""
 
     @property
     @abstractmethod
@@ -469,9 +472,9 @@ class Mechanism(ABC, Generic[Reports]):
 
     @abstractmethod
     def check_state(self, counts: Counts, n: int) -> None:
-        """Raise DamagedStateError unless n reports can have these counts: the strongest laws that one pass can check.
+        """Raise DamagedStateError if no n reports can have these counts, as far as one pass over the counts shows it.
 
-        Sums of states that pass must pass too, unless there are more reports than a deal has.
+        If two states pass, their sum must pass too, unless it has more reports than a deal allows.
         """
 
     def check(self, aggregate: Aggregate) -> None:

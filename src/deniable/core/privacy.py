@@ -33,19 +33,21 @@ class TrustModel:
     Parameters
     ----------
     adversary : str
-        Who attacks, for instance "collector".
+        The adversary, for instance "collector".
     view : str
-        What they see.
+        What the adversary sees.
     epsilon : float
         Bound on the log-likelihood ratio between any two answers, in nats.
     delta : float
-        Probability mass outside the bound.
+        The delta of (epsilon, delta)-differential privacy.
     status : {"exact", "upper bound", "assumption"}
-        Exact: attained. Upper bound: proved, perhaps not attained. Assumption: holds only if `note` does.
+        "exact": the bound is attained. "upper bound": it is proved, but perhaps not attained. "assumption": it holds
+        only if the condition in `note` holds.
     note : str
         The condition, or a remark.
     scaling : {"once", "per report"}
-        Once: the bound is on all that is seen. Per report: r reports have r times `epsilon`, so reports are not free.
+        "once": the bound is for everything that the adversary sees. "per report": the bound for r reports is r times
+        `epsilon`.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class TrustModel:
 
     @property
     def bound(self) -> str:
-        """The bound as every text, file and page writes it, for instance "epsilon = r x 1, delta = 1e-06"."""
+        """The bound as all texts, files and pages write it, for instance "epsilon = r x 1, delta = 1e-06"."""
         repeated = "r x " if self.scaling == "per report" else ""
         delta = f", delta = {bound_text(self.delta)}" if self.delta else ""
         return f"epsilon = {repeated}{bound_text(self.epsilon)}{delta}"
@@ -102,21 +104,21 @@ class QuestionBound(NamedTuple):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Result of `mechanism.privacy()`.
+    """A privacy guarantee: epsilon, and what each adversary can learn. `mechanism.privacy()` returns it.
 
     Parameters
     ----------
     epsilon : float
-        Whole contributor: bound between any two records, all attributes together, one report. In nats. This is the
-        tight value of the mechanism as designed; it never exceeds the declared budget.
+        Bound in nats for the whole contributor: for one report, any two records, and all attributes together. It is the
+        tight value of the mechanism as designed, and never exceeds the declared budget.
     per_attribute : tuple of float
-        Bound for two contributors who differ in one attribute only, per attribute.
+        For each attribute, the bound for two contributors who differ only in that attribute.
     implemented_epsilon : float
-        The same as `epsilon`, computed exactly from the implemented integer thresholds and rounded up.
+        The same bound as `epsilon`, but computed exactly from the implemented integer thresholds and rounded up.
     trust_models : tuple of TrustModel
         One row per adversary.
     remarks : tuple of str
-        What a reader must know, for instance that the sampled attribute is visible to the collector.
+        Facts that a reader must know, for instance that the collector sees which attribute was sampled.
 
     Examples
     --------
@@ -137,12 +139,12 @@ class Guarantee:
         return "\n".join(self.lines())
 
     def question(self, name: str, columns: Sequence[int]) -> QuestionBound:
-        """Return the bound about a question that fills several columns, such as one of several answers.
+        """Return the bound for a question that fills several columns, such as a question with several answers.
 
-        Columns are changed one after the other: each step moves the odds by its own bound at most, and all steps
-        together by no more than the whole contributor's. If the bounds of all columns add up to the whole
-        contributor's, and that is attained, then every step on the way to it attains its own, in any order: so the sum
-        of any columns is attained as well.
+        Change the columns one after the other. Each step moves the odds by at most the bound of its column, and all
+        steps together by at most the bound for the whole contributor. Suppose that the bounds of all columns add up to
+        the bound for the whole contributor, and that this bound is attained. Then every step attains the bound of its
+        column, in any order of the steps. So the sum for any set of columns is attained as well.
 
         Parameters
         ----------
@@ -170,20 +172,20 @@ class Guarantee:
         return QuestionBound(name, min(total, self.epsilon), "exact" if attained else "upper bound")
 
     def questions(self, several: Mapping[str, Sequence[int]]) -> tuple[QuestionBound, ...]:
-        """Return the bounds about questions that fill several columns, as `Schema.several` names them."""
+        """Return the bounds for questions that fill several columns, by the names in `Schema.several`."""
         return tuple(self.question(name, columns) for name, columns in several.items())
 
     def lines(
         self, attributes: Sequence[str] | None = None, several: Mapping[str, Sequence[int]] = _NOTHING
     ) -> list[str]:
-        """Return the guarantee line by line: the whole contributor first, then per attribute, then who may attack.
+        """Return the guarantee as lines: first the whole contributor, then single attributes, then the adversaries.
 
         Parameters
         ----------
         attributes : sequence of str, optional
-            Names of the attributes, said where their budgets differ; by default the budgets alone are listed.
+            Names of the attributes, shown if their budgets differ. By default only the budgets are listed.
         several : mapping of str to sequence of int
-            Questions that fill several columns, and which (`Schema.several`): their own bounds are listed as well.
+            Questions that fill several columns, with these columns (`Schema.several`). Their bounds are listed as well.
 
         Examples
         --------
@@ -213,17 +215,18 @@ class Guarantee:
 
     @property
     def budget_text(self) -> str:
-        """The whole contributor's epsilon in a few words, with its condition if a dealer's collusion undoes it."""
+        """The whole contributor's epsilon in a few words, and its condition if it fails when a dealer colludes."""
         trusted = any("dealer" in row.adversary and row.epsilon > self.epsilon for row in self.trust_models)
         for_whom = "unless the dealer colludes" if trusted else "for the whole contributor"
         return f"epsilon = {bound_text(self.epsilon)} {for_whom}"
 
     @property
     def of_all_reports(self) -> float:
-        """Most that a collector learns who sees all reports and knows everybody else's answers: it adds up.
+        """Bound against a collector who sees all reports and knows everybody else's answers.
 
-        Reports of a local mechanism say nothing about others, so that it is `epsilon`. Where a dealer hands out shares,
-        it is the row of that collector, the weakest that has a bound: `epsilon` may be about the dealer's help.
+        Bounds of several collections add up. With a local mechanism the bound is `epsilon`, because reports of other
+        people say nothing about the contributor. With a dealer it is the bound in the row of that collector, because
+        `epsilon` may only hold with the dealer's help.
         """
         found = [row.epsilon for row in self.trust_models if row.view in SEES_ALL and not row.delta]
         return next(filter(math.isfinite, found), math.inf) if found else self.epsilon
@@ -237,16 +240,16 @@ class Guarantee:
     def plain_words(
         self, attributes: Sequence[str] = (), several: Mapping[str, Sequence[int]] = _NOTHING
     ) -> tuple[str, ...]:
-        """Return what is guaranteed in words a contributor understands, the whole contributor first.
+        """Return the guarantee in words that a contributor understands, first for the whole contributor.
 
         Every factor is e^epsilon, rounded up.
 
         Parameters
         ----------
         attributes : sequence of str
-            Names for `per_attribute`, where there are several.
+            Names of the attributes of `per_attribute`, if there are several.
         several : mapping of str to sequence of int
-            Questions that fill several columns, and which (`Schema.several`).
+            Questions that fill several columns, with these columns (`Schema.several`).
 
         Examples
         --------
@@ -301,7 +304,7 @@ class Guarantee:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what to be told before reporting: that the bound is weak, where it is above `HIGH_EPSILON`."""
+        """Return a warning for contributors, that the bound is weak, if epsilon is above `HIGH_EPSILON`."""
         if self.epsilon <= HIGH_EPSILON:
             return ()
         if math.isinf(self.epsilon):
@@ -312,14 +315,15 @@ class Guarantee:
         )
 
     def require(self, maximum: EpsilonLike, name: str = "max_epsilon") -> None:
-        """Contributor: refuse a guarantee that is weaker than one is willing to accept.
+        """Contributor: raise an error if the guarantee is weaker than you accept.
 
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest whole-contributor epsilon to accept; a float is read as the decimal that Python prints for it.
+            Largest epsilon for the whole contributor that you accept. A float is read as the decimal that Python prints
+            for it.
         name : str
-            What messages call it.
+            Name of the maximum in messages.
 
         Raises
         ------
@@ -346,7 +350,7 @@ class Guarantee:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee as plain JSON data; every row says how it scales with the reports, and its bound."""
+        """Return the guarantee as plain JSON data; every row states its bound and how the bound scales with reports."""
         return {
             "epsilon": self.epsilon,
             "per_attribute": list(self.per_attribute),

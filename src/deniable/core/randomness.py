@@ -105,9 +105,9 @@ class _ProcessState:
 class SecureRandomness:
     """Random words for real contributors, from the operating system's CSPRNG.
 
-    Small draws are read from the operating system directly; large ones come from a ChaCha20 keystream whose key the
-    operating system supplies, replaced after every GiB and after a fork. The object can be shared between threads and
-    can be neither copied nor pickled: a copy would repeat its noise.
+    Small draws come directly from the operating system. Large draws come from a ChaCha20 keystream. The operating
+    system supplies its key, and supplies a new one after every GiB and after a fork. Threads can share the object. It
+    can be neither copied nor pickled, because a copy would repeat its noise.
 
     Examples
     --------
@@ -135,12 +135,12 @@ class SecureRandomness:
             state.keystream.fill(target)
 
     def spawn(self) -> SecureRandomness:
-        """Return another source of the operating system's."""
+        """Return another source of the operating system's random words."""
         return SecureRandomness()
 
     @property
     def generator(self) -> NoReturn:
-        """Refuse to simulate: aggregates are drawn from a seed, so that nobody takes them for what people reported."""
+        """Raise an error. Aggregates are simulated from a seed only, so that nobody takes them for people's reports."""
         raise InvalidParameterError("rng must be SimulationRandomness(seed) to simulate, got rng=SecureRandomness()")
 
     def __reduce__(self) -> NoReturn:
@@ -159,7 +159,7 @@ class SimulationRandomness:
     Attributes
     ----------
     generator : numpy.random.Generator
-        A numpy generator of the same seed, for the samplers that draw an aggregate directly (binomial, multinomial).
+        A numpy generator with the same seed, for functions that draw a whole aggregate (binomial, multinomial).
 
     Examples
     --------
@@ -187,7 +187,7 @@ class SimulationRandomness:
             words.byteswap(inplace=True)
 
     def spawn(self) -> SimulationRandomness:
-        """Return the next of the sources that this seed derives: reproducible, and each another one."""
+        """Return the next source derived from this seed. The sequence is reproducible, and all its sources differ."""
         with self._lock:
             self._spawned += 1
             name = f"deniable simulation, spawned\0{self.seed}\0{self._spawned}"

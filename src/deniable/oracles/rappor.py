@@ -119,16 +119,17 @@ class RAPPOR(UnaryEncoding):
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: EpsilonLike, p: EpsilonLike = 0.5, q: EpsilonLike = 0.75) -> RAPPOR:
-        """Return the RAPPOR whose *unlimited-report* budget is epsilon: f = 2/(e^(epsilon/2) + 1), rounded up.
+        """Return the RAPPOR with budget epsilon for *any number of* reports: f = 2/(e^(epsilon/2) + 1), rounded up.
 
         Parameters
         ----------
         k : int
             Domain size.
         epsilon : float, Fraction, Decimal or str
-            Budget in nats against a collector who sees any number of reports of one memoised answer, in [1e-6, 32].
+            Budget in nats, in [1e-6, 32], against a collector who sees any number of reports of one stored answer.
         p, q : float, Fraction, Decimal or str
-            The instantaneous stage. What one report reveals follows from all three: read `one_report_epsilon`.
+            Probabilities of the instantaneous stage. The epsilon of one report follows from f, p and q
+            (`one_report_epsilon`).
 
         Examples
         --------
@@ -151,7 +152,7 @@ class RAPPOR(UnaryEncoding):
         return self._report(self._permanent(codes, rng), rng)
 
     def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: draw the permanent response, uint8[n, ceil(k/8)], to be stored and never drawn again.
+        """Contributor: draw the permanent response, uint8[n, ceil(k/8)]; store it, and never draw it again.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class RAPPOR(UnaryEncoding):
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming its row.
+            If a code is out of range. The message names its row.
         """
         return self._permanent(checked_codes(inputs, self.k), rng)
 
@@ -171,19 +172,19 @@ class RAPPOR(UnaryEncoding):
         return noisy_one_hot(codes, self.k, self.permanent_thresholds, rng)
 
     def report(self, permanent: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: report a stored permanent response with fresh noise, uint8[n, ceil(k/8)].
+        """Contributor: return a report of a stored permanent response, with fresh noise, uint8[n, ceil(k/8)].
 
         Parameters
         ----------
         permanent : uint8[n, ceil(k/8)]
-            What `permanent` returned.
+            Permanent responses from `permanent`.
         rng : Randomness
             Source of the noise.
 
         Raises
         ------
         InvalidInputError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
+            If the dtype or the shape is wrong, or a padding bit is set. The message names its row.
         """
         bits = checked_bits(permanent, self.k, InvalidInputError)
         check_padding(bits, self.k, InvalidInputError)
@@ -196,29 +197,29 @@ class RAPPOR(UnaryEncoding):
 
     @property
     def one_report_epsilon(self) -> float:
-        """One report: ln[q*(1-p*)/(p*(1-q*))], rounded up; q* and p* as in `support_probabilities`, unrounded."""
+        """Epsilon of one report, ln[q*(1-p*)/(p*(1-q*))], rounded up; q*, p*: exact `support_probabilities`."""
         return log_up(likelihood_ratio(*_composed(exact(self.f) / 2, exact(self.p), exact(self.q))))
 
     @cached_property
     def permanent_thresholds(self) -> tuple[int, int]:
-        """(P, Q): a permanent bit is 1 with P/2^64 if the true bit is 1, with Q/2^64 if it is 0; Q rounded up."""
+        """(P, Q): a permanent bit is 1 with probability P/2^64 if the true bit is 1, else Q/2^64; Q is rounded up."""
         flipped = threshold_up(exact(self.f) / 2)
         return SCALE - flipped, flipped
 
     @cached_property
     def report_thresholds(self) -> tuple[int, int]:
-        """(P, Q): a report's bit is 1 with P/2^64 if the permanent bit is 1 (q rounded down), Q/2^64 if 0 (p up)."""
+        """(P, Q): a report's bit is 1 with probability P/2^64 (q rounded down) or Q/2^64 (p rounded up), see `p, q`."""
         return threshold_down(exact(self.q)), threshold_up(exact(self.p))
 
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (q*, p*) of one report: probability that bit v is set if the contributor holds v, and if not."""
+        """Implemented (q*, p*) of one report: probability of bit v if the contributor holds v, and if not."""
         _, flipped = probabilities(self.permanent_thresholds)
         one, zero = probabilities(self.report_thresholds)
         return _composed(flipped, zero, one)
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee; its epsilon is the unlimited-report one, the larger of the two."""
+        """Return the guarantee; its epsilon is for any number of reports, not the smaller one for a single report."""
         every, one = self.epsilon, self.one_report_epsilon
         return Guarantee(
             epsilon=every,
@@ -243,15 +244,15 @@ class RAPPOR(UnaryEncoding):
         )
 
     def implemented_permanent_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the permanent response, exact, from the implemented threshold."""
+        """Exact largest likelihood ratio of the permanent response, from the implemented threshold."""
         return likelihood_ratio(*probabilities(self.permanent_thresholds))
 
     def implemented_permanent_epsilon(self) -> float:
-        """Natural logarithm of `implemented_permanent_ratio`, rounded up: unlimited reports."""
+        """Natural logarithm of `implemented_permanent_ratio`, rounded up: the epsilon of any number of reports."""
         return log_up(self.implemented_permanent_ratio())
 
     def permanent_channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(permanent response | code), shape (k, 2^k); Fractions if `exact`."""
+        """Return P(permanent response | code), shape (k, 2^k); as Fractions if `exact`."""
         matrix = self._bit_channel(*probabilities(self.permanent_thresholds))
         return matrix if exact else matrix.astype(np.float64)
 

@@ -192,7 +192,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the implemented threshold, exact: a set with x against one without."""
+        """Exact largest likelihood ratio of the implemented threshold: that of a set with x to a set without x."""
         p, _ = self.support_probabilities
         ratio = p * (self.k - self._size) / ((1 - p) * self._size)
         return max(ratio, 1 / ratio)
@@ -226,8 +226,9 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     def simulate_groups(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the states int64[groups, k] of several groups of contributors with true counts int64[groups, k].
 
-        A contributor reports a uniform set of all values with probability (1-p) k/(k-omega), and otherwise the own
-        value with omega - 1 uniform others. `draw_sums` adds such sets up, in O(k log k) however many there are.
+        With probability (1-p) k/(k-omega) a contributor reports a uniform set of omega values. Otherwise the set
+        contains the true value and omega - 1 uniform other values. `draw_sums` draws the sum of such sets in time O(k
+        log k), for any number of sets.
         """
         p, _ = self.support_probabilities
         uniform = rng.generator.binomial(counts, float((1 - p) * self.k / (self.k - self._size)))

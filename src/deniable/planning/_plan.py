@@ -35,52 +35,54 @@ def plan(
     max_frequency: float | None = None,
     pilot: int | None = None,
 ) -> Plan:
-    """Compare mechanisms for a collection that has not happened: error, cost, contributors needed.
+    """Compare mechanisms before a collection starts, by error, cost, and number of contributors needed.
 
-    Everything is computed from the mechanisms' variances with their implemented probabilities; nothing is simulated.
-    Errors are noise only: they are about the frequencies among these contributors. "infeasible" is an answer.
+    All numbers are computed from the mechanisms' variances with their implemented probabilities. Nothing is simulated.
+    The errors allow for the noise only, so they are for the frequencies among these contributors. The plan also says if
+    a mechanism is infeasible.
 
     Parameters
     ----------
     sizes : sequence of int
-        Domain size of each attribute, each >= 2. One compares frequency oracles, several compare record mechanisms.
+        Domain size of each attribute, each >= 2. With one size, the plan compares frequency oracles; with several
+        sizes, it compares record mechanisms.
     epsilon : float, Fraction, Decimal or str
         Budget of the whole contributor in nats, in [1e-6, 32].
     contributors : int, optional
-        How many there are, >= 1. At least one of `contributors` and `target_error` must be given.
+        Number of contributors, >= 1. Give `contributors` or `target_error` or both.
     target_error : float, optional
-        Wanted half-width of the interval of a category of true frequency `frequency`, in every attribute; in (0, 1):
-        0.01 is one percentage point either way.
+        Wanted half-width, in (0, 1), of the interval for a category with the true frequency `frequency`, in every
+        attribute. 0.01 means one percentage point either way.
     frequency : float, optional
-        In [0, 1]; by default 0, a category that almost nobody holds.
+        True frequency of this category, in [0, 1]. The default 0 is for a category that almost nobody holds.
     confidence : float
-        Of the intervals, in (0, 1).
+        Confidence of the intervals, in (0, 1).
     mechanisms : sequence of str, optional
-        Names to compare, for instance ``["GRR", "OUE"]``, ``["CMS[spread]"]`` or ``["SPL", "SMP[OUE]"]``; by default
-        all.
+        Names of the mechanisms to compare, for instance ``["GRR", "OUE"]``, ``["CMS[spread]"]`` or ``["SPL",
+        "SMP[OUE]"]``. By default all.
     marginals : sequence of float64[k_j], optional
-        The frequencies that are expected of each attribute, for the bias of Corr-RR; flat prior by default.
+        Expected frequencies of each attribute, for the bias of Corr-RR. By default the bias is averaged over random
+        frequencies.
     max_frequency : float, optional
-        Of one attribute: what no frequency is expected to exceed. The plan then has the price of this bound
-        (`deniable.oracles.bound_price`); mechanisms are compared as without it.
+        For one attribute: a bound that no frequency is expected to exceed. The plan then states the price of this bound
+        (`deniable.oracles.bound_price`). The bound does not change the comparison of mechanisms.
     pilot : int, optional
-        Of one attribute, with `contributors`: how many of them take part in a first phase that finds the bound. Without
-        `max_frequency` the bound is what such a pilot finds if all values are rare (`least_bound`). The price is for
-        the others.
+        For one attribute, with `contributors`: number of contributors in a first phase that finds the bound. Without
+        `max_frequency`, the plan uses the bound that such a pilot finds if all values are rare (`least_bound`). The
+        price is for the other contributors.
 
     Returns
     -------
     Plan
-        One row per mechanism. Recommended is the least mean variance over attributes, values and a flat prior among
-        the feasible; mean variances within 1% are a tie, which goes to fewer bits per report. Spread, decoded for all
-        values in one transform, is considered for more than 2^10 values, and preferred to all but GRR for more than
-        2^16. OCMS and the other sketches with a transform are there to be compared with, and so is Corr-RR, whose
-        expected squared error includes its bias (`corr_rr_plan`): its note says whether the default has less.
+        One row for each mechanism. The plan recommends the feasible mechanism with the least mean variance, by the
+        rules of `recommend`. OCMS, the other sketches with a transform, and Corr-RR are only listed for comparison. The
+        expected squared error of Corr-RR includes its bias (`corr_rr_plan`), and its note says whether the default
+        mechanism has less.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or neither contributors nor target_error is given.
+        If a parameter is out of bounds, or neither `contributors` nor `target_error` is given.
 
     Examples
     --------

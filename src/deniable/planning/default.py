@@ -1,4 +1,4 @@
-"""The mechanism, and the collection, that somebody gets who states what is asked and how much may be spent.
+"""The default mechanism and collection for a schema and a budget.
 
 A square wave reports ordered answers near the truth, so sums that change slowly along the scale cost little. An answer
 without a score ("no answer") has no place on the scale but stands beside its last point: a mean of those who answered
@@ -76,14 +76,19 @@ FROM_SHARES = "read from shares, which serves answers without a score better"
 
 
 def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:
-    """Return the mechanism of least mean variance over attributes, values and a flat prior, among the practical.
+    """Return the practical mechanism with the least mean variance.
 
-    One attribute: GRR, OUE, SubsetSelection, and count-mean sketches (OLH; Spread; the prime family with the m of least
-    mean variance). Several: SPL over GRR or OUE, SMP over GRR or over the best oracle of every attribute;
-    `records_default` says why, and knows other wishes. Mean variances within 1% are a tie, which goes to fewer bits per
-    report. Practical is what needs at most 2^19 bits per report and 2^27 counters, and compares no report with more
-    than 2^19 values. Spread is considered for more than 2^10 values of a single attribute; for more than 2^16 it is
-    preferred to all but GRR: others save at most 8% of variance, and cost collectors hours or contributors kilobytes.
+    The mean variance is the average over attributes, values and all possible frequencies (uniform over the simplex).
+
+    For one attribute, the function compares GRR, OUE, SubsetSelection and count-mean sketches: OLH, Spread, and the
+    prime family with the best m. For several attributes it compares SPL over GRR or OUE, and SMP over GRR or over the
+    best oracle of every attribute (`records_default` explains this choice and has more options). If two mean variances
+    differ by at most 1%, the mechanism with fewer bits per report is chosen.
+
+    A mechanism is practical if it needs at most 2^19 bits per report and 2^27 counters, and compares a report with at
+    most 2^19 values. Spread is considered if a single attribute has more than 2^10 values. With more than 2^16 values
+    it is preferred to all mechanisms but GRR. The other mechanisms save at most 8% of the variance, and need hours of
+    the collector's time or kilobytes from each contributor.
 
     Parameters
     ----------
@@ -95,7 +100,7 @@ def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:
     Returns
     -------
     Mechanism
-        For one size a one-attribute mechanism (codes int[n]), for several a record mechanism (int[n, d]).
+        For one size, a mechanism for one attribute (codes int[n]). For several sizes, a record mechanism (int[n, d]).
 
     Raises
     ------
@@ -132,18 +137,25 @@ def default_mechanism(
     contributors: int | None = None,
     pairs: bool = False,
 ) -> MechanismChoice:
-    """Return the mechanism that a collection uses when nobody names one, and why; a pure function.
+    """Return the mechanism that a collection uses if nobody names one, and the reason; a pure function.
 
-    Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, an attribute whose mean is asked
-    for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
-    wishes are for; where that samples an attribute, those whose mean is asked for are reported through square waves,
-    too. Not so where answers without a score, such as a missing one, make the mean of shares the better one
-    (`deniable.planning.default`). What is asked is in the schema (`Attribute.ask`). Answers decide nothing.
+    The schema alone decides, never the answers:
+
+    * Open text uses `HeavyHitters`.
+    * A dictionary uses the sketch of `ocms_choice`.
+    * A single attribute whose mean is asked uses `SquareWave`.
+    * Any other single attribute uses the choice of `recommend`.
+    * Records use the choice of `records_default`, which takes the wishes into account. If each contributor reports only
+      a sampled attribute, attributes whose mean is asked are reported through square waves.
+
+
+    `Attribute.ask` states whether a mean is asked. If some answers have no score, such as a missing answer, the mean
+    may be better computed from shares. In this case no square wave is used (`deniable.planning.default`).
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, no mechanism is practical, or there is nothing that a wish could decide.
+        If a parameter is out of bounds, no mechanism is practical, or a wish would have no effect.
 
     Examples
     --------
@@ -214,7 +226,7 @@ def collection(
     pairs: bool = False,
     **settings: Any,
 ) -> Collection:
-    """Collector: return a collection, of the default mechanism unless one is named; its `reason` says which, and why.
+    """Collector: return a collection, with the default mechanism unless you name one; `reason` explains the choice.
 
     Parameters
     ----------
@@ -223,18 +235,18 @@ def collection(
     epsilon : float, Fraction, Decimal or str
         Budget of the whole contributor in nats, in [1e-6, 32].
     mechanism : str, optional
-        A name as `deniable.core.mechanism` takes it; then `settings` are its other parameters.
+        Name of a mechanism, see `deniable.mechanism`. `settings` are then its other parameters.
     title, version
-        As of `Collection`.
+        See `Collection`.
     full_record, hide_sampled_attribute, contributors, pairs
-        Wishes about the default for records, see `records_default`.
+        Wishes for the default mechanism for records, see `records_default`.
     **settings
-        Parameters of the mechanism that was named.
+        Parameters of the named mechanism.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, no mechanism is practical, or settings or wishes have nothing to decide.
+        If a parameter is out of bounds, no mechanism is practical, or a setting or wish would have no effect.
 
     Examples
     --------

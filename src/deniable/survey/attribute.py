@@ -27,14 +27,14 @@ VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "tit
 
 @dataclass(frozen=True)
 class AskIf:
-    """Condition under which a question is asked: an earlier question has one of these answers.
+    """A condition for asking a question: people gave one of the listed answers to an earlier question.
 
     Parameters
     ----------
     question : str
-        Name of an earlier attribute, whose answers are listed and of which people choose one.
+        Name of an earlier attribute. It must have a list of answers, of which people choose exactly one.
     answers : sequence of str
-        Labels of that attribute, each once, but not all of them.
+        Labels of the earlier attribute. Each label is listed at most once, and at least one label is left out.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
@@ -52,62 +52,65 @@ class AskIf:
 class Attribute(Question):
     """One question and its public list of answers.
 
-    JSON documents have the same keys, without those that are at their default.
+    JSON documents use the same names as keys, and leave out parameters that have their default.
 
     Parameters
     ----------
     name : str
-        Column name of the answers.
+        Name of the column of answers.
     categories : sequence of str
-        Labels of codes 0, 1, ...; with `edges`, the labels of the intervals (made from the edges if left out); of kind
-        "numeric" those of the grid's points, always made from it.
+        Labels of the codes 0, 1, ... With `edges` they are the labels of the intervals, and by default are made from
+        the edges. With kind "numeric" they are always made from the grid's points.
     missing : str, optional
-        Label of a category for missing answers (null or empty); without it a missing answer is an error.
+        Label of a category for missing answers (null or empty). Without this label, a missing answer is an error.
     other : str, optional
-        Label of a category for every answer not listed; without it an unknown answer is an error.
+        Label of a category for every answer that is not listed. Without this label, an unknown answer is an error.
     edges : sequence of float or of str, optional
-        Increasing cut points e_0 < ... < e_m, *public* like the labels: answers are read as numbers and put into the
-        m + 2 intervals (-inf, e_0), [e_0, e_1), ..., [e_m, inf). Or dates, all like "2026-05-01": answers are then read
-        as dates, of times their day.
+        Increasing cut points e_0 < ... < e_m, which are *public* like the labels. Answers are read as numbers and put
+        into the m + 2 intervals (-inf, e_0), [e_0, e_1), ..., [e_m, inf). If all edges are dates like "2026-05-01",
+        answers are read as dates, and only the day of a time counts.
     dictionary : DictionaryFile, optional
-        The categories are the words of this file, thousands or millions; documents refer to it (`from_dictionary`).
+        File whose words, perhaps millions, are the categories. Documents name the file (`from_dictionary`).
     text : bool
-        Open text: nobody lists the answers, so there are no codes, and mechanisms such as HeavyHitters take the answers
-        themselves. A missing answer is then reported as the text `missing`, if there is one. The same as kind "text".
+        True for open text, the same as kind "text". Nobody lists the answers, so there are no codes, and mechanisms
+        such as `HeavyHitters` take the answers themselves. If `missing` is given, a missing answer is reported as that
+        text.
     kind : str
-        A name of `deniable.survey.kinds.KINDS`. "ordered": the categories stand in an order, from least to most.
-        "numeric": answers are numbers in `range`, reported on a `grid`, rounded *at random* to one of the two points
-        beside them (`deniable.survey.grid`). "multiple": an answer is any subset of the categories (boxes), and every
-        box is a two-valued column of the record, see `columns`; `missing` and `other` are boxes, too. "dictionary" and
-        "text" need not be named: `dictionary` and `text` tell them.
+        A name of `deniable.survey.kinds.KINDS`. With "ordered", the categories have an order, from least to most. With
+        "numeric", answers are numbers in `range`, and each is rounded *at random* to one of the two nearest points of
+        the `grid` (`deniable.survey.grid`). With "multiple", an answer is any subset of the categories, and every
+        category is a column of the record with two values, see `columns`; so are `missing` and `other`. The kinds
+        "dictionary" and "text" follow from the parameters `dictionary` and `text`.
     scores : sequence of float, optional
-        Of kind "ordered": what each category counts in a mean, one finite number a category. Left out, categories that
-        are all numbers count as those; other categories have no scores.
+        For kind "ordered": one finite number for each category, which the category counts in a mean. By default,
+        categories that are all numbers count as these numbers, and other categories have no scores.
     range : (float, float), optional
-        Of kind "numeric", and needed there: least and largest answer, both possible. Public: a range read from private
-        answers publishes two of them. A float is read as Python prints it.
+        Required for kind "numeric": the least and the largest possible answer. The range is public. If you take it from
+        private answers, you publish two of them. A float is read as the decimal that Python prints for it.
     grid : int, optional
-        Of kind "numeric", and needed there: number m in 2..1,024 of equally spaced points, the first and the last of
-        which are the ends of the range; code i is the i-th point.
+        Required for kind "numeric": number of equally spaced points from one end of the range to the other, from 2 to
+        1,024. Code i is point i, counted from 0.
     clip : bool
-        Of kind "numeric": an answer outside the range is reported as the nearer end; otherwise it is an error.
+        For kind "numeric": if True, an answer outside the range is reported as the nearer end. If False, it is an
+        error.
     ask : {"shares", "mean"}, optional
-        What will be read of an ordered or numeric attribute: how many hold each category, or mean, distribution and
-        quantiles. It decides between mechanisms, so that data need not. By default "mean" of kind "numeric", "shares"
-        of every other.
+        What you want to know about an ordered or numeric attribute: how many contributors hold each category
+        ("shares"), or the mean, the distribution and quantiles ("mean"). The choice of a mechanism depends on it. The
+        default is "mean" for kind "numeric" and "shares" for all other kinds.
     separator : str
-        Of kind "multiple": what divides the answers in a cell of text.
+        For kind "multiple": the delimiter between the answers in a cell of text.
     title : str
-        What people read instead of the name.
+        Text that people read instead of the name.
     ask_if : AskIf, optional
-        Ask only people whose answer to an earlier question is one of these. Everyone else is reported like any answer,
-        by `missing`, which must be given: the absence of an answer would tell the earlier one.
+        Condition on an earlier question. Only people who fulfil it are asked. For everyone else the device reports the
+        answer `missing`, in the same way as any other answer, because no report at all would reveal their earlier
+        answer. So `missing` must be given.
 
     Raises
     ------
     InvalidParameterError
-        If a label is repeated, there are fewer than two labels in all, the edges do not increase, two of categories,
-        edges, dictionary and text are given that exclude each other, or a key does not fit the kind.
+        If a label is repeated, there are fewer than two labels, or the edges do not increase. Also if two of
+        `categories`, `edges`, `dictionary` and `text` exclude each other, or a parameter does not fit the kind.
 
     Examples
     --------
@@ -228,7 +231,7 @@ class Attribute(Question):
 
     @property
     def question_kind(self) -> QuestionKind:
-        """Return what is particular to questions of its kind: what other modules ask, instead of comparing `kind`."""
+        """Return the object with the rules of its kind of question, so that other modules need not compare `kind`."""
         return KINDS[self.kind]
 
     @classmethod
@@ -250,26 +253,26 @@ class Attribute(Question):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Labels of all codes, in order: the categories, then missing, then other; none of open text."""
+        """Labels of all codes, in order: the categories, then `missing`, then `other`. Open text has no labels."""
         if not self.question_kind.coded:
             return ()
         return self.categories + tuple(label for label in (self.missing, self.other) if label is not None)
 
     @property
     def unasked_codes(self) -> tuple[int, ...]:
-        """Codes of the columns that it fills for somebody who is not asked: those of a missing answer."""
+        """Codes of its columns for a person who is not asked: the codes of a missing answer."""
         if not self.question_kind.several:
             return (len(self.categories),)
         return tuple(int(label == self.missing) for label in self.labels)
 
     @cached_property
     def lookup(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Code by exact label, and by decimal number where exactly one label is that number."""
+        """Codes by exact label, and also by decimal number if exactly one label is that number."""
         return self.question_kind.lookup(self)
 
     @cached_property
     def text_codes(self) -> TextCodes | None:
-        """Return the table that long columns of texts are looked up in; None where a text alone does not tell."""
+        """Return a table for looking up long columns of texts, or None if a text alone does not determine its code."""
         if not self.question_kind.text_tells(self) or self.k > MOST_TEXTS:
             return None
         exact = dict(self.lookup[0])
@@ -278,12 +281,12 @@ class Attribute(Question):
         return TextCodes(exact)
 
     def codes(self, labels: Iterable[str]) -> NDArray[np.int64]:
-        """Return the codes of chosen labels, int64[q]: what an analyst asks for.
+        """Return the codes of chosen labels, int64[q], for instance those that an analyst asks about.
 
         Raises
         ------
         UnknownCategoryError
-            If one is not a label of the attribute, naming it.
+            If a text is not a label of the attribute. The message names it.
         """
         exact, wanted = self.lookup[0], list(labels)
         for label in wanted:
@@ -296,19 +299,19 @@ class Attribute(Question):
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
-        """Columns of the record that this question fills: itself, or of kind "multiple" one of two values for each box.
+        """Columns of the record that this question fills: one column, or with kind "multiple" one for each category.
 
-        A box is the column "name: box" with the categories "no" and "yes".
+        With kind "multiple", the column of a category is called "name: category" and has the categories "no" and "yes".
         """
         own = self.question_kind.columns(self)
         return tuple(Attribute(name, categories, title=title) for name, categories, title in own) or (self,)
 
     @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
-        """Return what every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.
+        """Return the number that every code counts in a mean, float64[k]; NaN for `missing` and `other`.
 
-        Of a numeric attribute the grid's points, of an ordered one its `scores`, or the categories themselves if all
-        are numbers. None where there are no such numbers.
+        For a numeric attribute these are the grid's points. For an ordered attribute they are its `scores`, or the
+        categories themselves if all categories are numbers. Otherwise the method returns None.
         """
         scores = self.question_kind.scores(self)
         if scores is None:
@@ -319,7 +322,7 @@ class Attribute(Question):
         return values
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the attribute as plain JSON data; what is not there, or at its default, is left out."""
+        """Return the attribute as plain JSON data, without parameters that are absent or have their default."""
         data: dict[str, Any] = {"name": self.name}
         if self.kind != USUAL and not self.question_kind.mark:
             data["kind"] = self.kind
@@ -337,7 +340,7 @@ class Attribute(Question):
 
     @property
     def format_version(self) -> int:
-        """Version of the documents that can describe this attribute: 1, or 2 with a key that version 1 had not."""
+        """Lowest version of documents that can describe this attribute: 1, or 2 if it needs a newer key."""
         return 2 if self.dated or set(VERSION_2) & self.to_dict().keys() else 1
 
 

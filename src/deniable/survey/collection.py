@@ -75,27 +75,29 @@ class CollectionShape(Document):
 
 @dataclass(frozen=True)
 class Collection:
-    """Collection: what is asked, how it is randomised, and which round this is.
+    """A collection states the questions, the mechanism that randomises the answers, and the round.
 
     Parameters
     ----------
     schema : Schema
         The attributes.
     mechanism : Mechanism
-        For the schema's domain: `k` of its only attribute, or `sizes` of all; of open text one that takes texts.
+        Mechanism for the schema's domain: its `k` is the size of the only attribute, or its `sizes` are those of all
+        attributes. Open text needs a mechanism that takes texts.
     version : int
-        Round of the collection, >= 1; reports of one version are never mixed with those of another.
+        Round of the collection, at least 1. Reports of different versions are never mixed.
     title : str
-        What people call it.
+        Title that people read.
     learned_from : LearnedFrom, optional
-        The phase that the mechanism's parameters were learned from (`deniable.records.phases.phases.next_phase`).
+        Earlier phase from which the mechanism's parameters were learned (`deniable.records.phases.phases.next_phase`).
     reason : str
-        Why this mechanism, where it was not named (`deniable.survey.collection`); not a part of the collection's file.
+        Why this mechanism was chosen, if nobody named one (`deniable.survey.collection`). The collection's file does
+        not contain it.
 
     Raises
     ------
     MismatchError
-        If the mechanism is for another domain than the schema's.
+        If the mechanism is not for the schema's domain.
     InvalidParameterError
         If a parameter is of the wrong type or out of bounds, a dealt mechanism's deal has no name, or a mechanism may
         not be used in collections (`refusal`).
@@ -143,7 +145,7 @@ class Collection:
 
     @cached_property
     def id(self) -> str:
-        """SHA-256 (64 hex digits) of schema, mechanism, version, title and phase before; every report carries it."""
+        """SHA-256 (64 hex digits) of schema, mechanism, version, title and earlier phase. Every report states it."""
         return content_hash(self._content)
 
     @property
@@ -166,12 +168,12 @@ class Collection:
         Parameters
         ----------
         answers : table or int array
-            Answers as `Schema.encode` takes them, or codes int[n, d] (int[n] also, for one attribute).
+            Answers as `Schema.encode` takes them, or codes int[n, d]. For one attribute, int[n] is also allowed.
         rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Its words first round numeric
-            answers, then make the reports.
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Its words are used first to
+            round numeric answers, and then to make the reports.
         shares : shares, optional
-            From the dealer, one per row; for a mechanism that needs one (`dealt`), and for no other.
+            The dealer's shares, one for each row. Give shares exactly if the mechanism needs them (`dealt`).
 
         Returns
         -------
@@ -181,10 +183,10 @@ class Collection:
         Raises
         ------
         InvalidInputError
-            If an answer cannot be encoded, or a code is out of range; naming row and attribute. Or if a share is
-            missing.
+            If an answer cannot be encoded or a code is out of range; the message names row and attribute. Also if a
+            share is missing.
         InvalidParameterError
-            If shares are given to a mechanism that takes none, or not given to one that does.
+            If the mechanism needs shares and none are given, or if shares are given that it does not need.
         """
         self.check_shares(shares is not None)
         codes = self._inputs(answers if isinstance(answers, np.ndarray) else self.schema.encode(answers, rng))
@@ -192,7 +194,7 @@ class Collection:
         return mechanism.randomize(codes, shares, rng) if self.dealt else mechanism.randomize(codes, rng)
 
     def aggregate(self, reports: Any) -> Aggregate:
-        """Collector: sum a batch of this collection's reports.
+        """Collector: add up a batch of this collection's reports.
 
         Raises
         ------
@@ -202,25 +204,26 @@ class Collection:
         return replace(self.mechanism.aggregate(reports), collection=self.id)
 
     def estimate(self, aggregate: Aggregate, *, estimator: str | None = None, **options: Any) -> RecordEstimate:
-        """Analyst: return the estimate of every attribute, by its name and with its labels.
+        """Analyst: return the estimate of every attribute, under the attribute's name and with its labels.
 
-        Open text has the labels that the mechanism found, the most frequent first.
+        For open text, the labels are the texts that the mechanism found, the most frequent first.
 
         Parameters
         ----------
         aggregate : Aggregate
-            Of this collection.
+            Aggregate of this collection.
         estimator : str, optional
-            One of those that the mechanism lists besides its own choice (`estimators`): "unmixed" of Corr-RR, say.
+            Name of an estimator that the mechanism lists in `estimators`, for instance "unmixed" for Corr-RR. By
+            default the mechanism chooses.
         **options
-            What else the mechanism's `estimate` takes, for instance `threshold` of HeavyHitters.
+            Further arguments of the mechanism's `estimate`, for instance `threshold` for HeavyHitters.
 
         Raises
         ------
         MismatchError
             If the aggregate is of another collection or version.
         EmptyAggregateError
-            If it contains no reports.
+            If the aggregate contains no reports.
         InvalidParameterError
             If the mechanism has no such estimator, or the estimator takes no such option.
         """
@@ -237,13 +240,13 @@ class Collection:
         return RecordEstimate({name: one.of(source) for name, one in named.items()})
 
     def source(self, aggregate: Aggregate) -> frozenset[str]:
-        """Return what an estimate of this collection is made from: itself, batches of reports, phases before it."""
+        """Return the ids of what an estimate uses: this collection, its report batches, and earlier phases."""
         before = self.learned_from
         earlier = () if before is None else (before.collection, *before.earlier)
         return aggregate.source.union(f"collection {identifier}" for identifier in (self.id, *earlier))
 
     def named(self, result: Any) -> RecordEstimate:
-        """Return what the mechanism's `estimate` returned by the schema's names."""
+        """Return the result of the mechanism's `estimate` under the names and labels of the schema."""
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.columns))]
         return RecordEstimate(
             {
@@ -263,7 +266,7 @@ class Collection:
         return self.mechanism.privacy()
 
     def check(self, aggregate: Aggregate) -> None:
-        """Raise MismatchError unless this is an aggregate of this very collection."""
+        """Raise MismatchError unless the aggregate is of this collection."""
         checked_kind("aggregate", aggregate, Aggregate)
         if aggregate.collection != self.id:
             raise MismatchError(
@@ -276,7 +279,7 @@ class Collection:
         return self.mechanism.dealt
 
     def check_shares(self, given: bool) -> None:
-        """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""
+        """Raise InvalidParameterError if shares are missing that the mechanism needs, or given though it needs none."""
         if self.dealt and not given:
             raise InvalidParameterError(
                 f"shares must be given, because {self.mechanism.name} needs one share for each contributor"
@@ -290,7 +293,7 @@ class Collection:
     # ---------------------------------------------------------------- files
 
     def to_json(self) -> str:
-        """Return the collection as a JSON document: with its id, and with its guarantee for people to read."""
+        """Return the collection as a JSON document, with its id and with a readable guarantee."""
         return document_text(
             FORMAT,
             {
@@ -307,15 +310,16 @@ class Collection:
     ) -> Collection:
         """Return the collection that a JSON document describes; `source` is its name in messages.
 
-        Dictionaries that its schema refers to are read from `directory`. The guarantee is computed again, and what the
-        document states must be the same in keys, rows, statuses and numbers. Its words are not compared, since a
-        release may word it better; and not kept: whatever is shown is computed. What the id is made of must be spelled
-        as `to_json` spells it, since browsers compute the id from the document itself.
+        Dictionaries that the schema names are read from `directory`. The guarantee is computed again. The document's
+        guarantee must have the same keys, rows, statuses and numbers. Its sentences are neither compared nor kept,
+        because a later release may word them better. The parts of the document that decide the id must be spelled as
+        `to_json` spells them, because browsers compute the id from the document itself.
 
         Raises
         ------
         FileFormatError
-            If the document is damaged, foreign, of another format version, or was changed after it was made.
+            If the document is damaged, is not a collection, has another format version, or was changed after it was
+            made.
         """
         body, version = document_body(text, source, FORMAT, LATEST_VERSION)
         with placed(source):
@@ -349,12 +353,12 @@ class Collection:
         return collection
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically; dictionaries must lie beside it.
+        """Write the JSON document atomically; dictionaries must be in the same folder.
 
         Raises
         ------
         OutputError
-            If it cannot be written, or a dictionary does not lie beside it.
+            If the document cannot be written, or a dictionary is not in the same folder.
         """
         self.schema.check_beside(path)
         write_text(path, self.to_json())
@@ -366,8 +370,8 @@ class Collection:
         Raises
         ------
         FileFormatError
-            If there is none, or it is damaged, foreign, of another format version, or was changed; or a dictionary that
-            it refers to does not lie beside it, or was changed.
+            If the document is missing or damaged, is not a collection, has another format version, or was changed. Also
+            if a dictionary that it names is not in the same folder, or was changed.
         """
         return cls.from_json(read_document(path, "the JSON file of a collection"), str(path), Path(path).parent)
 

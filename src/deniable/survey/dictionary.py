@@ -19,9 +19,9 @@ MAX_KEY_BYTES = 64
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A public list of words: the code of a word is its place.
+    """A public list of words; the code of a word is its position, counted from 0.
 
-    Contributors, collector and analyst must hold the same list; `digest` tells whether they do.
+    Contributors, collector and analyst must have the same list. Compare its `digest` to make sure.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ class Dictionary:
     Raises
     ------
     InvalidParameterError
-        If there are fewer than two words, a word is not Unicode text, or one occurs twice: the message names both rows.
+        If there are fewer than two words, a word is not Unicode text, or a word occurs twice. The message names the
+        rows.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Dictionary:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the words in their order, each preceded by its length in bytes."""
+        """SHA-256 in hexadecimal of all words in their order. The length of each word in bytes stands before it."""
         content = hashlib.sha256()
         for word in self.words:
             encoded = word.encode()
@@ -86,7 +87,7 @@ class Dictionary:
         Raises
         ------
         UnknownCategoryError
-            If a word is not in the dictionary, naming its row (1-based).
+            If a word is not in the dictionary. The message names its row, counted from 1.
         """
         texts = _texts(words)
         try:
@@ -98,41 +99,42 @@ class Dictionary:
             ) from None
 
     def words_of(self, codes: ArrayLike) -> tuple[str, ...]:
-        """Return the words of codes int[n].
+        """Return the words with the given codes, int[n].
 
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming its row.
+            If a code is out of range. The message names its row.
         """
         return tuple(self.words[code] for code in checked_codes(codes, self.k).tolist())
 
 
 def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
-    """Return the keyed 64-bit fingerprint of every text: codes in 0..2^64-1 for a dictionary that nobody lists.
+    """Return a keyed 64-bit fingerprint of every text, to use as its code if nobody can list the texts.
 
-    BLAKE2b with a digest of 8 bytes, read as a little-endian integer, of the text in UTF-8. The key is as public as the
-    rest of the collection; it makes fingerprints of different collections unrelated, so that nobody can prepare texts
-    that collide in all of them. Among n different texts a given one shares its fingerprint with probability n/2^64.
+    The fingerprint is the 8-byte BLAKE2b digest of the text in UTF-8, read as a little-endian integer in 0..2^64-1. The
+    key is public like the rest of the collection. Different keys make the fingerprints of different collections
+    unrelated, so nobody can prepare texts that collide in all collections. The probability that a given text has the
+    same fingerprint as one of n other texts is about n/2^64.
 
     Parameters
     ----------
     texts : iterable of str
-        What contributors hold, or the analyst asks for.
+        Texts that contributors hold, or that the analyst asks about.
     key : bytes
-        1 to 64 bytes, the same for all contributors and the analyst.
+        Key of 1 to 64 bytes, the same for all contributors and the analyst.
 
     Returns
     -------
     uint64[n]
-        One fingerprint per text, in order.
+        One fingerprint for each text, in the same order.
 
     Raises
     ------
     InvalidParameterError
         If the key has a wrong type or length.
     InvalidInputError
-        If an item is not Unicode text, naming its row (1-based).
+        If an item is not Unicode text. The message names its row, counted from 1.
 
     Examples
     --------

@@ -123,8 +123,8 @@ def referred_dictionary(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
 def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     r"""Read a public list of words: UTF-8 text, one word per line, in the order of their codes.
 
-    A byte-order mark is dropped; lines end in a line feed, with or without a carriage return. Everything else belongs
-    to the word, white space too.
+    A byte-order mark at the start is ignored. Lines end with a line feed, or with a carriage return and a line feed.
+    Everything else is part of the word, even white space.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     Raises
     ------
     FileFormatError
-        If there is no such file, it is not UTF-8, has fewer than two lines, an empty line or a word twice; naming the
-        lines.
+        If the file does not exist, is not UTF-8, has fewer than two lines, or has an empty line or a word twice. The
+        message names the lines.
 
     Examples
     --------

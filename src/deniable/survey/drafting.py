@@ -55,30 +55,31 @@ class DraftResult:
 def draft_schema(
     answers: Any, max_categories: int = 50, *, kinds: bool = True, decimal: str | None = None
 ) -> DraftResult:
-    """Collector: draft the public schema of answers, to be edited.
+    """Collector: draft a public schema from a table of answers, for you to edit.
 
-    * Whole numbers of a short span become ordered categories, the ones in between that nobody holds included.
-    * More numbers become a numeric attribute, on a round grid over a round range that is wider than the answers; cells
-      like "n/a" are read as missing.
-    * Lists, and texts like "phone; radio", become a question of several answers.
-    * Dates are cut by months or years.
-    * Another column of at most `max_categories` distinct answers becomes a list of categories (sorted, so that their
-      order tells nothing).
+    * Whole numbers with a short span become ordered categories. Numbers in between that nobody holds are included.
+    * Other numbers become a numeric attribute, with a round grid and a round range that is wider than the answers.
+      Cells such as "n/a" are read as missing.
+    * Lists, and texts such as "phone; radio", become a question with several answers.
+    * Dates are grouped by months or years.
+    * Any other column with at most `max_categories` distinct answers becomes a list of categories. They are sorted, so
+      that their order reveals nothing.
 
-    There is a category for missing answers if there are any. Identifiers, row numbers and columns of too many or too
-    few answers are left out and named.
+    If answers are missing, there is a category for them. Identifiers, row numbers, and columns with too many or too few
+    distinct answers are left out; the warnings name them.
 
     Parameters
     ----------
     answers : pyarrow Table, data frame, dict of columns, or record batches
-        One row per contributor; batches are read once and not kept.
+        One row for each contributor. Batches are read once and not kept.
     max_categories : int
-        Longest list of categories, >= 2.
+        Largest number of categories in a list, >= 2.
     kinds : bool
-        False: categories only, and intervals of equal width for more numbers than that; columns of lists are left out.
+        If False, the schema has only categories. Columns with more than `max_categories` numbers become intervals of
+        equal width, and columns of lists are left out.
     decimal : {"point", "comma"}, optional
-        The mark before fractions in texts of a table, where a text such as 1,500 may be read in two ways. Numbers of
-        record batches must have a decimal point.
+        Decimal mark in columns of text, if a number such as 1,500 can be read in two ways. Numbers in record batches
+        must have a decimal point.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def draft_schema(
     InvalidInputError
         If there are no answers, or no column can be used in a schema.
     AmbiguousNumbersError
-        If numbers of a table may be read in two ways and `decimal` is not given.
+        If numbers can be read in two ways and `decimal` is not given.
 
     Examples
     --------

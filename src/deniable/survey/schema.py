@@ -34,21 +34,21 @@ LATEST_VERSION = 2
 
 @dataclass(frozen=True)
 class Schema:
-    """The public description of a record: questions in order, and the record's columns that they fill.
+    """The public description of a record: its questions in order, and the columns that they fill.
 
-    A question fills one column, but for one of kind "multiple", which fills a two-valued one for each of its boxes.
-    Mechanisms, codes and estimates are of columns (`columns`, `names`, `sizes`), tables of answers are of questions
-    (`attributes`, `asked`).
+    A question fills one column. Only a question of kind "multiple" fills several: one column with two values for each
+    category. Mechanisms, codes and estimates work with columns (`columns`, `names`, `sizes`). Tables of answers have
+    one column for each question (`attributes`, `asked`).
 
     Parameters
     ----------
     attributes : sequence of Attribute
-        At least one; names are distinct.
+        At least one attribute, with distinct names.
 
     Raises
     ------
     InvalidParameterError
-        If there is no attribute, the name of a column is repeated, or open text is not the only attribute.
+        If there is no attribute, two columns have the same name, or open text is not the only attribute.
 
     Examples
     --------
@@ -93,22 +93,22 @@ class Schema:
 
     @property
     def is_text(self) -> bool:
-        """Return whether answers are open text, without categories."""
+        """Return whether answers are open text, which has no categories."""
         return not all(attribute.question_kind.coded for attribute in self.attributes)
 
     def check_listed(self, why: str) -> None:
-        """Raise InvalidParameterError if answers are open text; `why` says what needs categories, as a clause."""
+        """Raise InvalidParameterError if answers are open text; `why` is a clause that says what needs categories."""
         if self.is_text:
             raise InvalidParameterError(f"attribute {quoted(self.names[0])} asks for open text, but {why}")
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
-        """The record's columns in order, each an attribute of its own: what mechanisms and estimates are of."""
+        """The record's columns in order, each as an attribute; mechanisms and estimates work with columns."""
         return tuple(column for attribute in self.attributes for column in attribute.columns)
 
     @cached_property
     def several(self) -> dict[str, tuple[int, ...]]:
-        """Columns of every question that fills more than one, by the question's name: those of several answers.
+        """Columns of every question that fills several columns, by the question's name.
 
         Examples
         --------
@@ -140,7 +140,7 @@ class Schema:
 
     @property
     def number_columns(self) -> dict[str, frozenset[str]]:
-        """The columns of a table whose answers are numbers, each with its labels, which stay as they are."""
+        """Columns of a table whose answers are numbers, each with its labels, which are not read as numbers."""
         return {
             attribute.name: frozenset(attribute.labels) - frozenset(attribute.categories)
             if attribute.question_kind.rounded
@@ -160,39 +160,42 @@ class Schema:
         return max(attribute.format_version for attribute in self.attributes)
 
     def read(self, answers: Any, first_row: int = 1) -> Readings:
-        """Contributor: read answers as `encode` does, without rounding numbers yet."""
+        """Contributor: read answers as `encode` does, but without rounding numbers."""
         return _read_table(as_table(answers), self.attributes, first_row)
 
     def encode(
         self, answers: Any, rng: Randomness | None = None, *, first_row: int = 1, decimal: str | None = None
     ) -> NDArray[Any]:
-        """Contributor: turn answers into codes; nothing is guessed, see `deniable.survey.encoding` for the rules.
+        """Contributor: turn answers into codes. Nothing is guessed; `deniable.survey.encoding` has the rules.
 
         Parameters
         ----------
         answers : pyarrow Table or RecordBatch, data frame, or dict of columns
-            One row per contributor. Columns that are not attributes are ignored.
+            One row for each contributor. Columns that are not attributes are ignored.
         rng : Randomness, optional
-            Needed if an attribute is numeric: rounds at random, see `Readings.codes` for the order of its words.
+            Needed if an attribute is numeric, to round at random. `Readings.codes` describes the order of its words.
         first_row : int
-            Number of the first record in messages, 1-based.
+            Number of the first record in messages, counted from 1.
         decimal : {"point", "comma"}, optional
-            What stands before the fraction of numbers in columns of text; by default their cells tell
+            Decimal mark of numbers in columns of text. By default it is inferred from their cells
             (`deniable.survey.decimals`).
 
         Returns
         -------
         int64[n, d]
-            Codes, column j in 0..sizes[j]-1. Of open text object[n, 1], the answers themselves as str.
+            Codes; those of column j are in 0..sizes[j]-1. For open text object[n, 1], with the answers themselves as
+            str.
 
         Raises
         ------
         UnknownCategoryError
-            If an answer is not a category and its attribute has no `other`; names attribute and record, not the answer.
+            If an answer is not a category and its attribute has no `other`. The message names attribute and record, not
+            the answer.
         InvalidInputError
-            If a column is absent, or an answer is missing, not finite or outside its range, naming it.
+            If a column is absent, or an answer is missing, not finite or outside its range. The message says which
+            column or record.
         InvalidParameterError
-            If an attribute is numeric, and there is no `rng`.
+            If an attribute is numeric and `rng` is not given.
         """
         if rng is None and self.is_rounded:
             rounded = next(attribute for attribute in self.attributes if attribute.question_kind.rounded)
@@ -204,12 +207,12 @@ class Schema:
         return self.read(table, first_row).codes(rng)
 
     def decode(self, codes: ArrayLike) -> pa.Table:
-        """Return the labels of codes int[n, d], as a table of text columns, one per question.
+        """Return the labels of codes int[n, d], as a table with one column of text for each question.
 
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming row and attribute.
+            If a code is out of range. The message names row and attribute.
         """
         if self.is_text:
             raise InvalidInputError(
@@ -231,19 +234,19 @@ class Schema:
         return {"attributes": [attribute.to_dict() for attribute in self.attributes]}
 
     def to_json(self) -> str:
-        """Return the schema as a JSON document, to be read and edited by people."""
+        """Return the schema as a JSON document that people can read and edit."""
         return document_text(FORMAT, self.to_dict(), self.format_version)
 
     @classmethod
     def from_json(cls, text: str, source: str = "the schema", directory: str | os.PathLike[str] = ".") -> Schema:
         """Return the schema that a JSON document describes; `source` is its name in messages.
 
-        Dictionaries that it refers to are read from `directory`.
+        Dictionaries that it names are read from `directory`.
 
         Raises
         ------
         FileFormatError
-            If the document is damaged, foreign or of another format version; naming the place.
+            If the document is damaged, is not a schema, or has another format version. The message names the place.
         """
         body, version = document_body(text, source, FORMAT, LATEST_VERSION)
         with placed(source):
@@ -252,18 +255,18 @@ class Schema:
         return schema
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically; dictionaries must lie beside it.
+        """Write the JSON document atomically; dictionaries must be in the same folder.
 
         Raises
         ------
         OutputError
-            If it cannot be written, or a dictionary does not lie beside it.
+            If the document cannot be written, or a dictionary is not in the same folder.
         """
         self.check_beside(path)
         write_text(path, self.to_json())
 
     def check_beside(self, document: str | os.PathLike[str]) -> None:
-        """Raise OutputError unless all dictionaries lie beside a document."""
+        """Raise OutputError unless all dictionaries are in the folder of a document."""
         for attribute in self.attributes:
             if attribute.dictionary is not None:
                 attribute.dictionary.check_beside(document)
@@ -275,7 +278,8 @@ class Schema:
         Raises
         ------
         FileFormatError
-            If there is none, or it is damaged, foreign or of another format version; naming the place.
+            If the document is missing or damaged, is not a schema, or has another format version. The message names the
+            place.
         """
         return cls.from_json(read_document(path, "the JSON file of a schema"), str(path), Path(path).parent)
 

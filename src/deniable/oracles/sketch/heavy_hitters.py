@@ -50,12 +50,12 @@ FOLDS = 2
 
 
 class PrefixReports(NamedTuple):
-    """Reports of n contributors: the group (prefix length and fold, public) and the Spread report of the prefix.
+    """Reports of n contributors: the public group (prefix length and fold) and the Spread report of the prefix.
 
     Parameters
     ----------
     group : uint8[n]
-        Group in 0..groups-1: prefix length ``2 + group // 2`` bytes, fold ``group % 2``.
+        Group in 0..groups-1. The prefix has ``2 + group // 2`` bytes, and the fold is ``group % 2``.
     value : uint32[n] or uint64[n]
         Report of the group's sketch.
     """
@@ -90,7 +90,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     InvalidParameterError
         If a parameter is out of bounds.
     TooLargeError
-        If the groups' sketches have more than 2^29 counters together, as for 24 bits and 16 bytes at epsilon 1.
+        If the sketches of all groups have more than 2^29 counters together, for instance with 24 bits and 16 bytes at
+        epsilon 1.
 
     Examples
     --------
@@ -136,14 +137,15 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     @property
     def groups(self) -> int:
-        """Number of groups: two folds for every prefix length."""
+        """Number of groups: two for every prefix length, one for each fold."""
         return FOLDS * (self.max_bytes - FIRST_BYTES + 1)
 
     @cached_property
     def sketch(self) -> CountMeanSketch:
-        """The oracle of every group: a Spread sketch of the folded prefixes.
+        """The oracle of all groups: a Spread sketch of the folded prefixes.
 
-        With the default number of cells, or with half of it again and again while all groups' counters are too many.
+        It has the default number of cells. If all groups together would have too many counters, the number is halved
+        until they have not.
         """
         sketch = CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
         while self.groups * (sketch.state_size + 1) > MAX_COUNTERS and sketch.hashes.m > 2:
@@ -165,14 +167,14 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         Parameters
         ----------
         inputs : sequence of n str
-            True strings; without NUL characters.
+            True strings, without NUL characters.
         rng : Randomness
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
 
         Raises
         ------
         InvalidInputError
-            If an entry is not text or contains a NUL, naming its row.
+            If an entry is not text or contains a NUL. The message names its row.
         """
         encoded = self.encode(inputs)
         group = uniform_below(rng, self.groups, len(encoded)).astype(np.uint8)
@@ -183,12 +185,12 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         return PrefixReports(group, self.sketch.randomize(folded, rng))
 
     def encode(self, texts: Sequence[str]) -> Bytes:
-        """Return uint8[n, max_bytes]: UTF-8, cut after `max_bytes`, filled up with zeros.
+        """Return the strings as uint8[n, max_bytes]: UTF-8, cut after `max_bytes` and filled up with zeros.
 
         Raises
         ------
         InvalidInputError
-            If an entry is not text or contains a NUL, naming its row (1-based).
+            If an entry is not text or contains a NUL. The message names its row, counted from 1.
         """
         if isinstance(texts, (str, bytes)):
             raise InvalidInputError(f"strings must be a sequence of texts, got a single {type(texts).__name__}")
@@ -283,31 +285,33 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         threshold: float = 4.0,
         max_candidates: int = 10_000,
     ) -> Estimate:
-        """Analyst: find the heavy strings, or count given ones; the labels of the estimate are the strings.
+        """Analyst: find the frequent strings, or count given strings. The strings are the labels of the estimate.
 
-        A frequency is estimated from the contributors who reported the longest prefix. What shares both folds with a
-        heavy string would be counted with it (probability 4^-fold_bits for a pair), and what shares one raises the
-        estimate by half of itself: `agreement` of the two folds is what keeps such strings off the list.
+        A frequency is estimated from the contributors who reported the longest prefix. Every prefix is folded by two
+        maps. A string with the same two folded values as a frequent string would be counted with it (probability
+        4^-fold_bits for a pair). A string with one equal folded value raises the estimate by half of its own frequency.
+        Such strings are kept off the list, because the two folds must agree (`agreement`).
 
         Parameters
         ----------
         aggregate : Aggregate
             Of this mechanism.
         queries : sequence of str, optional
-            Strings to count; by default the heavy strings are searched.
+            Strings to count. By default the method searches for the frequent strings.
         threshold : float
-            A prefix is kept if it lies this many standard errors above zero, both folds together, and half as many by
-            either fold alone. 4 lets through about 3 in 100,000 prefixes that nobody holds, at every length.
+            A prefix is kept if its estimate from both folds is this many standard errors above zero, and the estimate
+            from each single fold half as many. With 4, about 3 in 100,000 prefixes that nobody holds are kept at each
+            length.
         max_candidates : int
-            At most so many prefixes are kept per length, the most frequent ones.
+            Maximum number of prefixes to keep at each length. The most frequent are kept.
 
         Returns
         -------
         Estimate
             Sorted by falling frequency. `looked_at` bounds the number of candidates that the search compared at one
-            length; `deniable.answers.summarize` makes intervals that allow for them. Strings of `max_bytes` bytes may
-            be the beginning of longer ones. The search looks at the same reports as the estimate: right at the
-            threshold, found frequencies are a little too high.
+            length, and `deniable.answers.summarize` computes intervals that allow for this number. A string of
+            `max_bytes` bytes may be the beginning of a longer string. The search and the estimate use the same reports,
+            so found frequencies close to the threshold are a little too high.
 
         Raises
         ------
@@ -366,17 +370,17 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     # ---------------------------------------------------------------- guarantee and files
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: the sketch's, for whichever prefix is reported."""
+        """Return the guarantee. It is the sketch's, and the same for every prefix length."""
         return self._local_guarantee(
             "the collector sees which prefix length was reported; the choice is uniform and independent of the string"
         )
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the implemented thresholds, exact: the sketch's, the group being independent."""
+        """Exact largest likelihood ratio of the implemented thresholds; the sketch's, since groups are independent."""
         return self.sketch.implemented_ratio()
 
     def outputs(self) -> PrefixReports:
-        """Raise TooLargeError: there are no codes to list a channel for."""
+        """Raise TooLargeError, because open text has no codes and so no channel to list."""
         raise TooLargeError(
             "the channel of a mechanism for texts cannot be listed: list the channel of the sketch of one group"
         )
@@ -388,7 +392,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     @property
     def state_size(self) -> int:
-        """One Spread histogram per group, and one counter per group."""
+        """Number of counters: a Spread histogram and one more counter for each group."""
         return self.groups * (self.sketch.state_size + 1)
 
     def check_state(self, counts: Counts, n: int) -> None:

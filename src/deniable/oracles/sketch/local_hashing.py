@@ -48,8 +48,8 @@ def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
 def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
     """Optimised local hashing: the count-mean sketch with m = round(e^epsilon) + 1 cells (Wang et al. 2017).
 
-    This m suits rare values: it has the least variance at f = 0, up to rounding. The least on average over a domain of
-    k values is ``CountMeanSketch(k, epsilon)``; they part where e^epsilon is not small against k.
+    This m has the least variance for rare values (f = 0), up to rounding. ``CountMeanSketch(k, epsilon)`` has the least
+    variance on average over a domain of k values. The two differ if e^epsilon is not small compared with k.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     Returns
     -------
     CountMeanSketch
-        With its m stored; its name in specifications is "CMS".
+        The sketch with this m. Its name in specifications is "CMS".
 
     Raises
     ------

@@ -149,14 +149,14 @@ def OCMS(  # noqa: N802 (the field's name)
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32].
     mode : {"l2", "mse"}
-        What shall be small: the mean squared error over all values, or that of the worst value.
+        Error to minimise: "l2" is the mean squared error over all values, "mse" that of the worst value.
     max_frequency : float or Fraction, optional
-        Mode "mse": what no frequency exceeds, f* in [0, 1]; 1 by default.
+        For mode "mse": a bound f* in [0, 1] that no frequency exceeds. The default is 1.
 
     Returns
     -------
     CountMeanSketch
-        With family and m stored; its name in specifications is "CMS".
+        The sketch with the chosen family and m. Its name in specifications is "CMS".
 
     Raises
     ------
