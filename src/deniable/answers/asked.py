@@ -32,22 +32,22 @@ _DIGITS = 3
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """Options of intervals, read once, for all numbers of a page.
+    """Options of intervals, the same for all numbers of a page.
 
     Parameters
     ----------
     confidence : float
         Coverage.
     target : {"contributors", "population"}
-        What they cover.
+        Target of the intervals.
     simultaneous : int
-        How many intervals hold together.
+        Number of intervals that hold together.
     malicious : float
-        Fraction of contributors whose reports may be anything.
+        Fraction of malicious contributors.
     anytime : bool
         Whether the intervals of all looks at a growing collection hold together.
     planned : int, optional
-        Contributors that were planned before the first look.
+        Number of contributors that was planned before the first look.
     """
 
     confidence: float = 0.95
@@ -69,7 +69,7 @@ class IntervalOptions:
 
     @property
     def plain(self) -> bool:
-        """Return whether one look at honest contributors is read."""
+        """Return whether the intervals are for a single look and for honest contributors."""
         return not (self.malicious or self.anytime)
 
     @property
@@ -160,16 +160,16 @@ class Curve(Result):
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Which questions somebody asks of estimates, by attribute.
+    """Further questions about estimates: means, totals and quantiles, by attribute.
 
     Parameters
     ----------
     means : tuple of str
-        Attributes whose mean is asked.
+        Attributes whose mean is wanted.
     totals : tuple of (str, tuple of str)
-        Attribute and categories.
+        Attributes, each with the categories to add up.
     quantiles : tuple of (str, tuple of float)
-        Attribute and shares.
+        Attributes, each with the shares of the quantiles.
 
     Examples
     --------
@@ -187,9 +187,9 @@ class QuestionSet:
 
     @classmethod
     def default(cls, schema: Schema) -> QuestionSet:
-        """Return what is asked of a schema where nobody asks anything: mean and quartiles of every numeric grid.
+        """Return the default questions for a schema: mean and quartiles of every numeric attribute.
 
-        That is what a grid is for: its points, one by one, are mostly noise.
+        The estimates of single points of a grid are mostly noise, but mean and quartiles are not.
 
         Examples
         --------
@@ -202,7 +202,7 @@ class QuestionSet:
         return cls(means=grids, quantiles=tuple((name, (0.25, 0.5, 0.75)) for name in grids))
 
     def warnings(self, schema: Schema) -> tuple[str, ...]:
-        """Return what to know of the questions before their answers are chosen, a sentence each.
+        """Return warnings about the questions, one sentence each, to read before the answers.
 
         Examples
         --------
@@ -220,7 +220,7 @@ class QuestionSet:
         )
 
     def count(self, estimates: Mapping[Any, Estimate]) -> int:
-        """Return how many intervals these answers add, those of the quantiles' bands included."""
+        """Return the number of intervals of these answers, with those in the bands of quantiles."""
         bands = sum(max(estimates[name].k - 1, 0) for name, _ in self.quantiles if name in estimates)
         return len(self.means) + len(self.totals) + bands
 
@@ -230,23 +230,23 @@ class QuestionSet:
         options: IntervalOptions | None = None,
         contributors: int | None = None,
     ) -> tuple[tuple[Row, ...], tuple[Curve, ...]]:
-        """Analyst: return the answers, and the distribution functions that quantiles were read from.
+        """Analyst: return the answers, and the distribution functions behind the quantiles.
 
         Parameters
         ----------
         estimates : mapping of attribute to Estimate
-            What a collection's estimate is.
+            Estimates of a collection.
         options : IntervalOptions, optional
-            How intervals are read.
+            Options of the intervals.
         contributors : int, optional
-            How many there are, for the sentences; those of the estimate by default.
+            Number of contributors, for the sentences. By default the number in the estimate.
 
         Raises
         ------
         InvalidParameterError
-            If there is no such attribute, or it has no scores.
+            If there is no such attribute, or the attribute has no scores.
         UnknownCategoryError
-            If it has no such category.
+            If the attribute has no such category.
         """
         chosen = options or IntervalOptions()
         rows: list[Row] = []

@@ -84,26 +84,27 @@ class AttributeComparison(Result):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Changes from a first collection to a second one; made by `compare`.
+    """Changes from a first collection to a second one, as `compare` returns them.
 
     Parameters
     ----------
     titles : (str, str)
-        What people call the collections.
+        Titles of the collections.
     collections : (str, str)
-        Their ids.
+        Ids of the collections.
     n : (int, int)
-        Their contributors.
+        Numbers of contributors.
     guarantees : (Guarantee, Guarantee)
-        What was promised in each.
+        Guarantees of the collections.
     attributes : tuple of AttributeComparison
-        Those that both ask, in the order of the first.
+        Attributes that both collections ask, in the order of the first.
     left_out : tuple of str
-        Attributes that only one of them asks, or with other categories.
+        Attributes that only one collection asks, or that have different categories.
     confidence, target, together
-        How the intervals are read; together is 1 where each holds for itself.
+        Options of the intervals. `together` is the number of intervals that hold together, or 1 if each holds on its
+        own.
     same_people : bool
-        Whether the same people answered both, whose reports were counted in pairs.
+        Whether the same people answered both collections, so that their reports were counted in pairs.
     """
 
     format = "deniable comparison"
@@ -122,7 +123,7 @@ class Comparison(Result):
 
     @property
     def options(self) -> IntervalOptions:
-        """Return how the intervals are read."""
+        """Return the options of the intervals."""
         return IntervalOptions(self.confidence, self.target, self.together)
 
     @property
@@ -160,8 +161,8 @@ class Comparison(Result):
     def sentences(self) -> list[str]:
         """Changes in words.
 
-        A category is named because of its change, so that only those are whose interval, holding together with all
-        others', does not contain 0.
+        Only categories whose change is clear are named. A change is clear if its interval does not contain 0, when the
+        intervals of all changes hold together.
         """
         return [sentence for one in self.attributes for sentence in self._said(one)]
 
@@ -207,30 +208,30 @@ def compare(
     simultaneous: bool = False,
     attributes: Sequence[str] | None = None,
 ) -> Comparison:
-    """Analyst: compare the answers of two collections of different contributors, second less first.
+    """Analyst: compare two collections with different contributors, the second minus the first.
 
     Parameters
     ----------
     first, second : (Collection, Aggregate)
-        The collections, of which attributes with equal names and categories are compared, and their reports.
+        Each collection with the aggregate of its reports. Attributes with equal names and categories are compared.
     independent : bool
-        Whether nobody is in both; see `difference`.
+        True if nobody is in both collections; see `difference`.
     confidence : float
         Coverage of the intervals, in (0, 1).
     target : {"population", "contributors"}
         What the intervals cover.
     simultaneous : bool
-        All intervals hold together.
+        If True, all intervals hold together.
     attributes : sequence of str, optional
-        Compare these only, chosen without a look at the numbers.
+        Compare only these attributes. Choose them before you look at the numbers.
 
     Raises
     ------
     InvalidParameterError
-        If they are not said to be independent, or an attribute is not in both.
+        If `independent` is not True, or an attribute is not in both collections.
     MismatchError
-        If they share contributors or learned from each other, an aggregate is not of its collection, or no attribute is
-        in both.
+        If the collections share contributors, or one was learned from the other. Also if an aggregate is not of its
+        collection, or no attribute is in both.
 
     Examples
     --------
@@ -344,7 +345,7 @@ def trend(
     confidence : float
         Coverage of the intervals, in (0, 1).
     simultaneous : bool
-        All intervals hold together.
+        If True, all intervals hold together.
 
     Raises
     ------

@@ -32,28 +32,30 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
     Parameters
     ----------
     collection : Collection
-        What was asked.
+        The collection.
     aggregate : Aggregate
-        Of this collection; with at least one report.
+        Aggregate of this collection, with at least one report.
 
     Returns
     -------
     str
-        For every column ``attribute``, ``title``, ``labels``, ``scores``, ``n`` and ``contributors``; and
+        For every column the document has ``attribute``, ``title``, ``labels``, ``scores``, ``n`` and ``contributors``.
+        In addition:
 
-        * where the reports are counts of supports: ``counts``, ``p``, ``q``, ``supported`` (least and most values that
-          one report supports) and ``pairs``, the covariances of one report's supports of two values, if its contributor
-          holds one of them (``own``) and if neither (``other``); null where pairs differ or nobody knows;
-        * elsewhere ``frequencies``, ``noise_absent`` and ``noise_present`` (see `Estimate`).
+        * If the aggregate counts which values reports support, it has ``counts``, ``p``, ``q``, ``supported`` (the
+          smallest and largest number of values that one report supports) and ``pairs``. ``pairs`` are covariances
+          between a report's support of two values: ``own`` if the contributor holds one of the two values, ``other`` if
+          not. They are null if pairs of values differ or the covariances are not known.
+        * Otherwise it has ``frequencies``, ``noise_absent`` and ``noise_present`` (see `Estimate`).
 
     Raises
     ------
     InvalidParameterError
-        If it asks open text: strings that a search found are not counts of listed categories.
+        If the collection asks for open text, because strings that a search found are not counts of listed categories.
     MismatchError
         If the aggregate is of another collection.
     EmptyAggregateError
-        If it contains no reports.
+        If the aggregate contains no reports.
 
     Examples
     --------

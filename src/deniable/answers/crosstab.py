@@ -64,19 +64,20 @@ class Independence(Result):
     Parameters
     ----------
     statistic : float
-        Chi-squared with `degrees` degrees of freedom where they are; NaN without a test.
+        Test statistic. If the attributes are independent, it is chi-squared with `degrees` degrees of freedom. NaN
+        without a test.
     degrees : int
         (k_i - 1)(k_j - 1).
     p_value : float
-        Probability of a statistic at least as large if they are; NaN where the test is refused.
+        Probability of a statistic at least as large if the attributes are independent. NaN without a test.
     method : str
-        What was computed.
+        Name of the test.
     reports : int
         Number of reports of this pair.
     reports_needed : int
-        From how many on the level of the test is trusted; 0 where it always is.
+        Smallest number of reports with which the level of the test holds; 0 if it always holds.
     note : str
-        How well the level holds, or why there is no p-value.
+        How well the level of the test holds, or why there is no p-value.
     """
 
     statistic: float
@@ -95,9 +96,9 @@ class Independence(Result):
 
 @dataclass(frozen=True, eq=False)
 class Crosstab:
-    """The table of two attributes; rows are the first one's categories, columns the second one's.
+    """A table of two attributes: rows are categories of the first attribute, columns those of the second.
 
-    Analysts get one from `crosstabs`.
+    Analysts get tables from `crosstabs`.
 
     Parameters
     ----------
@@ -136,14 +137,14 @@ class Crosstab:
 
     @property
     def raw(self) -> Floats:
-        """Unbiased joint frequencies from the reports of this pair alone, float64[rows, columns]; NaN without any."""
+        """Unbiased joint frequencies from reports of this pair only, float64[rows, columns]; NaN without reports."""
         return self._shown(self._own.frequencies)
 
     @property
     def consistent(self) -> Floats:
-        """Unbiased joint frequencies whose margins are those of every table of the collection, float64[rows, columns].
+        """Unbiased joint frequencies whose margins agree with all other tables, float64[rows, columns].
 
-        Some may be negative. All questions but the test of independence and Cramer's V are asked of this table.
+        Some frequencies may be negative. All answers use this table, except the test of independence and Cramer's V.
         """
         return self._shown(self._joint.frequencies)
 
@@ -156,18 +157,20 @@ class Crosstab:
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) bounds of the cells of `consistent`, each float64[rows, columns].
 
-        z standard errors either way, not clipped to [0, 1]; NaN without reports. Where the reports that matter are few
-        (`deniable.core.bounded_sums`), the bounds of the cell in the reports of this pair alone, within [0, 1], widened
-        to the estimate.
+        The interval reaches z standard errors in both directions, and is not clipped to [0, 1]. Without reports it is
+        NaN. If few reports matter (`deniable.core.bounded_sums`), the bounds use only the reports of this pair. They
+        lie in [0, 1], and are widened if necessary to contain the estimate.
 
         Parameters
         ----------
         confidence : float
             Coverage in (0, 1).
         simultaneous : bool or int
-            True: all cells together, by Bonferroni's bound. An integer: as many intervals shall hold together.
+            True: the intervals of all cells hold together, by Bonferroni's bound. An integer is the number of intervals
+            that must hold together.
         target : {"contributors", "population"}
-            What the interval covers: noise of the mechanism, or sampling of the contributors too.
+            "contributors": the interval allows for the mechanism's noise. "population": it also allows for the sampling
+            of the contributors.
         """
         together = checked_comparisons(simultaneous, self.consistent.size)
         confidence = checked_probability("confidence", confidence, open_interval=True)
@@ -185,7 +188,7 @@ class Crosstab:
 
     @cached_property
     def decoded(self) -> DecodedTable:
-        """The table after the step "dependence", which all pairs go through together; it has no intervals."""
+        """The table after the step "dependence", which decodes all pairs together. It has no intervals."""
         found = self._all.decoded.tables[self._pair]
         return DecodedTable(self._shown(found.frequencies), found.dependence)
 
@@ -197,14 +200,14 @@ class Crosstab:
         Parameters
         ----------
         of : label, code, or several
-            The column; several count as one.
+            The column. Several columns are added up.
         given : label, code, or several
             The row.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category.
+            If a label or code is not a category.
         """
         (ratio,) = self._ratios(of, [given])
         return self._answer(
@@ -222,12 +225,12 @@ class Crosstab:
         of : label, code, or several
             The column.
         groups : (row, row)
-            The two groups, each a label, a code, or several.
+            The two groups. Each is a label, a code, or several of them.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category.
+            If a label or code is not a category.
         InvalidParameterError
             If the groups overlap.
         """
@@ -274,26 +277,26 @@ class Crosstab:
     ) -> Answer:
         """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c').
 
-        Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer. That
-        answer is part of the interval's coverage. Where it is usual, the few collections with a bounded interval are
-        those in which noise made the cell large, and their intervals cover less: at 500 contributors 8% of collections
-        had one, and 61% of these covered.
+        If a cell may be 0, the odds ratio is not determined. With a few tens of thousands of contributors this is the
+        most frequent result. It counts as a part of the interval's coverage. If it is the usual result, only
+        collections in which noise made the cell large have a bounded interval, and these intervals cover less. With 500
+        contributors 8% of collections had a bounded interval, and 61% of these intervals contained the truth.
 
         Parameters
         ----------
         groups : (row, row)
-            The two groups; the first two categories by default.
+            The two groups. By default the first two categories.
         of : (column, column)
-            The two outcomes; the first two categories by default.
+            The two outcomes. By default the first two categories.
         target : {"contributors", "population"}
-            Whose odds ratio the value estimates: products of cells are corrected for what their errors have in common.
+            Whose odds ratio the value estimates. Products of cells are corrected for the correlation of their errors.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category.
+            If a label or code is not a category.
         InvalidParameterError
-            If there is no such target.
+            If `target` has another value.
         """
         check_target(target)
         (row, other_row), (column, other_column) = (
@@ -339,7 +342,7 @@ class Crosstab:
     ) -> tuple[Floats, Floats, Floats]:
         """Return (value, lower, upper) of P(column | row) for all cells, each float64[rows, columns].
 
-        Rows sum to one. Where it is not determined the bounds are NaN.
+        Each row sums to one. The bounds of a value that is not determined are NaN.
         """
         result = np.full((3, *self.consistent.shape), np.nan)
         for row in range(result.shape[1]):
@@ -354,8 +357,9 @@ class Crosstab:
     def independence(self) -> Independence:
         """Test whether the attributes are independent in the population that the contributors were drawn from.
 
-        Of `PairSample` a Wald test, refused where the pair has too few reports for its level to hold; of SPL pairs the
-        ordinary chi-squared of the reported codes, whose level holds at every number of reports.
+        For `PairSample` this is a Wald test. It has no result if the pair has too few reports for its level to hold.
+        For SPL pairs it is the ordinary chi-squared test of the reported codes, whose level holds for every number of
+        reports.
         """
         found = self._own.independence()
         needed = math.ceil(found.crowding * self.n / MOST_CROWDED) if math.isfinite(found.crowding) else 0
@@ -371,9 +375,9 @@ class Crosstab:
     def cramers_v(self) -> Answer:
         """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
-        The interval takes V^2 for a noncentral chi-squared variable (`CramersV.bounds`); it counts noise and sampling,
-        whatever the target. There is none where the test of independence would be refused for want of reports: margins
-        of V are then mostly noise.
+        The interval assumes that V^2 is a noncentral chi-squared variable (`CramersV.bounds`). It always allows for
+        noise and for sampling. If there are too few reports for the test of independence, there is no interval, because
+        the margins in V are then mostly noise.
         """
         nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, UNDETERMINED)
         if not self.n:
@@ -531,7 +535,7 @@ def _correlation(one: _Ratio, other: _Ratio, target: Target) -> float:
 
 
 class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
-    """The crosstabs of all pairs of attributes: by name for a collection, by index for a mechanism; either order.
+    """Crosstabs of all pairs of attributes, by name for a collection and by index for a mechanism, in either order.
 
     Parameters
     ----------
@@ -542,7 +546,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
     labels : sequence of tuple of str
         Its categories.
     source : frozenset of str
-        Which collections and batches of reports they were made from.
+        Ids of the collections and report batches behind the tables.
     titles : sequence of str
         What people read instead of each name, which a pair may be named by as well; "" for none.
     """
@@ -560,7 +564,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
     @cached_property
     def decoded(self) -> Decoded:
-        """Return what the dependence decoder makes of all tables together."""
+        """Return all tables after the dependence decoder, which decodes them together."""
         return dependence_decode(self.tables)
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Crosstab:
@@ -591,21 +595,21 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
 @dataclass(frozen=True)
 class CrosstabError(Result):
-    """Precision of a pair's table; made by `crosstab_error`.
+    """Expected precision of the table of a pair, as `crosstab_error` returns it.
 
     Parameters
     ----------
     reports : float
         Expected number of reports of the pair.
     cell : float
-        Half-width of the interval of a cell, the widest.
+        Half-width of the widest interval of a cell.
     difference : float
-        Half-width of the interval of the difference of two groups' shares of one answer, the widest; infinite where it
-        will not be determined.
+        Half-width of the widest interval of a difference between two groups' shares of one answer. Infinite if the
+        difference will not be determined.
     tested : bool
-        Whether the test of independence will not be refused.
+        Whether there will be enough reports for the test of independence.
     contributors_for_test : int
-        From how many contributors on it will not be.
+        Smallest number of contributors with enough reports for the test.
     """
 
     reports: float
@@ -624,18 +628,18 @@ def crosstab_error(
     confidence: float = 0.95,
     target: Target = "contributors",
 ) -> CrosstabError:
-    """Planner: return how precise the table of a pair will be, before anybody is asked.
+    """Planner: return how precise the table of a pair will be, before anyone is asked.
 
     Parameters
     ----------
     mechanism : PairSample
-        How contributors will report.
+        Mechanism with which contributors will report.
     contributors : int
-        How many are expected.
+        Expected number of contributors.
     pair : (int, int)
-        The attributes; groups are the first one's categories.
+        The attributes. Groups are the categories of the first attribute.
     truth : callable, optional
-        The assumed frequencies, as `PairSample.expected_tables` takes them; uniform by default.
+        Assumed frequencies in the form of `PairSample.expected_tables`. By default they are uniform.
     confidence, target
         Of the intervals.
 
@@ -669,26 +673,27 @@ def crosstab_error(
 
 
 def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
-    """Analyst: return how every two answers of a collection are related.
+    """Analyst: return the tables of all pairs of attributes of a collection.
 
     Parameters
     ----------
     source : Collection or JointRecords
         A collection over `PairSample` or `SPLPairs`, or one of these mechanisms.
     aggregate : Aggregate
-        Its reports.
+        Aggregate of the reports.
 
     Returns
     -------
     Crosstabs
-        (attribute, attribute) -> Crosstab, in either order, by name for a collection and by index for a mechanism.
+        Mapping from a pair of attributes, in either order, to its `Crosstab`. The keys are names for a collection and
+        indexes for a mechanism.
 
     Raises
     ------
     MismatchError
         If the aggregate is of another collection, or the mechanism's reports have no tables of pairs.
     EmptyAggregateError
-        If it contains no reports.
+        If the aggregate contains no reports.
 
     Examples
     --------

@@ -54,40 +54,40 @@ class Difference(Result):
 
 @dataclass(frozen=True, eq=False)
 class CrosstabSummary(Result):
-    """A crosstab as analysts read it; made by `summarize_crosstab`.
+    """A crosstab with intervals and notes, as `summarize_crosstab` returns it.
 
     Parameters
     ----------
     title : str
-        Of the collection; may be empty.
+        Title of the collection, or "".
     rows, columns : str
         The attributes.
     row_labels, column_labels : tuple of str
         Their categories.
     reports, contributors : int
-        Number of reports about this pair, and of all.
+        Number of reports about this pair, and number of all contributors.
     confidence : float
         Of the intervals.
     target : {"contributors", "population"}
-        What the intervals of cells, shares and the difference cover.
+        Target of the intervals of cells, shares and the difference.
     raw : float64[rows, columns]
         Unbiased joint frequencies from this pair's reports alone.
     consistent, standard_errors, lower, upper : float64[rows, columns]
-        Unbiased joint frequencies that agree with all other tables, with their errors and intervals.
+        Unbiased joint frequencies that agree with all other tables, their standard errors, and their interval ends.
     shares, share_lower, share_upper : float64[rows, columns]
-        Share of every column within every row; bounds are NaN where they are not determined.
+        Share of every column within every row, with bounds. Bounds that are not determined are NaN.
     difference : Difference or None
-        The clearest difference between two rows; None where none is determined.
+        The clearest difference between two rows, or None if no difference is determined.
     independence : Independence
         The test.
     association, association_lower, association_upper : float
-        Cramer's V of the population; the ends are NaN where no interval is known.
+        Cramer's V of the population with its interval. The ends are NaN if no interval is known.
     decoded : float64[rows, columns]
         The table after the step "dependence"; it has no intervals.
     dependence : float
-        Mean share of the raw interaction that this step kept.
+        Mean share of the raw interaction that the step "dependence" kept.
     guarantee : Guarantee
-        What was promised to the contributors.
+        Guarantee for the contributors.
     collection : str
         Id of the collection, or "".
     """
@@ -126,9 +126,9 @@ class CrosstabSummary(Result):
     collection: str = ""
 
     def csv(self) -> str:
-        """Return all numbers as CSV, one cell of the table a row; empty where a number does not exist.
+        """Return all numbers as CSV, one cell of the table in each row; numbers that do not exist are empty.
 
-        Labels that a spreadsheet would run as formulas have an apostrophe in front.
+        Labels that a spreadsheet would run as formulas begin with an apostrophe.
         """
         parts = {
             "estimate": self.consistent,
@@ -154,7 +154,7 @@ class CrosstabSummary(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return what the numbers say, the most important first."""
+        """Return the results in sentences, the most important first."""
         found = (self._test_sentence, self._difference_sentence, self._association_sentence, self._decoder_sentence)
         return tuple(sentence for sentence in found if sentence)
 
@@ -230,18 +230,18 @@ def summarize_crosstab(
     confidence: float = 0.95,
     target: Target = "contributors",
 ) -> CrosstabSummary:
-    """Return everything an analyst reads of a crosstab.
+    """Return a crosstab together with its intervals, tests and notes.
 
     Parameters
     ----------
     table : Crosstab
-        Rows are the groups that shares are compared between.
+        Table whose rows are the groups to compare.
     guarantee : Guarantee
-        What was promised to the contributors.
+        Guarantee for the contributors.
     title, collection : str
         Of the collection.
     confidence, target
-        Of the intervals, see `Crosstab.interval`.
+        Options of the intervals, see `Crosstab.interval`.
 
     Examples
     --------

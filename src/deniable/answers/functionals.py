@@ -44,31 +44,32 @@ def functional(
     attribute: int | str = 0,
     question: str = "",
 ) -> Answer:
-    """Analyst: return the mean of scores over contributors, unbiased, with its interval.
+    """Analyst: return the unbiased mean of scores over contributors, with its interval.
 
-    For one attribute through any oracle whose reports can be listed, or whose supports are correlated in a known way.
-    It
-    answers like `Estimate.mean`; of reports of `SquareWave`, standard errors are made from the reports instead of from
-    frequencies. The weights are kept: the same question of another aggregate costs one pass over its counters.
+    It works for one attribute, through any oracle whose reports can be listed or whose supports have known
+    correlations. The answer is like that of `Estimate.mean`. For `SquareWave`, standard errors come from the reports
+    instead of the frequencies. The weights are kept, so the same question about another aggregate needs only one pass
+    over its counters.
 
     Parameters
     ----------
     source : Collection or Mechanism
-        Where the aggregate came from. Of a collection, answers also know the phases that it learned from.
+        Source of the aggregate. From a collection, the answer also knows the earlier phases behind it.
     aggregate : Aggregate
-        At least one report.
+        Aggregate with at least one report.
     scores : float[k]
-        What each value counts: 0..k-1 for the mean code, the midpoints of intervals for a mean income, 1 up to t and 0
-        beyond for the share up to t.
+        Number that each value counts. For instance 0..k-1 give the mean code, and midpoints of intervals give a mean
+        income. For the share of values up to t, scores are 1 up to t and 0 beyond.
     attribute : int or str
-        Of which attribute, for records: its index, or its name in the collection.
+        For records: the attribute's index, or its name in the collection.
     question : str
-        What it is, in words.
+        What the mean is, in words.
 
     Returns
     -------
     Answer
-        NaN where nobody reported the attribute. No interval where it is not known how reports vary.
+        The answer. It is NaN if nobody reported the attribute, and has no interval if the variance of reports is not
+        known.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def functional(
     InvalidParameterError
         If scores are not k finite numbers, there is no such attribute, or the mechanism takes texts.
     TooLargeError
-        If the mechanism's reports would have to be listed and are too many.
+        If the mechanism's reports must be listed and there are too many.
 
     Examples
     --------
@@ -133,16 +134,17 @@ def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
 
 
 def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Floats:
-    """Return what each report of an oracle adds to the mean of scores, float64[outputs], in the order of `outputs`.
+    """Return the amount that each report adds to the mean of scores, float64[outputs], in the order of `outputs`.
 
-    Generalised least squares at uniform answers, O(k) for `SquareWave`, else by listing all reports.
+    The amounts are from generalised least squares at uniform answers. `SquareWave` needs time O(k); other oracles list
+    all reports.
 
     Raises
     ------
     InvalidParameterError
         If scores are not k finite numbers.
     TooLargeError
-        If the reports are too many to be listed.
+        If there are too many reports to list.
 
     Examples
     --------

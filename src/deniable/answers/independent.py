@@ -23,22 +23,22 @@ from deniable.errors import InvalidParameterError, MismatchError, quoted
 
 
 def difference(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
-    """Analyst: return a - b of two collections with different contributors, as of two waves of a poll.
+    """Analyst: return a - b for two collections with different contributors, such as two waves of a poll.
 
     Parameters
     ----------
     a, b : Answer, or Estimate of one category
-        The later and the earlier, say: `estimate.total(...)`, `estimate.mean()`, `estimate["yes"]`.
+        For instance the later and the earlier answer: `estimate.total(...)`, `estimate.mean()` or `estimate["yes"]`.
     independent : bool
-        Whether nobody, and no number learned from anybody, is behind both. It must be said, because files cannot tell
-        whether the same people were asked twice.
+        True if no person is in both collections, and neither collection was learned from the other. You must state
+        this, because files cannot show whether the same people were asked twice.
 
     Raises
     ------
     InvalidParameterError
-        If they are not said to be independent: of answers that depend on each other no interval is known.
+        If `independent` is not True, because no interval is known for answers that depend on each other.
     MismatchError
-        If they share a collection, a batch of reports, or a phase that something was learned from.
+        If the answers share a collection, a batch of reports, or a phase from which parameters were learned.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def difference(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool)
 
 
 def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Answer]:
-    """Analyst: return `difference` of every category, by label, of two estimates of one attribute.
+    """Analyst: return the `difference` of every category, by label, between two estimates of one attribute.
 
     Raises
     ------
     MismatchError
-        If their categories differ, or as `difference`.
+        If the categories differ; also see `difference`.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Ans
 
 
 def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
-    """Analyst: return a / b of two answers >= 0 of collections with different contributors; see `difference`.
+    """Analyst: return a / b for two answers >= 0 from collections with different contributors; see `difference`.
 
-    The interval is of all t >= 0 for which the interval of a - t b contains 0; its upper end is infinite where that of
-    b contains 0.
+    The interval contains all t >= 0 for which the interval of a - t b contains 0. Its upper end is infinite if the
+    interval of b contains 0.
 
     Raises
     ------
     InvalidParameterError, MismatchError
-        As `difference`.
+        See `difference`.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> A
 def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
     """Analyst: return the odds ratio a (1 - b)/((1 - a) b) of two frequencies of different contributors.
 
-    The interval is that of the difference of log odds; an end is 0 or infinite where a frequency may be 0 or 1.
+    The interval is that of the difference of log odds. An end is 0 or infinite if a frequency may be 0 or 1.
 
     Raises
     ------
     InvalidParameterError, MismatchError
-        As `difference`.
+        See `difference`.
 
     Examples
     --------

@@ -17,12 +17,12 @@ from deniable.errors import InvalidParameterError, NoIntervalError, quoted
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """Bounds of a frequency among all, whatever those hold who did not answer.
+    """Bounds of a frequency among all people, for any answers of the people who did not respond.
 
     Parameters
     ----------
     lower, upper : Answer
-        If none of them hold it, and if all do.
+        Answers if nobody and if everybody among those people holds the category.
     """
 
     lower: Answer
@@ -31,12 +31,12 @@ class WorstCase:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
     ) -> Bounds:
-        """Return (lower, upper): contains all that the frequency can be, with `confidence`; see `Answer.interval`.
+        """Return (lower, upper), which contains all possible frequencies with probability `confidence`.
 
         Raises
         ------
         NoIntervalError
-            If an end has none.
+            If `lower` or `upper` has no interval.
         """
         check_target(target)
         confidence = checked_probability("confidence", confidence, open_interval=True)
@@ -47,7 +47,7 @@ class WorstCase:
 
 
 def worst_case(answer: Answer, missing: float) -> WorstCase:
-    """Analyst: return what a frequency among all who were asked can be, if a known share of them did not report.
+    """Analyst: return the possible frequencies among all who were asked, if a known share of them did not report.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
 
 
 def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: str | Sequence[str]) -> WorstCase:
-    """Analyst: return what the frequency of categories can be where "no answer" is a category that was reported.
+    """Analyst: return the possible frequencies of categories if "no answer" is a category that people reported.
 
     Parameters
     ----------

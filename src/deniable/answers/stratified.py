@@ -28,18 +28,18 @@ _SLACK = 1e-9
 @final
 @dataclass(frozen=True, eq=False)
 class Stratified(Questions):
-    """One attribute in strata: takes every question that an `Estimate` takes.
+    """Combined estimate of one attribute in several strata; it answers the same questions as an `Estimate`.
 
-    Analysts get one from `strata`.
+    Analysts get it from `strata`.
 
     Parameters
     ----------
     names : tuple of str
         Names of the strata.
     weights : tuple of float
-        Their shares of the population, which sum to 1.
+        Shares of the strata in the population, which sum to 1.
     estimates : tuple of Estimate
-        The attribute's estimate in each.
+        The attribute's estimate in each stratum.
     """
 
     names: tuple[str, ...]
@@ -53,12 +53,12 @@ class Stratified(Questions):
 
     @property
     def scores(self) -> Floats | None:
-        """Return what the categories count for."""
+        """Return the numbers that the categories count in a mean."""
         return self.estimates[0].scores
 
     @property
     def unranked(self) -> tuple[int, ...]:
-        """Codes without a place in an order of the answers."""
+        """Codes that have no place in the order of the answers."""
         return self.estimates[0].unranked
 
     @property
@@ -120,22 +120,23 @@ class Stratified(Questions):
 
 
 def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Fraction | str]) -> Stratified:
-    """Analyst: put one attribute's estimates in several strata together, with public weights.
+    """Analyst: combine the estimates of one attribute in several strata, with public weights.
 
     Parameters
     ----------
     estimates : mapping of stratum to Estimate
-        One per stratum, each of contributors of its own.
+        One estimate for each stratum. Nobody is in two strata.
     weights : mapping of stratum to number
-        The stratum's share of the population, from a census or a frame and never from the reports; they sum to 1.
+        Share of each stratum in the population. Shares sum to 1. Take them from a census or a frame, never from the
+        reports.
 
     Raises
     ------
     InvalidParameterError
         If strata and weights do not have the same names, weights are negative or do not sum to 1, or a stratum has no
-        reports, naming it.
+        reports. The message names the stratum.
     MismatchError
-        If the strata's categories differ.
+        If the categories of the strata differ.
     DuplicateReportsError
         If two strata contain the same batch of reports.
 

@@ -41,23 +41,25 @@ class AttributeSummary(Result):
     Parameters
     ----------
     attribute : str
-        Name, as the schema declares it.
+        Name of the attribute in the schema.
     categories : tuple of str
         Category names, length k.
     reports : int
-        Number of reports about this attribute; fewer than the contributors if the mechanism samples attributes.
+        Number of reports about this attribute. There are fewer reports than contributors if everyone reports only a
+        sampled attribute.
     estimate, standard_error, lower, upper : float64[k]
-        Raw unbiased frequencies with their uncertainty; NaN without reports.
+        Raw unbiased frequencies, standard errors, and interval ends. NaN without reports.
     processed : float64[k] or None
-        Post-processed frequencies; they have no interval.
+        Post-processed frequencies, which have no interval.
     truth : float64[k] or None
-        True frequencies, where somebody knows them.
+        True frequencies, if they are known.
     total : int
-        Number of categories that those here were selected from (`Summary.selection`); 0 if they are all.
+        Number of categories before the selection (`Summary.selection`); 0 if nothing was selected.
     title : str
-        What people read instead of the name; "" if there is nothing.
+        Text that people read instead of the name, or "".
     note : str
-        Why its intervals allow for neither malicious contributors nor any look, where that was asked and others' do.
+        Reason why the intervals of this attribute do not allow for malicious contributors or repeated looks, if those
+        of other attributes do.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -77,7 +79,7 @@ class AttributeSummary(Result):
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
-        """Return whether the interval contains the truth, bool[k]; False where either does not exist."""
+        """Return whether each interval contains the truth, bool[k]; False if there is no interval or no truth."""
         if self.truth is None:
             return np.zeros(len(self.categories), dtype=np.bool_)
         # At the very end of an interval, rounding must not decide.
@@ -89,7 +91,7 @@ class AttributeSummary(Result):
         return np.argsort(-self.estimate, kind="stable")
 
     def select(self, positions: NDArray[np.intp]) -> AttributeSummary:
-        """Return only these categories, in this order."""
+        """Return the summary of the given categories only, in the given order."""
         columns: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[positions] for name in _COLUMNS
         }
@@ -98,11 +100,11 @@ class AttributeSummary(Result):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Estimates of every category, by name."""
+        """Numbers of every category, by name."""
         return list(self.iterate())
 
     def iterate(self) -> Iterator[dict[str, Any]]:
-        """Yield `rows`, None for numbers that do not exist."""
+        """Yield `rows`, with None for numbers that do not exist."""
         columns = {name: getattr(self, name) for name in _COLUMNS if getattr(self, name) is not None}
         for start in range(0, len(self.categories), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -119,15 +121,15 @@ class Summary(Result):
     Parameters
     ----------
     title : str
-        Heading; may be empty.
+        Heading, or "".
     mechanism : Mechanism
-        Where the reports came from.
+        Mechanism that made the reports.
     guarantee : Guarantee
-        What was promised to the contributors.
+        Guarantee for the contributors.
     n : int
         Number of contributors.
     attributes : tuple of AttributeSummary
-        In the schema's order.
+        Attributes in the schema's order.
     confidence : float
         Coverage of the intervals.
     target : {"contributors", "population"}
@@ -135,31 +137,32 @@ class Summary(Result):
     simultaneous : bool
         Whether all intervals hold together.
     processing : tuple of str
-        Post-processing of the additional column, oldest step first.
+        Steps of post-processing behind the additional column, in their order.
     truth_n : int or None
         Number of records behind the truth.
     collection : str
         Id of the collection, or "".
     selection : {"all", "top", "queries", "found"}
-        Which categories are listed: all, those of the largest estimates, those asked for, or those that a search found.
+        Which categories are listed: all, those with the largest estimates, those asked for, or those that a search
+        found.
     together : int
-        Number of intervals that hold together, if `simultaneous`; 0 for those that are listed.
+        If `simultaneous`: number of intervals that hold together, or 0 for the number of listed intervals.
     earlier : tuple of str
         Names of the mechanisms of earlier phases whose reports the estimate combines.
     biased : tuple of str
-        Why estimates of the mechanism itself are biased, where they are: those have no intervals.
+        Reasons why raw estimates of the mechanism are biased, if they are. Biased estimates have no intervals.
     malicious : float
-        Fraction of the contributors whose reports may be anything, which the intervals allow for.
+        Fraction of malicious contributors for which the intervals allow.
     anytime : bool
         Whether the intervals of all looks at a growing collection hold together.
     planned : int or None
-        Contributors that were planned before the first look.
+        Number of contributors that was planned before the first look.
     answers : tuple of Row
-        Means, totals and quantiles that were asked for.
+        Means, totals and quantiles that the analyst asked for.
     curves : tuple of Curve
-        Distribution functions that quantiles were read from.
+        Distribution functions behind the quantiles.
     several : mapping of str to tuple of int
-        Questions that fill several columns, and which (`Schema.several`): the guarantee states their own bounds.
+        Questions that fill several columns, with these columns (`Schema.several`). The guarantee states their bounds.
     """
 
     format = "deniable estimate"
@@ -251,7 +254,7 @@ class Summary(Result):
 
     @property
     def promised(self) -> dict[str, Any]:
-        """The guarantee as data; where questions fill several columns, with their own bounds."""
+        """The guarantee as data, with the bounds of questions that fill several columns."""
         bounds = [one.to_dict() for one in self.guarantee.questions(self.several)]
         return self.guarantee.to_dict() | ({"questions": bounds} if bounds else {})
 
@@ -261,9 +264,9 @@ class Summary(Result):
         return to_spec(self.mechanism)
 
     def csv(self) -> str:
-        """Return all numbers as CSV, one frequency or answer a row; empty where a number does not exist.
+        """Return all numbers as CSV, one frequency or answer in each row; a cell is empty if its number does not exist.
 
-        Labels that a spreadsheet would run as formulas have an apostrophe in front.
+        Labels that a spreadsheet would run as formulas begin with an apostrophe.
         """
         return csv_text(self._csv_rows())
 
@@ -278,7 +281,7 @@ class Summary(Result):
             yield ("", answer.question, answer.category, *map(_cell, values), "", "", answer.lowest, answer.highest)
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text of `to_dict` piece by piece, one category per line: for domains of millions."""
+        """Yield the JSON text of `to_dict` in pieces, with one category on each line; for domains of millions."""
         head = dataclasses.replace(self, attributes=()).to_dict() | {"interval": self.interval}
         del head["attributes"]
         yield (
@@ -315,17 +318,17 @@ def summarize(
     planned: int | None = None,
     several: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Summary:
-    """Analyst: put intervals, and what they must allow for, beside an estimate.
+    """Analyst: return an estimate together with its intervals and the notes needed to read them.
 
-    Post-processed estimates are shown beside the raw ones they were made from: the raw ones come first and carry
-    the intervals. Intervals of strings that a search found hold for all candidates that it looked at.
+    Post-processed estimates are shown after their raw estimates, and only raw estimates have intervals. If a search
+    found the strings, the intervals allow for all candidates that the search compared.
 
     Parameters
     ----------
     estimates : Estimate, RecordEstimate or mapping attribute -> Estimate
-        What ``mechanism.estimate`` or ``collection.estimate`` returned, or a post-processed version of it.
+        Estimates from ``mechanism.estimate`` or ``collection.estimate``, raw or post-processed.
     mechanism : Mechanism
-        Where the reports came from; its ``privacy()`` is shown first.
+        Mechanism that made the reports. Its ``privacy()`` is shown first.
     n : int
         Number of contributors.
     title : str
@@ -335,34 +338,34 @@ def summarize(
     target : {"contributors", "population"}
         What the intervals cover.
     simultaneous : bool
-        All intervals of all attributes hold together.
+        If True, all intervals of all attributes hold together.
     truth : mapping attribute -> int[k], optional
         True counts, for demonstrations and rehearsals.
     truth_n : int, optional
-        Number of contributors behind the truth, where not all of what they hold is a category: the sum of the counts by
-        default.
+        Number of contributors behind the truth, if some of their answers are not categories. The default is the sum of
+        the counts.
     collection : str
         Id of the collection.
     top : int, optional
-        List only so many categories per attribute, those of the largest estimates, the largest first. Because that is a
-        selection, the intervals then hold for all categories together, listed or not.
+        Number of categories to list for each attribute: those with the largest estimates, the largest first. Because
+        this is a selection, the intervals then hold for all categories together, listed or not.
     queries : mapping attribute -> int[q], optional
-        List only these categories (codes) of each attribute, in this order. They must have been chosen without a look
+        Codes of the categories to list for each attribute, in this order. You must have chosen them before you looked
         at the estimates.
     asked : QuestionSet, optional
-        Means, totals and quantiles to answer as well.
+        Means, totals and quantiles to compute as well.
     malicious, anytime, planned
-        As `Estimate.interval` takes them.
+        See `Estimate.interval`.
     several : mapping of str to tuple of int, optional
-        Questions that fill several columns (`Schema.several`), whose own bounds are then shown with the guarantee.
+        Questions that fill several columns (`Schema.several`). Their bounds are shown with the guarantee.
 
     Raises
     ------
     InvalidInputError
-        If the truth of an attribute has another number of categories.
+        If the truth of an attribute has a wrong number of categories.
     InvalidParameterError
-        If confidence or target is out of bounds, both top and queries are given, or queries do not list different codes
-        of each attribute.
+        If `confidence` or `target` is out of bounds, `top` and `queries` are both given, or `queries` names a code
+        twice.
 
     Examples
     --------
@@ -471,14 +474,14 @@ def _asked_codes(estimates: Mapping[str, Estimate], queries: Mapping[str, ArrayL
 
 
 def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) -> Summary:
-    """Analyst: put intervals, and what they must allow for, beside the estimate of all phases of a survey together.
+    """Analyst: return the estimate of all phases together, with its intervals and the notes needed to read them.
 
     Parameters
     ----------
     phases : Phases
-        Where the reports came from; its guarantee is shown first, and says who took part where.
+        Phases of the survey. Their guarantee is shown first, and says who took part in which phase.
     estimates : RecordEstimate
-        What ``phases.estimate`` returned, or a post-processed version of it.
+        Estimates from ``phases.estimate``, raw or post-processed.
     **options
         As `summarize` takes them: confidence, target, simultaneous, truth, ...
 
