@@ -76,12 +76,12 @@ MAX_HISTORIES = 1 << 13
 
 @dataclass(frozen=True)
 class Memoised(FrequencyOracle[Reports]):
-    """The base of memoised oracles: two budgets, two stages, and what repeated reports reveal.
+    """The base of memoised oracles: their two budgets, two stages, and bounds for repeated reports.
 
     Attributes
     ----------
     epsilon_forever, epsilon_once : float or Fraction
-        Budgets of all reports of one unchanged answer, and of one report.
+        Budgets of all reports of one unchanged answer together, and of one report.
     epsilon : float or Fraction
         The larger budget, `epsilon_forever`.
     memoised_epsilon : float
@@ -123,7 +123,7 @@ class Memoised(FrequencyOracle[Reports]):
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: EpsilonLike, epsilon_once: EpsilonLike | None = None) -> Any:
-        """Return the mechanism whose budget of all reports of one unchanged answer is epsilon.
+        """Return the mechanism with budget epsilon for all reports of one unchanged answer together.
 
         Parameters
         ----------
@@ -165,9 +165,9 @@ class Memoised(FrequencyOracle[Reports]):
     def _report(self, permanent: Reports, rng: Randomness) -> Reports: ...
 
     def draw_memo(self, rng: Randomness) -> Reports:
-        """Contributor: draw the permanent responses of all answers, to be kept and never drawn again.
+        """Contributor: draw the permanent responses of all answers; keep them, and never draw them again.
 
-        They are drawn without looking at an answer, so that what is kept says nothing about it.
+        They are drawn before the answer is known, so the stored responses say nothing about the answer.
 
         Parameters
         ----------
@@ -177,12 +177,12 @@ class Memoised(FrequencyOracle[Reports]):
         Returns
         -------
         batch of `memo_rows` reports
-            Row v belongs to answer v. With hashes, row c belongs to cell c of the one hash function that all rows have.
+            Row v belongs to answer v. With hashes, all rows have the same hash function, and row c belongs to cell c.
 
         Raises
         ------
         TooLargeError
-            If there would be more than 2^20 of them, or more than 1,024 of k bits.
+            If there would be more than 2^20 permanent responses, or more than 1,024 responses of k bits.
 
         Examples
         --------
@@ -202,12 +202,12 @@ class Memoised(FrequencyOracle[Reports]):
         return self._draw_memo(checked_randomness(rng))
 
     def report_from(self, memo: Reports, code: int, rng: Randomness) -> Reports:
-        """Contributor: report one answer from kept permanent responses, with fresh noise; a batch of one report.
+        """Contributor: return a report of one answer from stored permanent responses, with fresh noise.
 
         Parameters
         ----------
         memo : batch of `memo_rows` reports
-            What `draw_memo` returned.
+            Stored permanent responses from `draw_memo`.
         code : int
             The true answer, in 0..k-1.
         rng : Randomness
@@ -218,7 +218,7 @@ class Memoised(FrequencyOracle[Reports]):
         InvalidInputError
             If the code is out of range.
         InvalidReportError
-            If the memo is not one of this mechanism.
+            If the memo does not belong to this mechanism.
         """
         codes = checked_codes([code], self.k)
         self.check_reports(memo)
@@ -237,17 +237,17 @@ class Memoised(FrequencyOracle[Reports]):
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming its row.
+            If a code is out of range. The message names its row.
         """
         return self._permanent(checked_codes(inputs, self.k), checked_randomness(rng))
 
     def report(self, permanent: Reports, rng: Randomness) -> Reports:
-        """Contributor: report permanent responses with fresh noise, one row each.
+        """Contributor: return reports of permanent responses with fresh noise, one row each.
 
         Parameters
         ----------
         permanent : batch of n reports
-            What `permanent` returned.
+            Permanent responses from `permanent`.
         rng : Randomness
             Source of the noise.
 
@@ -264,7 +264,7 @@ class Memoised(FrequencyOracle[Reports]):
     @property
     @abstractmethod
     def first_stage(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p1, q1) of the permanent stage, for the own value, cell or bit and for any other."""
+        """Implemented (p1, q1) of the permanent stage: for the true value, cell or bit, and for any other."""
 
     @property
     @abstractmethod
@@ -273,15 +273,15 @@ class Memoised(FrequencyOracle[Reports]):
 
     @abstractmethod
     def permanent_ratio(self) -> Fraction:
-        """Return the largest likelihood ratio of a permanent response, exact, from the implemented thresholds."""
+        """Return the exact largest likelihood ratio of a permanent response, from the implemented thresholds."""
 
     @abstractmethod
     def second_ratio(self) -> Fraction | float:
-        """Return the largest likelihood ratio of a report between two permanent responses; infinite if it copies."""
+        """Return the largest likelihood ratio of a report between two permanent responses; infinite for copies."""
 
     @property
     def one_report_epsilon(self) -> float:
-        """Epsilon that one report attains: `epsilon_once`, or what its implemented thresholds spend of it."""
+        """Attained epsilon of one report: `epsilon_once`, or the part that the implemented thresholds spend."""
         return float(self.epsilon_once) if self.attains_once else self.implemented_epsilon()
 
     def privacy(self) -> Guarantee:
@@ -327,10 +327,10 @@ class Memoised(FrequencyOracle[Reports]):
             yield f"any two histories of T reports: epsilon = {once} + (T - 1) x {bound_text(step)}"
 
     def history_epsilon(self, reports: int) -> float:
-        """Return the bound between any two histories of this many reports, times of change protected as well.
+        """Return the bound between any two histories of answers with this many reports, whenever answers change.
 
-        It is epsilon_once + (reports - 1) ln(p2/q2). For unary reports each of k bits adds its logarithm. It is
-        infinite for more than one report if reports copy the permanent response.
+        The bound is epsilon_once + (reports - 1) ln(p2/q2). For unary reports, each of the k bits adds its own
+        logarithm. If reports copy the permanent response, the bound for more than one report is infinite.
 
         Parameters
         ----------
@@ -360,19 +360,19 @@ class Memoised(FrequencyOracle[Reports]):
         return math.nextafter(float(context.divide(Decimal(total.numerator), Decimal(total.denominator))), math.inf)
 
     def history_ratio(self, reports: int, *, same_changes: bool = False) -> Fraction:
-        """Return the largest likelihood ratio between two histories of this many reports, by listing all of them.
+        """Return the largest likelihood ratio between two histories of answers, by listing all histories.
 
         Parameters
         ----------
         reports : int
             Number of waves, at least 1.
         same_changes : bool
-            Compare histories with the same pattern of change alone: the same waves share a permanent response.
+            If True, compare only histories in which the same waves share a permanent response.
 
         Raises
         ------
         TooLargeError
-            If there are too many histories: `history_epsilon` bounds them.
+            If there are too many histories. Use the bound of `history_epsilon` instead.
 
         Examples
         --------
@@ -410,16 +410,16 @@ class Memoised(FrequencyOracle[Reports]):
 def memoised_oracle(
     k: int, epsilon_forever: EpsilonLike, epsilon_once: EpsilonLike, oracle: str = "GRR", g: int | None = None
 ) -> MemoisedGRR | MemoisedOUE | MemoisedHash:
-    """Return the memoised oracle of a name.
+    """Return the memoised oracle with the given name.
 
     Parameters
     ----------
     k : int
         Domain size.
     epsilon_forever, epsilon_once : float, Fraction, Decimal or str
-        Budgets of all reports of one unchanged answer, and of one report.
+        Budgets of all reports of one unchanged answer together, and of one report.
     oracle : {"GRR", "OUE", "hash"}
-        The oracle that both stages are made of.
+        Oracle of both stages.
     g : int, optional
         Number of cells, for "hash" only.
 

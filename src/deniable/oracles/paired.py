@@ -34,22 +34,22 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Counts of the same people's reports in two waves, value by value; a sum, whose size does not depend on n.
+    """Counts of the same people's reports in two waves, for every value. Their size does not depend on n.
 
     Parameters
     ----------
     mechanism : FrequencyOracle
         A pure oracle, the same in both waves, memoised or not.
     counts : int64[4 k]
-        Numbers of people whose reports support value v in neither wave (the first k), in the second alone, in the first
-        alone, and in both.
+        For every value, numbers of people whose reports support it in neither wave (first k counts), only in the second
+        wave, only in the first wave, and in both.
     n : int
         Number of people.
 
     Raises
     ------
     InvalidParameterError
-        If the mechanism is not a pure oracle, or the counts have another dtype or shape.
+        If the mechanism is not a pure oracle, or the counts have a wrong dtype or shape.
     DamagedStateError
         If the four counts of a value do not sum to n.
 
@@ -88,7 +88,7 @@ class PairCounts:
 
     @classmethod
     def empty(cls, mechanism: Any) -> PairCounts:
-        """Return the counts of nobody, the identity of ``+``."""
+        """Return the counts of no people; adding them changes nothing."""
         return cls(mechanism, np.zeros(4 * _checked_size(mechanism), dtype=np.int64), 0)
 
     def __add__(self, other: PairCounts) -> PairCounts:
@@ -134,7 +134,7 @@ class PairCounts:
         Raises
         ------
         InvalidParameterError
-            If there is nobody.
+            If there are no people.
         """
         if not self.n:
             raise InvalidParameterError("a trend needs at least one pair of reports, got n=0")
@@ -148,18 +148,18 @@ class PairCounts:
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """Changes of all frequencies between two waves of the same people; arrays over the k values.
+    """Changes of all frequencies between two waves with the same people, as arrays over the k values.
 
     Parameters
     ----------
     n : int
         Number of people.
     first, second, change : float64[k]
-        Raw estimates of both waves, and second less first: unbiased.
+        Unbiased raw estimates of both waves, and the second minus the first.
     standard_error : float64[k]
         Standard errors of the changes in the population that the people were drawn from.
     changed : int64[k]
-        Number of people whose reports support the value in one wave alone.
+        Number of people whose reports support the value in only one wave.
     """
 
     n: int
@@ -172,14 +172,14 @@ class Trend:
     def interval(self, confidence: float = 0.95, simultaneous: int = 1) -> Floats:
         """Return Wald's intervals of the changes in the population, float64[k, 2].
 
-        NaN for a value that fewer than 10 people's reports support in one wave alone.
+        The interval of a value is NaN if fewer than 10 people's reports support it in only one wave.
 
         Parameters
         ----------
         confidence : float
             In (0, 1).
         simultaneous : int
-            How many intervals shall hold together (Bonferroni).
+            Number of intervals that must hold together (Bonferroni).
 
         Raises
         ------
@@ -197,15 +197,16 @@ class Trend:
 def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
     """Collector: count the reports of the same people in two waves.
 
-    Whoever counts must know which two reports belong together: a pseudonym on every report links all of a person's
-    reports. If rows are paired wrongly, the change stays unbiased and its interval gets wider, where answers persist.
+    The collector must know which two reports belong together, for instance by a pseudonym on every report. A pseudonym
+    links all reports of a person. If some rows are paired wrongly, the estimated change is still unbiased. If people's
+    answers persist, its interval gets wider.
 
     Parameters
     ----------
     mechanism : FrequencyOracle
         A pure oracle, the same in both waves.
     first, second : batches of n reports
-        Row i of both is the same person.
+        Reports of the two waves. Row i of both is from the same person.
 
     Raises
     ------

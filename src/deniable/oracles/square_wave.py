@@ -149,7 +149,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
 
     @cached_property
     def wave(self) -> Wave:
-        """The implemented probabilities, in floats."""
+        """The implemented probabilities, as floats."""
         return make_wave(self.k, self._b, spent(self.epsilon))
 
     @property
@@ -174,18 +174,18 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     # ---------------------------------------------------------------- collector
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values each report is near, bool[n, len(values)]: those that make it likeliest."""
+        """Return the values that each report is near, which make it likeliest, bool[n, len(values)]."""
         y = checked_report_codes(reports, self.state_size).astype(np.int64)[:, None]
         return (values <= y) & (y <= values + 2 * self._b)
 
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies, the weighted sums of reports that vary least if answers are uniform.
+        """Analyst: return unbiased frequencies, made with the least variance possible at uniform answers.
 
-        Single frequencies are noisy, more so than those of other oracles, and their errors cancel in sums: read the
-        mean, the distribution function (`cdf`) and quantiles of this estimate. Standard errors come from the reports
-        themselves: noise that an answer adds depends on its place on the scale.
+        Single frequencies are noisier than those of other oracles, but their errors cancel in sums. So use the mean,
+        the distribution function (`cdf`) and quantiles of this estimate. Standard errors are computed from the reports,
+        because the noise of an answer depends on its place on the scale.
 
         Raises
         ------
@@ -215,14 +215,14 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     def gls_weights(self, scores: ArrayLike | Sequence[Fraction], *, exact: bool = False) -> NDArray[Any]:
         """Analyst: return what each report adds to an unbiased estimate of the mean of scores, [k + 2b].
 
-        They vary least of all such weights if answers are uniform. `answers.functional` takes them.
+        Among all unbiased weights, they have the least variance at uniform answers. `answers.functional` uses them.
 
         Parameters
         ----------
         scores : float[k], or of Fractions if `exact`
-            What each answer counts.
+            Number that each answer counts.
         exact : bool
-            Return Fractions W with ``channel(exact=True) @ W == scores`` exactly; else float64.
+            If True, return Fractions W with ``channel(exact=True) @ W == scores`` exactly; otherwise float64.
         """
         if exact:
             asked = np.array([[Fraction(score) for score in np.asarray(scores).tolist()]])
@@ -230,21 +230,21 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         return cast(Floats, self.wave.weights(np.array(scores, dtype=np.float64)[None, :])[0])
 
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Analyst: return `gls_weights` of scores, and the variance of what one report adds given each value, [k]."""
+        """Analyst: return `gls_weights` of scores, and the variance of one report's weight given each value, [k]."""
         weights = self.wave.weights(scores[None, :])
         return weights[0], self.wave.means(weights**2)[0] - scores**2
 
     def report_means(self, values: Floats) -> Floats:
-        """Return the means of what reports count for, float64[m, k + 2b], given each value, float64[m, k]."""
+        """Return the mean of report values, float64[m, k + 2b], given each true value, float64[m, k]."""
         return self.wave.means(values)
 
     def _report_law(self, scores: Floats) -> Added:
         return listed_reports(self.report_means, self.report_weights(scores)[0])
 
     def variance(self, f: float, n: int) -> float:
-        """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.
+        """Return the noise variance of an estimated frequency at true frequency f, with n contributors.
 
-        The mean over values, other contributors spread evenly over the other ones.
+        It is the mean over values. All other contributors are spread evenly over the other values.
         """
         own, other = self._mean_noise
         return (f * own + (1 - f) * other) / n

@@ -24,11 +24,11 @@ Estimates = TypeVar("Estimates", Estimate, RecordEstimate)
 
 
 def simplex(estimate: Estimates) -> Estimates:
-    """Project onto the probability simplex: the nearest frequencies, in Euclidean distance, that are a distribution.
+    """Project onto the probability simplex: return the distribution nearest in Euclidean distance.
 
-    The projection is ``max(f + delta, 0)`` with the one shift delta that makes the result sum to one (the KKT
-    conditions of the projection say just that), found exactly by sorting. It keeps the order of the categories. This is
-    also Norm-Sub: `norm_sub` is the same computation under the field's other name.
+    The projection is ``max(f + delta, 0)``, with the delta for which the result sums to one (by the KKT conditions).
+    Sorting finds delta exactly. The order of the categories stays the same. `norm_sub` is the same computation under
+    another name from the field.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ def simplex(estimate: Estimates) -> Estimates:
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies >= 0 that sum to one, step "simplex". NaN stays NaN: an attribute without reports gets no answer.
+        Frequencies >= 0 that sum to one, with the step "simplex". NaN stays NaN, so an attribute without reports has no
+        result.
 
     Examples
     --------
@@ -57,10 +58,10 @@ def simplex(estimate: Estimates) -> Estimates:
 def norm_sub(estimate: Estimates) -> Estimates:
     """Norm-Sub: shift all frequencies by a common delta, set negative ones to zero, so that they sum to one.
 
-    Norm-Sub is defined by ``max(f + delta, 0)`` summing to one, which is the Euclidean projection onto the simplex: the
-    result equals `simplex` always. (Implementations that iterate "clip, then shift what is positive" agree with this
-    wherever the positive estimates sum to at least one; below that they may leave a zero where the definition does
-    not. The definition is followed here.)
+    The result is ``max(f + delta, 0)``, with the delta for which it sums to one. This is the Euclidean projection onto
+    the simplex, so the result always equals `simplex`. Some implementations repeat "clip, then shift the positive
+    frequencies". They give the same result if the positive estimates sum to at least one. If the sum is smaller, they
+    may leave a zero that the definition would not.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def norm_sub(estimate: Estimates) -> Estimates:
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies >= 0 that sum to one, step "norm-sub". NaN stays NaN.
+        Frequencies >= 0 that sum to one, with the step "norm-sub". NaN stays NaN.
 
     Examples
     --------
@@ -85,23 +86,23 @@ def norm_sub(estimate: Estimates) -> Estimates:
 
 
 def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
-    """Base-Cut: keep the frequencies that are significantly above zero, set the others to zero. No normalisation.
+    """Base-Cut: keep frequencies that are significantly above zero, and set the others to zero, without normalising.
 
-    The threshold is T = z sd, with sd the standard error at true frequency zero and z the one-sided normal quantile at
-    ``1 - (1 - confidence)/k`` (Bonferroni over the k categories of the attribute): with probability `confidence`, no
-    category that nobody holds survives.
+    The threshold is T = z sd. Here sd is the standard error at true frequency zero, and z is the one-sided normal
+    quantile at ``1 - (1 - confidence)/k`` (Bonferroni over the k categories of the attribute). So with probability
+    `confidence`, every category that nobody holds is set to zero.
 
     Parameters
     ----------
     estimate : Estimate or RecordEstimate
-        Raw: the threshold is a test on unbiased frequencies.
+        A raw estimate, because the threshold is a test on unbiased frequencies.
     confidence : float
         In (0, 1).
 
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies that are zero or above T; they need not sum to one. Step "base-cut (95%)". NaN stays NaN.
+        Frequencies that are zero or above T, with the step "base-cut (95%)". They need not sum to one. NaN stays NaN.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
 
 
 def clip_normalize(estimate: Estimates) -> Estimates:
-    """Clip to [0, 1], then divide by the sum. Common, and biased towards the uniform; prefer `norm_sub`.
+    """Clip to [0, 1], then divide by the sum. This is common, but biased towards uniform; `norm_sub` is better.
 
     Parameters
     ----------
@@ -146,8 +147,8 @@ def clip_normalize(estimate: Estimates) -> Estimates:
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies >= 0 that sum to one, step "clip-normalize". Where nothing is positive, there is nothing to scale:
-        all categories get 1/k. NaN stays NaN.
+        Frequencies >= 0 that sum to one, with the step "clip-normalize". If no frequency is positive, all categories
+        get 1/k. NaN stays NaN.
 
     Examples
     --------

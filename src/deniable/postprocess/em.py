@@ -52,36 +52,36 @@ def iterative_bayes(
 def iterative_bayes(
     mechanism: Mechanism[Any], aggregate: Aggregate, *, max_iterations: int = 10_000, tolerance: float = 1e-3
 ) -> Estimate | RecordEstimate:
-    """Return the maximum-likelihood frequencies of an aggregate that is the histogram of its reports, by EM.
+    """Return the maximum-likelihood frequencies, by EM, of an aggregate that is a histogram of its reports.
 
     Parameters
     ----------
     mechanism : GRR, SquareWave, or a record mechanism over such (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
-        Where the aggregate came from. One update takes O(k), of SquareWave O(k (k + 2b)).
-        For records, each attribute's frequencies maximise the likelihood of that attribute's own column of reports.
+        Mechanism of the aggregate. An update takes time O(k), or O(k (k + 2b)) for SquareWave. For records, the
+        frequencies of each attribute maximise the likelihood of its own column of reports.
     aggregate : Aggregate
-        At least one report.
+        Aggregate with at least one report.
     max_iterations : int
-        Updates to make at most, >= 1.
+        Maximum number of updates, >= 1.
     tolerance : float
-        Stop when the log-likelihood of all reports is surely within this many nats of its maximum, > 0. The result is
-        then within about ``sqrt(2 tolerance)`` standard errors of the maximum-likelihood frequencies.
+        Stop when the log-likelihood of all reports is certainly within this many nats of its maximum, > 0. The result
+        is then within about ``sqrt(2 tolerance)`` standard errors of the maximum-likelihood frequencies.
 
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies >= 0 that sum to one; the step says how many iterations were made and whether they converged, for
-        instance "em (11 iterations, converged)". No intervals; `raw` is the mechanism's own estimate. An attribute
-        without reports stays NaN.
+        Frequencies >= 0 that sum to one. The step states the number of iterations and whether they converged, for
+        instance "em (11 iterations, converged)". There are no intervals. `raw` is the mechanism's raw estimate. An
+        attribute without reports stays NaN.
 
     Raises
     ------
     MismatchError
-        If the mechanism's aggregate is not the histogram of its outputs, or came from another mechanism.
+        If the mechanism's aggregates are not histograms of its outputs, or the aggregate came from another mechanism.
     EmptyAggregateError
         If there are no reports.
     InvalidParameterError
-        If max_iterations or tolerance is out of bounds.
+        If `max_iterations` or `tolerance` is out of bounds.
 
     Examples
     --------
@@ -128,38 +128,38 @@ def iterative_bayes(
 def iterative_bayes_reports(
     mechanism: Mechanism[Any], reports: Any, *, max_iterations: int = 10_000, tolerance: float = 1e-3
 ) -> Estimate:
-    """Return the maximum-likelihood frequencies of reports at hand, by EM over the mechanism's channel.
+    """Return the maximum-likelihood frequencies of a batch of reports, by EM over the mechanism's channel.
 
-    For every one-attribute mechanism whose outputs can be enumerated (`mechanism.outputs()`): GRR, subset
-    selection, and unary encodings and sketches of small domains. It sees what an aggregate no longer shows, for
-    instance which bits of a unary report were set together.
+    It works for every mechanism for one attribute whose outputs can be enumerated (`mechanism.outputs()`): GRR, subset
+    selection, and unary encodings and sketches with small domains. It uses information that an aggregate does not have,
+    for instance which bits of a unary report were set together.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Where the reports came from; inputs x outputs at most `deniable.core.mechanism.MAX_CHANNEL_CELLS`.
+        Mechanism of the reports. Its channel may have at most `deniable.core.mechanism.MAX_CHANNEL_CELLS` cells.
     reports : batch of reports
-        As `mechanism.randomize` returns them, at least one.
+        Reports in the form of `mechanism.randomize`, at least one.
     max_iterations, tolerance
-        As for `iterative_bayes`.
+        See `iterative_bayes`.
 
     Returns
     -------
     Estimate
-        As from `iterative_bayes`.
+        See `iterative_bayes`.
 
     Raises
     ------
     MismatchError
         If the mechanism cannot be enumerated, or is not for one attribute.
     TooLargeError
-        If it has too many outputs.
+        If the mechanism has too many outputs.
     InvalidReportError
         If a report cannot have come from the mechanism.
     EmptyAggregateError
         If there are no reports.
     InvalidParameterError
-        If max_iterations or tolerance is out of bounds.
+        If `max_iterations` or `tolerance` is out of bounds.
 
     Examples
     --------

@@ -59,27 +59,28 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
 def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | RecordEstimate:
     """Return the smooth frequencies of ordered answers from the histogram of their reports.
 
-    For `SquareWave` above all, whose distribution functions and quantiles it makes better than `iterative_bayes` on
-    scales of 16 values and more; for every oracle of ordered answers whose aggregate is the histogram of its reports.
+    Use it above all for `SquareWave`. On scales with 16 or more values it gives better distribution functions and
+    quantiles than `iterative_bayes`. It works for every oracle of ordered answers whose aggregate is the histogram of
+    its reports.
 
     Parameters
     ----------
     mechanism : SquareWave, GRR, another oracle with ``state_is_histogram``, or records over SquareWave
-        Where the aggregate came from; at most 64 values, in their order. Of records (AdaptiveSMP), the attributes that
-        are reported through square waves are decoded, and the others stay raw.
+        Mechanism of the aggregate, with at most 64 values in their order. For records (AdaptiveSMP), only attributes
+        that are reported through square waves are decoded. The others stay raw.
     aggregate : Aggregate
-        At least one report.
+        Aggregate with at least one report.
 
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies > 0 that sum to one, by the step "smooth". No intervals: it is biased towards smooth shapes. `raw`
-        is the mechanism's own estimate. An attribute without reports stays NaN.
+        Frequencies > 0 that sum to one, with the step "smooth". There are no intervals, because the estimate is biased
+        towards smooth shapes. `raw` is the mechanism's raw estimate. An attribute without reports stays NaN.
 
     Raises
     ------
     MismatchError
-        If the mechanism's aggregate is not the histogram of its reports, or came from another mechanism.
+        If the mechanism's aggregates are not histograms of its reports, or the aggregate came from another mechanism.
     EmptyAggregateError
         If there are no reports.
     InvalidParameterError

@@ -41,23 +41,23 @@ def postprocess(
 def postprocess(
     name: str, estimate: Estimate | RecordEstimate, aggregate: Aggregate | None = None
 ) -> Estimate | RecordEstimate:
-    """Post-process by name; attribute and category names are kept.
+    """Post-process an estimate by the named step; names and labels stay the same.
 
     Parameters
     ----------
     name : str
         One of `POSTPROCESS_NAMES`.
     estimate : Estimate or RecordEstimate
-        The estimate, raw for "base-cut", "hierarchical", "em" and "smooth".
+        The estimate. It must be raw for "base-cut", "hierarchical", "em" and "smooth".
     aggregate : Aggregate, optional
-        What the estimate was made from; "em" and "smooth" need it.
+        Aggregate behind the estimate; "em" and "smooth" need it.
 
     Raises
     ------
     InvalidParameterError
         If the name is unknown, or "em" or "smooth" comes without an aggregate.
     MismatchError
-        For "em" and "smooth", if the mechanism's aggregate is not a histogram of outputs.
+        For "em" and "smooth", if the mechanism's aggregates are not histograms of outputs.
     NoIntervalError
         For "base-cut" and "hierarchical", if the estimate is not raw.
 

@@ -18,7 +18,7 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
     """Binary local hashing: the count-mean sketch with m = 2 cells (Bassily, Smith 2015).
 
-    The same as `OLH` below epsilon = ln 1.5; above, rare values have more variance.
+    Below epsilon = ln 1.5 it is the same as `OLH`. Above, its variance for rare values is larger than with `OLH`.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     Returns
     -------
     CountMeanSketch
-        ``CountMeanSketch(k, epsilon, m=2)``; its name in specifications is "CMS".
+        The sketch ``CountMeanSketch(k, epsilon, m=2)``. Its name in specifications is "CMS".
 
     Raises
     ------

@@ -41,24 +41,25 @@ MAX_PARTITION_CELLS = 1 << 10
 
 @dataclass(frozen=True)
 class SketchOption:
-    """Offer of one family.
+    """One family of hash functions with its best number of cells.
 
     Parameters
     ----------
     family : str
         Its name.
     m : int
-        Its best number of cells.
+        Best number of cells.
     variance : float
-        Mode "l2": mean variance over the k values; mode "mse": the largest variance at frequencies up to f*. For one
-        contributor: divide by n. From the implemented thresholds and the exact collision probability.
+        Variance with one contributor; divide it by n. In mode "l2" it is the mean over the k values, in mode "mse" the
+        largest variance for frequencies up to f*. It is computed from the implemented thresholds and the exact
+        collision probability.
     excess : float
-        Relative to the least variance if m could be any real number and any two values collided with probability 1/m;
-        negative in small domains, where they collide less.
+        Relative excess over the least variance that is possible if m can be any real number and two values collide with
+        probability 1/m. It is negative in small domains, where values collide less often.
     report_bits : float
         Bits per report.
     state_size : int
-        Counters that the collector keeps.
+        Number of counters that the collector keeps.
     """
 
     family: str
@@ -71,14 +72,14 @@ class SketchOption:
 
 @dataclass(frozen=True)
 class SketchChoice:
-    """Result of `ocms_choice`.
+    """The chosen count-mean sketch, the reason, and all options; `ocms_choice` returns it.
 
     Parameters
     ----------
     mechanism : CountMeanSketch
         The sketch.
     reason : str
-        Why this family and this number of cells.
+        Reason for the family and the number of cells.
     options : tuple of SketchOption
         Every family that was compared, in the order of preference.
     """
@@ -91,10 +92,10 @@ class SketchChoice:
 def ocms_choice(
     k: int, epsilon: EpsilonLike, mode: Mode = "l2", max_frequency: float | Fraction | None = None
 ) -> SketchChoice:
-    """Choose the family and the number of cells of a count-mean sketch, and say why.
+    """Return the best count-mean sketch: its family, its number of cells, and the reason.
 
-    The families are taken from the cheapest to decode to the dearest; the first whose variance is within 10% of the
-    best one's is chosen.
+    The families are tried in the order of their decoding cost. The function chooses the first whose variance is at most
+    10% above that of the best family.
 
     Parameters
     ----------
@@ -103,21 +104,21 @@ def ocms_choice(
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32].
     mode : {"l2", "mse"}
-        What shall be small: "l2" the mean (or summed) squared error over all values, which is also the bound on the l1
-        error; "mse" the error of the worst value.
+        Error to minimise. "l2" is the mean squared error over all values, which also bounds the l1 error. "mse" is the
+        mean squared error of the worst value.
     max_frequency : float or Fraction, optional
-        Mode "mse": what no frequency exceeds, f* in [0, 1], if anything is known in advance. 1 by default: nothing is.
-        A pilot can bound it: `max_frequency_bound`.
+        For mode "mse": a bound f* in [0, 1] that no frequency exceeds. The default 1 is no bound. A pilot can find a
+        bound (`max_frequency_bound`).
 
     Returns
     -------
     SketchChoice
-        The chosen sketch, the reason, and what every family would have given.
+        The chosen sketch, the reason, and the options of all families.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or no family has so large a domain.
+        If a parameter is out of bounds, or no family allows a domain of this size.
 
     Examples
     --------

@@ -37,18 +37,18 @@ EXCEEDED = (0.1, 0.2, 0.3, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class FrequencyBound(Result):
-    """An upper confidence limit for the largest frequency; made by `max_frequency_bound`.
+    """An upper confidence limit for the largest frequency, as `max_frequency_bound` returns it.
 
     Parameters
     ----------
     max_frequency : float
         The limit, in [0, 1].
     confidence : float
-        Probability, at least, that no frequency in the population is above it.
+        With at least this probability, no frequency in the population is above the limit.
     value : int
         The value with the largest count.
     estimate : float
-        Its unbiased estimate. It tends to be too large, since it was chosen as the largest.
+        Estimate for this value. It tends to be too large, because the value was chosen for its large count.
     n : int
         Number of reports.
     """
@@ -61,15 +61,15 @@ class FrequencyBound(Result):
 
 
 def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> FrequencyBound:
-    """Analyst: bound the largest frequency of a population from the reports of a sample.
+    """Analyst: return an upper confidence limit for the largest frequency of a population, from a sample's reports.
 
-    The probability that some frequency of the population exceeds the bound is at most 1 - confidence, whatever the
-    frequencies are, if every contributor is an independent draw from the population.
+    Suppose that every contributor is an independent draw from the population. Then, for any frequencies, some frequency
+    exceeds the bound with probability at most 1 - confidence.
 
     Parameters
     ----------
     aggregate : Aggregate
-        Of a mechanism with support probabilities: a sketch, GRR, OUE, SUE, SubsetSelection and others.
+        Aggregate of a mechanism with support probabilities, such as a sketch, GRR, OUE, SUE or SubsetSelection.
     confidence : float
         In (0, 1).
 
@@ -130,19 +130,19 @@ def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: 
 
 
 def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) -> float:
-    """Return what a pilot bounds frequencies by, in the median, if all values are rare: noise alone.
+    """Return the median bound on frequencies that a pilot gives if all values are rare, because of its noise.
 
-    The largest of k counts is taken to be that of k independent ones. Useful before anybody is asked: f* from a pilot
-    of n contributors will hardly be smaller.
+    Use it before anyone is asked: the bound f* from a pilot with n contributors will hardly be smaller. The computation
+    treats the k counts as independent.
 
     Parameters
     ----------
     mechanism : PureOracle
-        Of the pilot.
+        Mechanism of the pilot.
     n : int
-        Number of its contributors, >= 1.
+        Number of contributors in the pilot, >= 1.
     confidence : float
-        As `max_frequency_bound` takes it.
+        See `max_frequency_bound`.
 
     Examples
     --------
@@ -166,24 +166,24 @@ def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) ->
 
 
 def learn_sketch(aggregate: Aggregate, n2: int, confidence: float = 0.95) -> CountMeanSketch:
-    """Collector: return the sketch for a second phase, made for frequencies up to the first phase's bound.
+    """Collector: return the sketch for a second phase, which is best for frequencies up to the first phase's bound.
 
-    What is published are the number of cells and the family. They are functions of reports that were randomised
-    already, so that they cost nobody anything.
+    Only the number of cells and the family are published. They are computed from randomised reports, so publishing them
+    costs no privacy.
 
     Parameters
     ----------
     aggregate : Aggregate
-        Of the pilot, as `max_frequency_bound` takes it.
+        Aggregate of the pilot, see `max_frequency_bound`.
     n2 : int
-        Number of contributors who are expected in phase two, >= 1; the best sketch is the same for all of them.
+        Expected number of contributors in phase two, >= 1. The best sketch does not depend on it.
     confidence : float
-        That no frequency is above the bound, in (0, 1).
+        Probability, in (0, 1), that no frequency is above the bound.
 
     Raises
     ------
     MismatchError, EmptyAggregateError, InvalidParameterError
-        As `max_frequency_bound` does.
+        See `max_frequency_bound`.
 
     Examples
     --------
@@ -218,22 +218,22 @@ class BoundError(Result):
 
 @dataclass(frozen=True)
 class BoundPrice(Result):
-    """Price of a bound on all frequencies: its gain while it holds, and its cost if it does not; made by `bound_price`.
+    """Price of a bound on all frequencies: the gain if it holds, and the loss if not (`bound_price`).
 
     Parameters
     ----------
     max_frequency : float
         The bound f*.
     contributors : int
-        That the errors are for.
+        Number of contributors that the errors are for.
     m, family : int, str
-        Of the sketch that was made for the bound.
+        Number of cells and family of the sketch for the bound.
     unbounded_m, unbounded_family : int, str
-        Of the one for all frequencies, f* = 1.
+        Number of cells and family of the sketch for all frequencies, f* = 1.
     break_even : float
-        Largest true frequency up to which the first has the smaller largest error; 0 if it never has.
+        Largest true frequency up to which the sketch for the bound has the smaller worst error. 0 if it never has.
     errors : tuple of BoundError
-        At the bound, and beyond it.
+        Errors at the bound and beyond it.
     """
 
     max_frequency: float
@@ -247,7 +247,7 @@ class BoundPrice(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return what there is to know, in words."""
+        """Return the result in sentences."""
         held, *others = self.errors
         first = (
             f"made for frequencies up to {_percent(self.max_frequency)}: {self.family} with m={self.m}, largest "
@@ -271,10 +271,10 @@ def _percent(share: float) -> str:
 
 
 def bound_price(k: int, epsilon: EpsilonLike, contributors: int, max_frequency: float) -> BoundPrice:
-    """Return what the best sketch for frequencies up to a bound gains, and costs if the bound is exceeded.
+    """Return the gain of the best sketch for a bound on frequencies, and its loss if a frequency exceeds the bound.
 
-    Theorem 3.7 with the number of cells that is implemented: the variance is linear in the frequency, and the sketch
-    for small frequencies has the steeper line.
+    It uses Theorem 3.7 with the implemented number of cells. The variance of a sketch is linear in the frequency. The
+    sketch for small frequencies has less variance at 0 and a steeper line.
 
     Parameters
     ----------
