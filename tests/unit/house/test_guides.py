@@ -309,8 +309,8 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
     sentences = [
         f"You need {needed[0]} people at epsilon 0.5, {needed[1]} at epsilon 1, and {needed[2]} at epsilon 2.",
         f"For six such questions at epsilon 1, you need {six:,} people.",
-        f"this party would publish the share to within {central:.2f} points. With `deniable`, you know the share "
-        f"to within {local:.1f} points.",
+        f"the share that the holder publishes is within {central:.2f} points of the true share. With `deniable`, the "
+        f"share is within {local:.1f} points of the true share.",
         f"such a person counts for {influence.up:.1f} people",
     ]
     for sentence in sentences:
