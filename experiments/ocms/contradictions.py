@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from experiments.pages import Contradiction, Results, number_of, setting, traced
 
-KOSARAK = "first 100,000 of 990,002 lines of Kosarak, n = 801,947 clicks, k = 23,496, 100 runs"
-THEIR_FILE = "that it evaluates another file: with separators for values the sentence holds"
+KOSARAK = "The first 100,000 of 990,002 lines of Kosarak: n = 801,947 clicks, k = 23,496 pages; 100 runs"
+THEIR_FILE = "The paper evaluates another file. If separators count as values, the sentence is true."
 
 
 def contradictions(r: Results) -> Sequence[Contradiction]:
@@ -38,29 +38,29 @@ def _kosarak(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"Kosarak has one value whose frequency is above 0.4" (6.3)',
-            "clicks: first 100,000 of 990,002 lines, 801,947 clicks; with separators: published totals of the whole file; exact",
-            f"the commonest page has {entries('clicks', 'commonest', '.3f')} of the clicks. Where click ends and line ends count as values, "
-            f"click ends have {entries('clicks and both', 'commonest', '.3f')}",
-            "that the file it evaluates has one, and that it does not say how the file was shrunk to 1%",
+            "Clicks: the first 100,000 of 990,002 lines, with 801,947 clicks. Clicks and separators: published totals of the whole file. Both exact.",
+            f"The commonest page has {entries('clicks', 'commonest', '.3f')} of the clicks. If the ends of clicks and of lines count as "
+            f"values, the end of a click has {entries('clicks and both', 'commonest', '.3f')} of all values.",
+            "The file that the paper evaluates has such a value. The paper does not say how the file was shrunk to 1%.",
         ),
         Contradiction(
-            'it "contains over 170,000 entries" (6.3)',
-            "published totals of the whole file, over 100; exact",
-            f"{entries('clicks', '1%', ',.0f')} clicks; {entries('clicks and both', '1%', ',.0f')} symbols with both separators",
-            "that the file it evaluates has as many, and that it does not say how that file was shrunk to 1%",
+            'Its 1% of Kosarak "contains over 170,000 entries" (6.3)',
+            "One hundredth of the published totals of the whole file; exact",
+            f"There are {entries('clicks', '1%', ',.0f')} clicks, or {entries('clicks and both', '1%', ',.0f')} entries if the ends of clicks and of lines count, too.",
+            "The file that the paper evaluates has as many entries. The paper does not say how the file was shrunk to 1%.",
         ),
         Contradiction(
             'RHR "performs the worst in" worst-case MSE (6.3)',
             f"{KOSARAK}, epsilon 2 to 5",
-            f"calculated, {less[0]}, {less[1]}, {less[2]} and {less[3]} of HE's. Measured at epsilon 3 {_worst(r, 'RHR', 3)} against "
-            f"{_worst(r, 'HE', 3)}; at epsilon 2 {_worst(r, 'RHR', 2)} against {_worst(r, 'HE', 2)}, undecided",
+            f"RHR's calculated worst-case MSE is {less[0]}, {less[1]}, {less[2]} and {less[3]} times HE's. Measured at epsilon 3: RHR {_worst(r, 'RHR', 3)}, "
+            f"HE {_worst(r, 'HE', 3)}. Measured at epsilon 2: RHR {_worst(r, 'RHR', 2)}, HE {_worst(r, 'HE', 2)}; undecided.",
             THEIR_FILE,
         ),
         Contradiction(
             'HE and CMS+HE "perform the worst in" l1 and l2 (6.3)',
             f"{KOSARAK}, epsilon 1",
-            f"l2: RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
-            "that they do from epsilon 2 on, which is so",
+            f"RHR has the larger l2 loss: RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
+            "From epsilon 2 on the sentence is true. (It is.)",
         ),
     ]
 
@@ -78,22 +78,22 @@ def _orders(r: Results) -> list[Contradiction]:
         Contradiction(
             '"The precision of RHR lies between OCMS+RR and the other algorithms" (6.2)',
             "Gaussian data, k = n = 10,000, standard deviation 50, epsilon 1, 100 runs",
-            f"l2: RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
-            "that it does from epsilon 2 on, which is so",
+            f"RHR has a larger l2 loss than HE: RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
+            "From epsilon 2 on the sentence is true. (It is.)",
         ),
         Contradiction(
-            'for the worst-case MSE, "no prior knowledge" is f* = 1 (after Theorem 3.7), which 6.3 compares with RHR, HE and CMS+HE alone, '
-            "and not with the sketch for the l1 and l2 losses",
-            f"{KOSARAK}, epsilon 4; our choosers",
-            f"{_worst(r, 'OCMS-MSE', 4)} with f* = {setting(1)}, {_worst(r, 'OCMS', 4)} with the sketch for the mean; calculated "
-            f"{costs('OCMS-MSE')} and {costs('OCMS')}",
-            "that f* = 1 bounds the worst case over all data, which holds, and that a known f* gives less",
+            'For the worst-case MSE with "no prior knowledge", the paper takes f* = 1 (after Theorem 3.7). Section 6.3 compares this sketch with RHR, HE and '
+            "CMS+HE, but not with the sketch for the l1 and l2 losses.",
+            f"{KOSARAK}, epsilon 4; parameters from our choosers",
+            f"The sketch for f* = {setting(1)} has the larger worst-case MSE: {_worst(r, 'OCMS-MSE', 4)}, and {_worst(r, 'OCMS', 4)} for the sketch for the "
+            f"l1 and l2 losses. Calculated: {costs('OCMS-MSE')} and {costs('OCMS')}.",
+            "f* = 1 bounds the worst case over all data. (This is true.) A known f* gives a smaller error.",
         ),
         Contradiction(
-            "Table I: the l2 loss of RHR is of order d/min(epsilon, epsilon^2)",
+            "The l2 loss of RHR is of order d/min(epsilon, epsilon^2) (Table I).",
             "d = 100,000, epsilon 1 to 5; exact",
-            f"the loss falls {traced(fall, '.0f')} times, the order {setting('5')} times",
-            "that the entry is its source's",
+            f"From epsilon 1 to 5 the loss falls {traced(fall, '.0f')} times, and the printed order falls {setting('5')} times.",
+            "The entry is taken from its source.",
         ),
     ]
 
@@ -107,31 +107,30 @@ def _hashing(r: Results) -> list[Contradiction]:
 
     def fails(statement: str, fields: str = "P >= 5m") -> str:
         few, all_of = (scan(statement, column, ",.0f", fields) for column in ("fails as printed", "settings"))
-        return f"fails in {few} of {all_of} settings"
+        return f"in {few} of {all_of} settings"
 
     over = "largest excess over promise"
     return [
         Contradiction(
-            "Theorem 3.9: under its condition on q, imperfect hashing has less than 1 + tau times the variance",
+            "Under a condition on q, the variance with imperfect hashing is less than 1 + tau times the variance with perfect hashing (Theorem 3.9).",
             "m = 2 to 12, all primes P above m and below 12m, nine epsilons from .05 to 5, three frequencies; exact",
-            f"{fails('Theorem 3.9', 'all P > m')}, by a factor of up to {scan('Theorem 3.9', over, '.2f', 'all P > m')} of the promised "
-            f"excess; with P of at least {setting('5')}m {fails('Theorem 3.9')}, by up to {scan('Theorem 3.9', over, '.3f')}",
-            "that the excess is tiny in the fields that it advises, and that Algorithm 1 has the prime 2^64 - 59, with which it does "
-            "not matter",
+            f"This is false {fails('Theorem 3.9', 'all P > m')}. The true excess is up to {scan('Theorem 3.9', over, '.2f', 'all P > m')} times the "
+            f"promised excess. With P of at least {setting('5')}m it is false {fails('Theorem 3.9')}, by a factor of up to {scan('Theorem 3.9', over, '.3f')}.",
+            "The excess is tiny in the fields that the paper advises. With the prime 2^64 - 59 of Algorithm 1 the error does not matter.",
         ),
         Contradiction(
-            "Corollary 3.5: where 2q + 1 > sqrt(1/tau), imperfect hashing adds less than tau to the worst-case MSE and l2 of the optimised "
-            "sketches; hence P of at least 5m for 1%",
+            "If 2q + 1 > sqrt(1/tau), imperfect hashing adds less than the share tau to the worst-case MSE and to the l2 loss of the optimised "
+            "sketches. So P of at least 5m is enough for 1% (Corollary 3.5).",
             f"{grid}; exact",
-            f"{fails('Corollary 3.5')}; the excess is at most {scan('Corollary 3.5', over, '.2f')} times the promised one",
-            "that it is 1.7% more variance in place of 1%, at small epsilon only",
+            f"This is false {fails('Corollary 3.5')}. The true excess is up to {scan('Corollary 3.5', over, '.2f')} times the promised excess.",
+            "The variance grows by 1.7% instead of 1%, and only at small epsilon.",
         ),
         Contradiction(
-            "a wrong f* is harmless as long as delta (1 - 2f*) is of order 4E/(n (E-1)^2) (after Theorem 3.7)",
-            "the variance, any n; as printed and right at n = 10,000; exact",
-            f"the n does not belong there: both sides of (14) fall as {setting('1/n')}. The printed condition asks for a delta that is "
-            f"{stricter} of the harmless one",
-            'that it is advice, and that "otherwise, one can always assume" f* = 1',
+            "A wrong f* is harmless as long as delta (1 - 2f*) is of order 4E/(n (E-1)^2) (after Theorem 3.7).",
+            "The formula for the variance; the number is for n = 10,000; exact",
+            f"The n does not belong there, because both sides of (14) fall as {setting('1/n')}. The delta that the printed condition allows is "
+            f"{stricter} times the harmless delta.",
+            'This is advice, and "otherwise, one can always assume" f* = 1.',
         ),
     ]
 
@@ -149,18 +148,18 @@ def _randomness(r: Results) -> list[Contradiction]:
     listed = r.number("random-bits-listed", "beyond 4", ".2%", n=121, epsilon=4, kind="pairwise")
     return [
         Contradiction(
-            'the assignments of Theorem 5.2 are enough "to ensure that CMS will work as expected" (5.2)',
-            "epsilon 4, m = 4, 101^2 functions, 20,000 simulated draws; errors of more than four standard errors",
-            f"{beyond(100)} of the draws at n = 100, {beyond(1000)} at n = 1,000; in a field of which we listed all assignments (m = 5, 121 functions, n = 121) exactly {listed}. Independent assignments: "
-            f"{alone(100)} and {alone(1000)}",
-            'that the theorem is about the "prerequisite of Eq. (4)", the variance, which holds exactly',
+            'The assignments of Theorem 5.2 are enough "to ensure that CMS will work as expected" (5.2).',
+            "The share of draws with an error above four standard errors, at epsilon 4. Simulated: m = 4, 101^2 functions, 20,000 draws. Listed: m = 5, 121 functions, n = 121.",
+            f"Simulated: {beyond(100)} at n = 100, {beyond(1000)} at n = 1,000. With independent assignments: {alone(100)} and {alone(1000)}. "
+            f"Listed: exactly {listed}.",
+            'The theorem is about the "prerequisite of Eq. (4)", the variance. The variance is exactly as the theorem says.',
         ),
         Contradiction(
             '2 log2 d "bits are needed to sync, regardless of which side generates the assignment" (5.3)',
             "d = 2^20, epsilon 1; exact",
-            f"{setting('40')} are said to be needed; Spread's whole report, hash function and answer, has "
-            f"{r.number('errata', 'number', '.1f', where='Section 5.3, bits')} bits",
-            "that it counts (d + 1)^2 functions or more, which is so for the family (15) that it has in mind",
+            f"By this sentence, {setting('40')} bits are needed. A whole report of Spread, with hash function and answer, has "
+            f"{r.number('errata', 'number', '.1f', where='Section 5.3, bits')} bits.",
+            "The paper counts (d + 1)^2 functions or more. It means the family (15), which has this many functions.",
         ),
     ]
 
@@ -171,32 +170,28 @@ def _formulas(r: Results) -> list[Contradiction]:
 
     return [
         Contradiction(
-            "Algorithm 1, line 44: a match counts (E+m-1)/(E-1), with E = e^epsilon",
+            "A match counts (E+m-1)/(E-1), with E = e^epsilon (Algorithm 1, line 44).",
             "f = 0, epsilon 1, m = 3; exact",
-            f"with that weight the expected estimate is {fact('Algorithm 1, line 44', '.2f')} too large; {setting('(E+m-2)/(E-1)')} is right",
-            "that the listing has a slip: his code inverts the matrix and is right, so that no published figure suffers",
+            f"A match must count {setting('(E+m-2)/(E-1)')}. With the printed weight the expected estimate is {fact('Algorithm 1, line 44', '.2f')} too large.",
+            "The listing has a slip. The author's code inverts the matrix and is right, so no published figure suffers.",
         ),
         Contradiction(
-            "Theorem 3.5 holds for alpha up to sqrt(E n/(m-1))",
+            "Theorem 3.5 holds for alpha up to sqrt(E n/(m-1)).",
             "f = 0, epsilon 1, m = 4; exact",
-            f"the delta of its proof, at most 1 by assumption, is {fact('Theorem 3.5', '.2f')} at that end".replace(
-                "at most 1", f"at most {setting('1')}"
-            ),
-            "that for alpha up to sqrt(n/(m-1)) nothing changes",
+            f"Its proof assumes a delta of at most {setting('1')}. At the end of the range, delta is {fact('Theorem 3.5', '.2f')}.",
+            "For alpha up to sqrt(n/(m-1)) nothing changes.",
         ),
         Contradiction(
-            "the recursive CMS is a CMS with m1 m2/(m1 + m2 - 1) cells (4.5)",
+            "The recursive CMS is a CMS with m1 m2/(m1 + m2 - 1) cells (4.5).",
             "CMS+HE, epsilon 1, m1 = 16, f = 0; exact",
-            f"its probability of collision is that of such a CMS; its variance is {fact('Section 4.5', '.0%')} larger",
-            "that they agree as m grows, and that 4.5 takes m large",
+            f"Its collision probability is that of such a CMS, but its variance is {fact('Section 4.5', '.0%')} larger.",
+            "The two agree as m grows, and 4.5 takes a large m.",
         ),
         Contradiction(
-            "Cauchy-Schwarz is the measure for l1, the mean deviation of a normal law is not (Appendix C)",
+            "The l1 loss is measured by the Cauchy-Schwarz bound, and not by the mean deviation of a normal distribution (Appendix C).",
             "one value, n = 10,000, epsilon 1, m = 4; exact",
-            f"l1 is {fact('Appendix C, l1', '.3f')} of the bound, and the normal law's factor is sqrt(2/pi)".replace(
-                "sqrt(2/pi)", f"sqrt({setting('2')}/pi)"
-            ),
-            "that all mechanisms are compared by the same bound, so that their order stays",
+            f"The l1 loss is {fact('Appendix C, l1', '.3f')} times the bound. The factor for a normal distribution is sqrt({setting('2')}/pi).",
+            "All mechanisms are compared by the same bound, so their order does not change.",
         ),
     ]
 
@@ -209,13 +204,13 @@ def corrections(r: Results) -> Sequence[str]:
     failed, error = (number_of(worst, column, ".1%") for column in ("failed", "failed error"))
     (missed,) = r.rows("errata", where="Theorem 3.9")
     return [
-        f"| nineteen corrected statements | one row each, with replies | `errata` | {traced(len(r.rows('errata')), 'd')}; Theorem 3.9: "
-        f"{number_of(missed, 'number', '.3%')} where {number_of(missed, 'beside', '.3%')} is promised |",
-        f"| hashing was said to add bias only | it adds variance; the unbiased sketch over RAPPOR and its limit | `rappor` | n MSE of "
-        f"aRP, epsilon 1, m = 2: {number_of(hashed, 'n MSE', '.2f')} ± {number_of(hashed, 'error', '.2f')}, limit "
+        f"| The page had only nineteen corrected statements. | Each corrected statement has a row, with a reply. | `errata` | {traced(len(r.rows('errata')), 'd')} rows; Theorem 3.9 "
+        f"promises {number_of(missed, 'beside', '.3%')}, and the truth is {number_of(missed, 'number', '.3%')} |",
+        f"| The page said that hashing adds only bias. | Hashing adds variance. The page has the unbiased sketch over RAPPOR, and its limit. | `rappor` | n MSE of "
+        f"aRP at epsilon 1, m = 2: {number_of(hashed, 'n MSE', '.2f')} ± {number_of(hashed, 'error', '.2f')}, limit "
         f"{number_of(hashed, 'limit', '.2f')} |",
-        f"| the author's code was not measured | decoder, hash functions and b as he has them | `fairness` | l2 loss with "
-        f"{setting('1,024')} functions over that with {setting('2,048')}: {dearer} more at most |",
-        f"| f* had to be known | f* from a pilot, and the price of a wrong one | `pilot` | too low in {failed} ± {error} of the runs "
-        f"at most, at {setting('95%')} confidence |",
+        f"| The author's code was not measured. | Decoder, hash functions and b are measured as in his code. | `fairness` | the l2 loss with "
+        f"{setting('1,024')} functions is at most {dearer} above the loss with {setting('2,048')} |",
+        f"| f* had to be known. | f* can come from a pilot. The page has the cost of a wrong f*. | `pilot` | too low in at most {failed} ± {error} of the runs, "
+        f"at {setting('95%')} confidence |",
     ]
