@@ -10,7 +10,7 @@ from deniable.core.privacy import Guarantee
 
 _STATEMENT = (
     "The plain columns beside the reports are not protected, and the coefficients describe them. "
-    "Linking columns to reports shows who sent which report, and undoes what shuffling gained. "
+    "Linking columns to reports shows who sent which report, so shuffling the reports then adds no protection. "
     "The randomised answers keep this protection: {epsilon}. "
     "A fitted model predicts answers from plain columns, also for people who did not take part."
 )
