@@ -86,7 +86,8 @@ def test_figures_are_those_that_were_measured() -> None:
     for said in (
         f"{two.first:,} reports counted in the first round and {two.second:,} in the second. No woman counted in both",
         f"{two.tried_again} women of the first round tried their links in the second round, and all {two.refused} were",
-        f"missed {two.missed} of {two.categories} categories, and the test again allows {two.most}. {two.told} of the",
+        f"missed {two.missed} of {two.categories} categories, and the test again allows {two.most} misses. Among the "
+        f"{two.categories} intervals, {two.told} are narrower",
     ):
         assert said in " ".join(DEPLOYMENT.split())
     assert all(0.94 <= e["covered"] <= 0.99 and e["missed"] <= e["most"] == 9 for e in (one, four))
