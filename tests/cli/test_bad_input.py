@@ -64,7 +64,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--mechanism", "CMS-queries"), "mechanism must be one of"),
         (("--mechanism", "CMS[quadratic]"), "CMS works with one attribute"),
         (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle=“SUE”"),
-        (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter “m”; it has oracle"),
+        (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter “m”; its parameters are: oracle"),
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set=“m”"),
         (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got “oracle” twice"),
         (("--mechanism", "RSRFD"), "RS+RFD needs priors: add --set priors=..."),

@@ -121,7 +121,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
         (["--mean", "nothing"], "questions must name attributes of the estimates"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
         (["--total", "vote=Black"], "“Black”"),
-        (["--quantiles", "stars=half"], "quantiles must be numbers"),
+        (["--quantiles", "stars=half"], "quantiles must have numbers"),
         (["--quantiles", "stars=1.5"], "p must be"),
     ):
         result = run("estimate", "May.json", "May.aggregate", *wrong)

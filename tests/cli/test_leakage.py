@@ -453,7 +453,7 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
     [
         ((), "one of COLLECTION and --module must be given"),
         (("survey.json", "--module", "clients.py:own"), "one of COLLECTION and --module must be given"),
-        (("survey.json", "--epsilon", "1"), "epsilon works only with --module"),
+        (("survey.json", "--epsilon", "1"), "epsilon must be left out with a collection"),
         (("survey.json", "--attributes", "height"), "attributes must be among sex, smoker, cough, got “height”"),
         (("survey.json", "--samples", "10"), "reports per input to tell epsilon 2 from 2.6"),
         (("survey.json", "--alpha", "0"), "alpha must be"),

@@ -132,7 +132,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("combine one.json one.aggregate", "two phases or more must be given, each as a collection and an aggregate"),
+        ("combine one.json one.aggregate", "at least two phases must be given, each as a collection and an aggregate"),
         ("combine one.json one.aggregate two.json", "got 3 files"),
         ("combine two.json two.aggregate one.json one.aggregate", "phase 2 (collection"),
         ("combine one.json one.aggregate one.json one.aggregate", "merge its aggregates first"),

@@ -136,7 +136,7 @@ def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, t
     for value, message in (
         ("300", r"'value' must be in 0\.\.255 in every row, but 30000"),
         ("cast(null as smallint)", r"must be in 0\.\.255"),
-        ("200", "counts the different reports, not all rows"),
+        ("200", "count only different reports, not all rows"),
     ):
         wrong = stored.selectExpr(*[f"{value} as {name}" if name == "value" else name for name in stored.columns])
         with pytest.raises(InvalidReportError, match=message):

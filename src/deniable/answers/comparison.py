@@ -249,7 +249,7 @@ def compare(
         raise InvalidParameterError(
             "independent=True must be given to confirm that nobody reported to both collections. If the same people "
             "reported to both collections, compare the reports row by row with trend (`deniable compare "
-            "--same-people`): aggregates do not determine an interval for the same people",
+            "--same-people`), because aggregates do not determine an interval for reports of the same people",
             parameters=("independent=True",),
         )
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
@@ -264,7 +264,8 @@ def compare(
             )
     if not names:
         raise MismatchError(
-            "collections must share an attribute with the same categories, but these two collections share none"
+            "collections must share an attribute with the same categories, but these two collections share no such "
+            "attribute"
         )
     scored = [name for name in names if one[name].scores is not None]
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
@@ -371,7 +372,7 @@ def trend(
     for wave in (first, second):
         if wave.mechanism != mechanism:
             raise MismatchError(
-                f"both waves must use the mechanism of the counted pairs, {quoted(mechanism)}, but one wave uses "
+                f"the pairs were counted for the mechanism {quoted(mechanism)}, but one wave uses "
                 f"{quoted(wave.mechanism)}; count the pairs of these two waves"
             )
     if first.schema.attributes[0].labels != second.schema.attributes[0].labels:

@@ -465,7 +465,7 @@ class Crosstab:
         wanted = [label] if isinstance(label, (int, np.integer, str)) else list(label)
         if not wanted:
             raise InvalidParameterError(
-                f"a question about {quoted(self.names[axis])} must name at least one category, got none"
+                f"a question about {quoted(self.names[axis])} must name at least one category, got no category"
             )
         return [self._code(axis, one) for one in wanted]
 

@@ -217,8 +217,8 @@ def _checked_pair(a: Answer | Estimate, b: Answer | Estimate, independent: bool)
     if independent is not True:
         raise InvalidParameterError(
             "independent=True must be given to confirm that nobody contributed to both results, got "
-            f"independent={quoted(independent)}: no interval is known for results that depend on each other. Within "
-            "one collection use estimate.difference or cross tables"
+            f"independent={quoted(independent)}. No interval is known for results that depend on each other; within "
+            "one collection, use estimate.difference or cross tables"
         )
     check_apart([a, b])
     return _answer("a", a), _answer("b", b)

@@ -163,7 +163,8 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     for name, estimate in estimates.items():
         if estimate.n == 0:
             raise InvalidParameterError(
-                f"every stratum must have reports, but {quoted(name)} has 0: merge this stratum with another one"
+                f"every stratum must have reports, but {quoted(name)} has no reports: merge this stratum with another "
+                "one"
             )
         if estimate.labels != first.labels:
             raise MismatchError(
@@ -172,8 +173,8 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:
                 raise DuplicateReportsError(
-                    f"the strata {quoted(seen[batch])} and {quoted(name)} both contain the reports of {batch[:18]}: a "
-                    "contributor can belong to one stratum only"
+                    f"the strata {quoted(seen[batch])} and {quoted(name)} both contain the reports of {batch[:18]}: "
+                    "each contributor can belong to only one stratum"
                 )
             seen[batch] = name
     names = tuple(estimates)

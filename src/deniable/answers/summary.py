@@ -466,7 +466,7 @@ def _asked_codes(estimates: Mapping[str, Estimate], queries: Mapping[str, ArrayL
             or (codes.size and not 0 <= codes.min() <= codes.max() < estimate.k)
         ):
             raise InvalidParameterError(
-                f"queries must be different codes in 0..{estimate.k - 1} of {quoted(name)}, got "
+                f"queries must list different codes in 0..{estimate.k - 1} for {quoted(name)}, got "
                 f"{quoted(codes.tolist())}"
             )
         found[name] = codes.astype(np.intp)

@@ -67,7 +67,7 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
     """Write a collection, unless another one would be lost."""
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
-            f"{output} exists with different content, and contributors may be using it: choose another name, or "
+            f"{output} exists with different content, and contributors may be using this file: choose another name, or "
             "overwrite the file with --force"
         )
     with writing(output):

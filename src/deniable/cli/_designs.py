@@ -100,7 +100,8 @@ def _floats(name: str, values: Sequence[Any]) -> list[float]:
         return [float(value) for value in values]
     except ValueError:
         raise InvalidInputError(
-            f"{name} must contain only numbers, with a decimal point, but it contains other text"
+            f"{name} must contain only numbers, written with a decimal point, but it contains other text; correct this "
+            "text"
         ) from None
 
 
@@ -124,8 +125,8 @@ def estimate_design(
     if anchor is not None:
         if name != "crosswise" or counts is not None or any(value is not None for value in answers.values()):
             raise InvalidParameterError(
-                "--anchor works only with --design crosswise, and without --yes, --same, --different, --n and "
-                "--reports: leave out --anchor, or leave out the other options and add --design crosswise"
+                "--anchor works only with --design crosswise, and not together with --yes, --same, --different, --n "
+                "or --reports: leave out --anchor, or add --design crosswise and leave out the other five options"
             )
         cells = _numbers("anchor", anchor, 4)
         found: Any = crosswise_anchor(given["p"], given.get("p_anchor", given["p"])).estimate(
@@ -147,7 +148,9 @@ def checked_design(
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or key in given:
-            raise InvalidParameterError(f"set must be NAME=VALUE, each name once, got set={quoted(setting)}")
+            raise InvalidParameterError(
+                f"set must be NAME=VALUE, with a different NAME each time, got set={quoted(setting)}"
+            )
         given[key] = value
     wanted = {*kind.parameters, *(("p_anchor",) if anchored else ())}
     missing = [one for one in kind.parameters if one not in given]
@@ -166,15 +169,15 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
     if counts is not None:
         if said or n is not None:
             raise InvalidParameterError(
-                "--reports must be used without --yes, --same, --different and --n: leave out --reports, or leave "
-                "out the other options"
+                "--reports cannot be used together with --yes, --same, --different or --n: leave out --reports, or "
+                "leave out the other four options"
             )
         return _numbers("reports", counts, design.state_size)
     if design.design == "crosswise" and "yes" in said:
         raise InvalidParameterError(
-            "--yes must be left out with --design crosswise: give --same N (number of people for whom both "
-            "statements are true or both are false) or --different N (number of people for whom exactly one "
-            "statement is true)"
+            "--yes must be left out with --design crosswise. Instead, give --same N if N people reported that both "
+            "statements are true or both are false, or give --different N if N people reported that exactly one "
+            "statement is true"
         )
     allowed = {"same", "different"} if design.design == "crosswise" else {"yes"}
     if len(said) != 1 or not set(said) <= allowed or n is None or design.state_size != 2 or design.k != 2:

@@ -38,7 +38,7 @@ def invite(
     if (count is None) == (links is None):
         raise InvalidParameterError(
             "exactly one of --count and --links must be given: --count says how many people to invite, and --links "
-            "names the file with their links"
+            "names the file with the links of these people"
         )
     if links is not None and (rounds != 1 or tag):
         raise InvalidParameterError(
@@ -77,7 +77,7 @@ def _rest(links: Path | None, position: int) -> list[Link]:
     found = [one for one in read_links(links) if one.position == position]
     if not found:
         raise InvalidParameterError(
-            f"links must be a file with links for round {position}, but {links} contains none for that round"
+            f"links must be a file with links for round {position}, but {links} contains no link for this round"
         )
     return found
 

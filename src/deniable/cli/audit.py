@@ -78,7 +78,8 @@ def audit(
         given = next((name for name, value in foreign.items() if value is not None), None)
         if given is not None:
             raise InvalidParameterError(
-                f"{given} works only with --module, because a collection states its own value: leave out --{given}"
+                f"{given} must be left out with a collection, because the collection already contains this value: "
+                f"leave out --{given}, or use --module in place of the collection"
             )
         names = None if attributes is None else parse_names(attributes)
         subjects = collection_subjects(Collection.load(collection or ""), names)
@@ -128,10 +129,12 @@ def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of:
         )
     claimed = epsilon if epsilon is not None else getattr(client, "epsilon", None)
     if claimed is None:
-        raise InvalidParameterError(f"epsilon must be given (--epsilon): {path} does not state which epsilon it claims")
+        raise InvalidParameterError(f"epsilon must be given (--epsilon), because {path} does not state an epsilon")
     k = k if k is not None else getattr(client, "k", None)
     if k is None:
-        raise InvalidParameterError(f"k must be given (--k): {path} does not state how many possible answers there are")
+        raise InvalidParameterError(
+            f"k must be given (--k), because {path} does not state how many possible answers there are"
+        )
     read_as = None if reports_of is None else build_mechanism(reports_of, (int(k),), str(claimed), {})
     return Subject(path, _ForeignClient(client, path), float(claimed), int(k), read_as)
 
@@ -164,6 +167,6 @@ def _codes(text: str | None) -> list[int] | None:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise InvalidParameterError(
-            "inputs must be codes of answers separated by commas, such as 0,3,5, got "
-            f"inputs={quoted(text)}; codes count from 0"
+            f"inputs must be codes of answers separated by commas, such as 0,3,5, got inputs={quoted(text)}; the first "
+            "code is 0"
         ) from None

@@ -63,8 +63,9 @@ def compare(
     if same_people:
         if independent or attributes or target is not TargetName.population:
             raise InvalidParameterError(
-                "--same-people must be used without --independent, --attribute and --target: leave them out. The "
-                "comparison is always about the only question of both waves and about the population"
+                "--same-people must be used without --independent, --attribute and --target: leave these three "
+                "options out. With --same-people, both waves have only one question, and the comparison is about the "
+                "population"
             )
         waves = (Collection.load(first), first_aggregate), (Collection.load(second), second_aggregate)
         comparison = trend(
@@ -72,9 +73,9 @@ def compare(
         )
     elif not independent:
         raise InvalidParameterError(
-            "compare needs --independent, which confirms that nobody reported to both collections. If the same "
-            "people reported to both collections, compare the report files with --same-people: aggregates do not "
-            "determine an interval for the same people"
+            "compare needs --independent, which confirms that nobody reported to both collections. If the same people "
+            "reported to both collections, compare the report files with --same-people, because aggregates do not "
+            "determine an interval for reports of the same people"
         )
     else:
         comparison = compare_collections(

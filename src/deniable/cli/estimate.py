@@ -229,8 +229,8 @@ def estimate(
             return
         if table is not None or any(columns):
             raise InvalidParameterError(
-                "--table cannot be used together with counts. --answer, --weights, --strata, --clusters and "
-                "--fraction need --table"
+                "--table cannot be used together with counts: leave out the table or the counts. The options "
+                "--answer, --weights, --strata, --clusters and --fraction work only with --table"
             )
         estimate_design(
             design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html, verbose=verbose
@@ -339,7 +339,8 @@ def parse_questions(
             shares.append((name, tuple(float(share) for share in rest.split(","))))
         except ValueError:
             raise InvalidParameterError(
-                f"quantiles must be numbers between 0 and 1, such as A=.25,.5, got {quoted(rest)}"
+                "quantiles must have numbers between 0 and 1 after the equals sign, such as A=.25,.5, got "
+                f"{quoted(rest)}"
             ) from None
     return QuestionSet(tuple(means), tuple(parts), tuple(shares))
 

@@ -41,12 +41,12 @@ def form(
     for name in collections:
         if Path(name).name != name or name.startswith("."):
             raise InvalidParameterError(
-                f"every garbled question gives a file its name, but {quoted(name)} cannot be the name of a file; "
-                "rename the question"
+                f"the collection file of a garbled question gets the name of the question, but {quoted(name)} cannot "
+                "be the name of a file; rename the question"
             )
     if not found.attributes and not collections:
         raise InvalidParameterError(
-            "form must have at least one question that deniable can ask, got none:\n"
+            "form must have at least one question that deniable can ask, got no such question:\n"
             + "\n".join(map(str, found.unmapped))
         )
     made = {name: one.collection(one_sided=one_sided, title=title) for name, one in collections.items()}

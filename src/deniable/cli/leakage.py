@@ -290,7 +290,8 @@ def _drafted(
         reason = next((text for text in left_out if f"column {quoted(name)}" in text), None)
         if reason is not None and (name == target or "single answer" not in reason):
             raise InvalidInputError(
-                f"{reason}; to keep it, write a schema of your own with `deniable schema` and give it with --schema"
+                f"{reason}; to keep this column, write a schema of your own with `deniable schema`, and give that "
+                "schema with --schema"
             )
     cut = [attribute.name for attribute in draft.schema.attributes if attribute.edges is not None]
     notes = [*left_out]

@@ -127,7 +127,7 @@ def combine(
     check_outputs(files, plot, html)
     if len(files) < 4 or len(files) % 2:
         raise InvalidParameterError(
-            f"two phases or more must be given, each as a collection and an aggregate, got {len(files)} files"
+            f"at least two phases must be given, each as a collection and an aggregate, got {len(files)} files"
         )
     phases = Phases(_phases(files))
     estimates = phases.estimate(_weights(weights), estimator)

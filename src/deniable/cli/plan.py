@@ -178,7 +178,8 @@ def plan(
     _refuse(questionnaire, "schema")
     if epsilon is None or len(epsilon) != 1:
         raise InvalidParameterError(
-            "epsilon must be given exactly once with --sizes: only --schema compares several values of epsilon"
+            "epsilon must be given exactly once with --sizes: several values of epsilon can be compared only with "
+            "--schema"
         )
     if coefficient is not None:
         del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
@@ -194,8 +195,8 @@ def plan(
         domains = parse_sizes(sizes)
         if len(domains) != 1 or contributors is None:
             raise InvalidParameterError(
-                "--waves must be used with one number of categories and with --contributors, such as --sizes 5 "
-                "--contributors 9000"
+                "--waves must be used with one number of categories (--sizes) and with --contributors, such as "
+                "--sizes 5 --contributors 9000"
             )
         repeated = plan_waves(
             domains[0], epsilon[0], waves, contributors, answers=answers, times_known=times_known, confidence=confidence
@@ -204,7 +205,7 @@ def plan(
         return
     if answers is not None or times_known:
         raise InvalidParameterError(
-            "--answers and --times-known work only with --waves: leave them out, or add --waves"
+            "--answers and --times-known work only with --waves: leave these two options out, or add --waves"
         )
     if supposed is not None:
         raise InvalidParameterError("supposed works only with --coefficient: leave out --supposed")
@@ -283,6 +284,6 @@ def _parse_marginals(text: str) -> list[list[float]]:
         return [[float(share) for share in row] for row in rows]
     except (ValueError, TypeError):
         raise InvalidParameterError(
-            "marginals must be a JSON list of frequencies per attribute, such as [[0.5,0.5],[0.2,0.8]], "
-            f"got {quoted(text)}"
+            "marginals must be a JSON list with one list of frequencies for each attribute, such as "
+            f"[[0.5,0.5],[0.2,0.8]], got {quoted(text)}"
         ) from None

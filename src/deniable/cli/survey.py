@@ -274,7 +274,9 @@ def _confirm(slug: str, yes: bool) -> None:
     """Ask for the name of what is deleted, unless that was said in advance."""
     said = slug if yes else typer.prompt(f"This deletes all that is kept of {slug}. Type its name to go on", err=True)
     if said != slug:
-        raise InvalidParameterError(f"the name {quoted(slug)} must be typed again to confirm; nothing was deleted")
+        raise InvalidParameterError(
+            f"the name {quoted(slug)} must be typed again to confirm the deletion; nothing was deleted"
+        )
 
 
 def _required(value: Any, what: str, why: str) -> Any:

@@ -70,12 +70,12 @@ def read_integers(content: Any, name: str) -> Any:
     # Opening a file reads its end, which is what a file that was cut off lacks.
     schema = pa.ipc.open_file(content).schema
     if schema.names != [name] or not pa.types.is_integer(schema.field(0).type):
-        raise ValueError(f"the file must have one column of integers, {name}")
+        raise ValueError(f"the file must have only the column {name}, and this column must contain integers")
     stream = content.slice(_START)
     for header in _headers(pa.ipc.MessageReader.open_stream(stream)):
         kind = header.byte(_HEADER_TYPE)
         if kind not in (_SCHEMA_TYPE, _BATCH_TYPE):
-            raise ValueError("the file must hold a schema and record batches only")
+            raise ValueError("the file must contain only a schema and record batches")
         if header.has(_CUSTOM_METADATA) or (kind == _BATCH_TYPE and header.table(_HEADER).has(_COMPRESSION)):
             raise CompressedError
     table = pa.ipc.open_stream(stream).read_all()
@@ -122,11 +122,11 @@ class _Table:
 
     def _read(self, kind: str, place: int) -> int:
         if place < 0:
-            raise ValueError("the header of a message is damaged")
+            raise ValueError("the header of an Arrow message is damaged")
         try:
             return int(struct.unpack_from(kind, self._content, place)[0])
         except struct.error as error:
-            raise ValueError("the header of a message is damaged") from error
+            raise ValueError("the header of an Arrow message is damaged") from error
 
 
 FORMAT = "deniable aggregate"
@@ -389,7 +389,7 @@ class Aggregate:
             if not isinstance(batches, list) or not all(
                 isinstance(text, str) for text in (header["collection"], *batches)
             ):
-                raise ValueError("collection must be a text, and batches must be a list of texts")
+                raise ValueError("collection must be a string, and batches must be a list of strings")
             return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
         except DamagedStateError as error:
             raise FileFormatError(f"{name}: {error}") from error

@@ -60,8 +60,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(
-            "sizes must list the number of categories of every attribute, and at least one number, got "
-            f"sizes={quoted(sizes)}"
+            f"sizes must list the numbers of categories of one or more attributes, got sizes={quoted(sizes)}"
         )
     if len(sizes) > MAX_ATTRIBUTES:
         raise TooLargeError(f"sizes must list at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")

@@ -119,7 +119,7 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if len(sizes) != 1:
         others = " or ".join(_dealt_records()) if dealt else "SMP or SPL"
         raise InvalidParameterError(
-            f"{name} works with one attribute, but the schema has {len(sizes)}: choose a mechanism for "
+            f"{name} works with one attribute, but the schema has {len(sizes)} attributes: choose a mechanism for "
             f"records, such as {others}"
         )
     if "k" in known:
@@ -141,7 +141,7 @@ def _check_known(found: Found, given: dict[str, Any], free: list[str]) -> None:
     for name in given:
         if name not in free:
             raise InvalidParameterError(
-                f"{found.name} has no parameter {quoted(name)}; it has {', '.join(free) or 'none to set'}"
+                f"{found.name} has no parameter {quoted(name)}; its parameters are: {', '.join(free) or 'none'}"
             )
 
 

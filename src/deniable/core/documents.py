@@ -82,14 +82,14 @@ def loads(text: str | bytes) -> Any:
     try:
         data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except RecursionError as error:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from error
+        raise ValueError(f"the document is nested more than {MAX_DEPTH} levels deep") from error
     level = [data]
     for _ in range(MAX_DEPTH):
         # Level by level, so that whoever reads it may recurse.
         level = [item for value in level for item in _items(value)]
         if not level:
             return data
-    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+    raise ValueError(f"the document is nested more than {MAX_DEPTH} levels deep")
 
 
 def _items(value: Any) -> list[Any]:

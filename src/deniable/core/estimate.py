@@ -601,8 +601,8 @@ class Estimate(Questions, Shown):
     def _despite(self, malicious: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
             raise NoIntervalError(
-                "no interval can allow for malicious contributors in this estimate: the influence of one report on "
-                "the estimate is not determined; leave out malicious to get an interval"
+                "no interval can allow for malicious contributors in this estimate, because the influence of one "
+                "report on the estimate is not determined. Leave out malicious to get an interval"
             )
         # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
         lying = math.floor(Fraction(str(malicious)) * self.contributors)
@@ -623,8 +623,8 @@ class Estimate(Questions, Shown):
             )
         if planned is None:
             raise InvalidParameterError(
-                "planned must be given with anytime=True: it is the number of contributors that was planned before "
-                "the first look",
+                "planned must be given with anytime=True: give the number of contributors that was planned before the "
+                "first look",
                 parameters=("anytime=True",),
             )
         planned = checked_integer("planned", planned, 1)
@@ -635,8 +635,8 @@ class Estimate(Questions, Shown):
             )
         if self.support is None:
             raise NoIntervalError(
-                "anytime=True is not possible for this estimate, because none of its counts of reports has a known "
-                "distribution: leave out anytime=True to get an interval",
+                "anytime=True is not possible for this estimate, because no count of reports in this estimate has a "
+                "known distribution: leave out anytime=True to get an interval",
                 parameters=("anytime=True",),
             )
         from deniable.core import confidence_sequence  # loads scipy
@@ -1039,6 +1039,7 @@ def _checked_scores(scores: ArrayLike, k: int) -> Floats:
     found = _frozen(scores)
     if found.shape != (k,) or np.isinf(found).any():
         raise InvalidParameterError(
-            f"scores must be {k} finite numbers, with NaN for a category without a score, got shape={found.shape}"
+            f"scores must be {k} numbers (finite numbers, or NaN for a category without a score), got "
+            f"shape={found.shape}"
         )
     return found

@@ -252,7 +252,9 @@ class Mechanism(ABC, Generic[Reports]):
             If the mechanism cannot recognise impossible reports one by one (`can_skip_invalid`).
         """
         if not isinstance(self, SkipsInvalid):
-            raise not_available("skipping invalid reports", self.name, "leave out the files that contain them")
+            raise not_available(
+                "skipping invalid reports", self.name, "leave out the files that contain invalid reports"
+            )
         valid, first_error = self._valid_rows(reports)
         rejected = int(np.count_nonzero(~valid))
         if not rejected:
@@ -384,7 +386,8 @@ class Mechanism(ABC, Generic[Reports]):
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
                 f"attributes must list at most {self.related_attributes}, got {len(attributes)}: a report of "
-                f"{self.name} does not combine more attributes. To relate attributes, collect with SPL or PairSample"
+                f"{self.name} does not combine more attributes. To relate attributes, collect with the mechanism SPL "
+                "or PairSample"
             )
         return self
 

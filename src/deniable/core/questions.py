@@ -277,7 +277,7 @@ class Questions(ABC):
         given = self._by_code(scores, math.nan)
         if given.shape != (self.k,) or np.isinf(given).any() or np.isnan(given).all():
             raise InvalidParameterError(
-                f"scores must be {self.k} finite numbers, with NaN for a category without a score, got "
+                f"scores must be {self.k} numbers (finite numbers, or NaN for a category without a score), got "
                 f"shape={given.shape}"
             )
         return given

@@ -270,8 +270,8 @@ class WordStream:
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
-                "a WordStream must be used in the thread and process that made it, but it is used in another thread "
-                "or process; make another WordStream from the source in this thread and process"
+                "a WordStream must be used only in the thread and process in which it was made, but this is another "
+                "thread or process; make another WordStream from the source here"
             )
         words = np.empty(count, dtype=np.uint64)
         kept = min(self._unread, count)
@@ -296,12 +296,13 @@ class WordStream:
         """
         if not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
-                f"unread must be at most {len(self._last)}, the number of words in the last take, got unread={unread}"
+                f"unread must be at most {len(self._last)} after the last take, got unread={unread}: that take "
+                f"returned {len(self._last)} words"
             )
         if self._handed_back:
             raise InvalidParameterError(
                 f"words must be handed back at most once after each take, but {self._unread} words of this take were "
-                f"handed back before, got unread={unread}; hand back all unread words of a take together"
+                "handed back before; hand back all unread words of a take together"
             )
         self._unread, self._handed_back = index(unread), True
 

@@ -129,14 +129,14 @@ class CrosswiseAnchor(ComplianceDesign):
         counts = np.array([checked_integer(name, count, 0) for name, count in zip(names, given, strict=True)])
         n = int(counts.sum())
         if n < 2:
-            raise InvalidInputError(f"counts must have at least two people, got {n}")
+            raise InvalidInputError(f"counts must include at least two people, got {n}")
         same, anchored = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
         shares = counts / n
         naive, attentive = self._first(float(shares @ same), float(shares @ anchored), n, confidence)
         if not attentive.value >= 2 * attentive.standard_error:
             raise NoIntervalError(
                 "the anchor does not show that anybody followed the instructions, so there is no corrected estimate: "
-                "read sensitivity(gamma) for several shares gamma instead"
+                "read sensitivity(gamma) for several values of gamma instead"
             )
         value, influence = self._corrected(same, anchored, shares)
         return AnchorEstimate(naive, attentive, wald(value, float(counts @ influence**2) / (n * (n - 1)), confidence))

@@ -93,7 +93,8 @@ class _Forced:
         absent, present = (checked_number(f"odds[{i}]", one) for i, one in enumerate(odds))
         if not min(absent, present) > 1:
             raise InvalidParameterError(
-                f"odds must be > 1, got odds={absent}, {present}; a design with odds of 1 would tell nothing"
+                f"odds must be > 1, got odds={absent}, {present}; with odds of 1, the reports would say nothing about "
+                "the answers"
             )
         yes = (absent - 1) / (absent * present - 1)
         return Design("forced", (yes, 1 - present * yes))

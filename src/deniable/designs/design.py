@@ -204,15 +204,12 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         k, budget = checked_domain(k), checked_epsilon(epsilon)
         if k > MAX_VALUES:
             raise InvalidParameterError(
-                f"k must be at most {MAX_VALUES}, the largest number of categories of a design, got k={k}; choose "
-                "another mechanism"
+                f"k must be at most {MAX_VALUES} for a design, got k={k}; choose another mechanism"
             )
         if design:
             found = cls(design, tuple(parameters))
             if found.k != k:
-                raise InvalidParameterError(
-                    f"k must be {found.k}, the number of categories that {design} has with these parameters, got k={k}"
-                )
+                raise InvalidParameterError(f"k must be {found.k} for {design} with these parameters, got k={k}")
             if not exact(found.epsilon if math.isfinite(found.epsilon) else 33) <= exact(budget):
                 raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {quoted(found)}", f"{float(budget):g}")
             return found
@@ -615,7 +612,10 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         '1199/3600'
         """
         if self.k != 2:
-            raise InvalidParameterError(f"only a design with two true answers can be planned, but {self} has {self.k}")
+            raise InvalidParameterError(
+                f"only a design with two possible true answers can be planned, but {self} has {self.k} possible true "
+                "answers"
+            )
         f = checked_number("prevalence", prevalence)
         if not 0 <= f <= 1:
             raise out_of_range("prevalence", "in [0, 1]", f)
@@ -672,7 +672,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         shift = checked_number("bias", bias)
         if not shift:
             raise InvalidParameterError(
-                "bias must differ from 0, got bias=0; a direct question without bias is always better"
+                "bias must differ from 0, got bias=0; without bias, a direct question is always better"
             )
         f = checked_number("prevalence", prevalence)
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1

@@ -88,8 +88,8 @@ class DesignEstimate(Result):
     def _check_two(self) -> None:
         if len(self.shares) != 2:
             raise InvalidParameterError(
-                f"only a design with two true answers has one prevalence, but this design, {self.design}, has "
-                f"{len(self.shares)}; read shares, lower and upper"
+                f"only a design with two possible true answers has one prevalence, but {self.design} has "
+                f"{len(self.shares)} possible true answers; read shares, lower and upper instead"
             )
 
     def noes(self, delta: float) -> DesignEstimate:
@@ -119,8 +119,8 @@ class DesignEstimate(Result):
             raise out_of_range("delta", "in [0, 1)", delta)
         if len(self.chances) != 2 or self.noes_share:
             raise InvalidParameterError(
-                "noes works only with a design of two reports, and only once on an estimate, got an estimate of "
-                f"{self.design} with noes_share={self.noes_share}"
+                "noes works only with a design that has two possible reports, and only on an estimate with "
+                f"noes_share=0, got an estimate of {self.design} with noes_share={self.noes_share}"
             )
         no, yes = self.chances
 

@@ -422,16 +422,16 @@ def booklet(*instruments: Instrument) -> tuple[Instrument, ...]:
     >>> designs.booklet(one, two)
     Traceback (most recent call last):
         ...
-    deniable.errors.InvalidParameterError: other must be a new fact for every question, got “My mother was born in ...
+    deniable.errors.InvalidParameterError: other must be a different fact for every question, got “My mother was ...
     """
     seen: set[str] = set()
     for one in instruments:
         fact = " ".join(one.other.casefold().split()).rstrip(".?! ")
         if fact and fact in seen:
             raise InvalidParameterError(
-                f"other must be a new fact for every question, got {quoted(one.other)} twice: choose another fact. "
-                "Two reports about the same fact would reveal whether the two answers agree, and then no epsilon "
-                "would hold"
+                f"other must be a different fact for every question, got {quoted(one.other)} twice: choose another "
+                "fact. Two reports about the same fact would reveal whether the two answers agree, so no value of "
+                "epsilon would hold"
             )
         seen.add(fact)
     return instruments

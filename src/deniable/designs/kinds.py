@@ -123,7 +123,7 @@ def checked_rows(design: str, parameters: tuple[Fraction, ...]) -> Rows:
     for report, column in enumerate(zip(*rows, strict=True)):
         if not any(column):
             raise InvalidParameterError(
-                f"every report must be possible, but with these parameters nobody can give report {report} of "
+                f"every report must be possible, but with these parameters nobody can make the report {report} of "
                 f"{design}; choose other parameters"
             )
     if denominator(rows) > MAX_DENOMINATOR:

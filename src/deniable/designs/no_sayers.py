@@ -93,11 +93,11 @@ class SelfProtectiveNo:
         if len(counts) != size:
             raise InvalidInputError(
                 f"counts must have one number for each of the {size} patterns of answers, got {len(counts)} numbers; "
-                "list the patterns in the order in which the answer to the last item changes fastest"
+                "sort the patterns so that the answer to the last item changes fastest"
             )
         found = np.array([checked_integer(f"counts[{i}]", count, 0) for i, count in enumerate(counts)])
         if not found.sum():
-            raise InvalidInputError("counts must have at least one person, got 0")
+            raise InvalidInputError("counts must include at least one person, got 0")
         return found
 
     def estimate(self, counts: Sequence[int], *, confidence: float = 0.95) -> NoSayersEstimate:
@@ -125,7 +125,7 @@ class SelfProtectiveNo:
         if len(self.items) < 2:
             raise InvalidParameterError(
                 "items must list at least two designs, got 1: with one item, people who always say no cannot be told "
-                "from people who truthfully say no"
+                "apart from people who truthfully say no"
             )
         confidence = checked_probability("confidence", confidence, open_interval=True)
         held = self._checked(counts)
@@ -216,8 +216,8 @@ class SelfProtectiveNo:
                 high = -1.0
         if low > high:
             raise NoIntervalError(
-                "bounds need counts that fit some share of people who always say no, but these counts fit no share. "
-                "The cause may be chance, or people who broke the instructions in other ways. Use `estimate` instead"
+                "these counts fit no share of people who always say no, so there are no bounds. The cause may be "
+                "chance, or people who broke the instructions in other ways. Use `estimate` instead"
             )
         ends = []
         for j in range(len(self.items)):
@@ -253,7 +253,8 @@ def self_protective(*items: Design) -> SelfProtectiveNo:
     for item in items:
         if item.k != 2 or item.state_size != 2:
             raise InvalidParameterError(
-                f"every item must be a design with two reports and two true answers, got {quoted(item)}"
+                "every item must be a design with two possible reports and two possible true answers, got "
+                f"{quoted(item)}"
             )
     return SelfProtectiveNo(items)
 

@@ -188,7 +188,7 @@ def unrelated_unknown(p1: Number, p2: Number) -> UnrelatedUnknown:
     for name, p in (("p1", one), ("p2", two)):
         if p == 0:
             raise InvalidParameterError(
-                f"{name} must be > 0, got {name}=0; with 0, nobody in the group would answer the question"
+                f"{name} must be > 0, got {name}=0; with {name}=0, nobody in the group would answer the question"
             )
     return UnrelatedUnknown(one, two)
 
@@ -204,7 +204,7 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
     if found[0] == found[1]:
         raise InvalidParameterError(
             f"{name} must differ from {other_name}, got {name}={found[0]} and {other_name}={found[1]}; two groups with "
-            "the same value tell no more than one group"
+            "the same value tell no more than one group does"
         )
     return found[0], found[1]
 
@@ -302,7 +302,7 @@ def eichhorn_hayre(mean: Number, sd: Number) -> EichhornHayre:
     centre, spread = checked_number("mean", mean), checked_number("sd", sd)
     if centre == 0:
         raise InvalidParameterError(
-            "mean must differ from 0, got mean=0; with 0, every report would have the mean 0, whatever the answer"
+            "mean must differ from 0, got mean=0; with mean=0, the reports would have the mean 0 for every answer"
         )
     if spread < 0:
         raise out_of_range("sd", ">= 0", spread)
@@ -393,6 +393,6 @@ def _moments(name: str, counts: Sequence[int]) -> tuple[float, float]:
     held: NDArray[np.int64] = np.array([checked_integer(f"{name}[{i}]", count, 0) for i, count in enumerate(counts)])
     n, items = int(held.sum()), np.arange(len(held))
     if n < 2:
-        raise InvalidInputError(f"{name} must have at least two people, got {n}")
+        raise InvalidInputError(f"{name} must include at least two people, got {n}")
     mean = float(held @ items / n)
     return mean, float(held @ (items - mean) ** 2 / (n - 1) / n)

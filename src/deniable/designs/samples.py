@@ -148,7 +148,9 @@ def estimate_sample(
     """
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if design.k != 2:
-        raise InvalidParameterError(f"a weighted prevalence needs a design with two true answers, got {quoted(design)}")
+        raise InvalidParameterError(
+            f"a weighted prevalence needs a design with two possible true answers, got {quoted(design)}"
+        )
     if method not in get_args(Method):
         raise unknown_name("method", method, get_args(Method))
     scores = design.score(reports)
@@ -270,7 +272,7 @@ def _fractions(fractions: Mapping[Hashable, float] | None, units: _Units) -> Flo
     given = dict(fractions or {})
     unknown = [label for label in given if label not in units.labels]
     if unknown:
-        raise InvalidParameterError(f"fractions must name strata in which there are people, got {quoted(unknown[0])}")
+        raise InvalidParameterError(f"fractions must name strata that contain people, got {quoted(unknown[0])}")
     found = np.array([checked_probability("fractions", given.get(label, 0.0)) for label in units.labels])
     if (found >= 1).any():
         raise InvalidParameterError(
@@ -310,19 +312,19 @@ def _column(margin: Margin, n: int) -> _Column:
     missing = [value for value in dict.fromkeys(values) if value not in order]
     if missing:
         raise InvalidInputError(
-            f"every margin must have a total for each of its values, but there is none for {quoted(missing[0])}"
+            f"every margin must have a total for each of its values, but there is no total for {quoted(missing[0])}"
         )
     codes = np.array([order[value] for value in values])
     absent = [value for value, code in order.items() if not (codes == code).any()]
     if absent:
         raise InvalidInputError(
-            f"every margin must have people with each value that has a total, but nobody has {quoted(absent[0])}; "
-            "join rare values"
+            f"every value with a total must occur among the people, but nobody has the value {quoted(absent[0])}; join "
+            "rare values"
         )
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InvalidInputError(
-            "the totals of margins must be finite numbers > 0: correct the totals that are not, or leave them out"
+            "the totals of margins must be finite numbers > 0: correct or leave out every other total"
         )
     return _Column(codes, found)
 

@@ -274,7 +274,7 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
     if one == checked_number("p2", p2):
         raise InvalidParameterError(
             f"p1 must differ from p2, got p1={one} and p2={one}: if both groups use the same p, cheaters cannot be "
-            "told from people who truthfully say no"
+            "told apart from people who truthfully say no"
         )
     return Cheaters(*different("p1", p1, "p2", p2))
 

@@ -260,7 +260,7 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
                 total += collection.aggregate(mechanism.report_type(*(array[odd] for array in arrays)))
             except InvalidReportError as error:
                 raise InvalidReportError(
-                    f"{error} (a row number in this message counts the different reports, not all rows)"
+                    f"{error} (row numbers in this message count only different reports, not all rows)"
                 ) from None
     return total
 
@@ -489,7 +489,7 @@ def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> 
         rows += metadata.num_rows
     if digests and n > rows:
         raise DuplicateReportsError(
-            f"the DataFrame must contain every report at most once, but the DataFrame has {n} rows, and its files "
-            f"have only {rows} reports; remove the repeated rows"
+            f"the DataFrame must contain every report at most once, but it has {n} rows, and its files have only "
+            f"{rows} reports; remove the repeated rows"
         )
     return frozenset(digests) if digests and n == rows else fresh

@@ -57,7 +57,7 @@ def test_strata_that_are_none_are_refused() -> None:
     mechanism = GRR(k=2, epsilon=1.0)
     part = _at(mechanism, [60, 40])
     empty = mechanism.from_support(np.zeros(2, dtype=np.int64), 0)
-    with pytest.raises(InvalidParameterError, match="“south” has 0"):
+    with pytest.raises(InvalidParameterError, match="“south” has no reports"):
         answers.strata({"north": part, "south": empty}, {"north": 0.5, "south": 0.5})
     with pytest.raises(InvalidParameterError, match="sum to 1, got a sum of"):
         answers.strata({"north": part, "south": part}, {"north": 0.5, "south": 0.4})

@@ -97,7 +97,7 @@ def test_what_a_search_found_is_not_made_consistent() -> None:
     [
         ({"queries": {}}, r"attribute of the estimates \(letter\), and for no other attribute, got none"),
         ({"queries": {"letter": [0], "number": [0]}}, "and for no other attribute, got letter, number"),
-        ({"queries": {"letter": [6]}}, r"different codes in 0\.\.5 of “letter”, got 6"),
+        ({"queries": {"letter": [6]}}, r"different codes in 0\.\.5 for “letter”, got 6"),
         ({"queries": {"letter": [-1]}}, "different codes in"),
         ({"queries": {"letter": [1, 1]}}, "different codes in"),
         ({"queries": {"letter": ["a"]}}, "different codes in"),

@@ -80,7 +80,7 @@ def test_true_counts_whose_sum_overflows_are_refused() -> None:
 
 @pytest.mark.parametrize("sizes", [np.array(5), [], "23", 5, None, {2, 3}])
 def test_sizes_must_be_a_sequence(sizes: Any) -> None:
-    with pytest.raises(InvalidParameterError, match="sizes must list the number of categories"):
+    with pytest.raises(InvalidParameterError, match="sizes must list the numbers of categories"):
         checked_sizes(sizes)
 
 

@@ -83,7 +83,7 @@ def test_what_means_nothing(typed: str) -> None:
 def test_mechanism_by_name() -> None:
     assert mechanism("GRR", k=4, epsilon=1.0) == GRR(4, 1.0)
     assert mechanism("CMS[spread]", k=4000, epsilon=1.0).family == "spread"
-    with pytest.raises(InvalidParameterError, match="GRR has no parameter “m”; it has k, epsilon"):
+    with pytest.raises(InvalidParameterError, match="GRR has no parameter “m”; its parameters are: k, epsilon"):
         mechanism("GRR", k=4, epsilon=1.0, m=3)
     with pytest.raises(InvalidParameterError, match="family must be"):
         mechanism("CMS[sha]", k=4, epsilon=1.0)

@@ -228,11 +228,11 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
         (lambda e: e.total([]), "labels must list at least one category"),
         (lambda e: e.total(["a", "a"]), "labels must list at least one category"),
         (lambda e: e.mean(), "scores must give a number for every category of “x”"),
-        (lambda e: e.mean([1.0, 2.0]), "scores must be 3 finite numbers"),
+        (lambda e: e.mean([1.0, 2.0]), "scores must be 3 numbers"),
         (lambda e: e.quantiles([1.0]), "p must be"),
         (lambda e: e.total("a").interval(simultaneous=0), "simultaneous must be"),
         (lambda e: e.total("a").interval(target="both"), 'target must be "contributors" or "population"'),
-        (lambda e: e.named("x", "abc", [1.0]), "scores must be 3 finite numbers"),
+        (lambda e: e.named("x", "abc", [1.0]), "scores must be 3 numbers"),
     ],
 )
 def test_bad_questions_name_what_is_wrong(ask: Any, message: str) -> None:

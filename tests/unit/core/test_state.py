@@ -265,9 +265,9 @@ def _file(path: Path, counts: Any, **changes: Any) -> Path:
         ([1, None, 2], {}, "counts must be integers"),
         ([1, 1, 1], {"version": True}, "of version true"),
         ([1, 1, 1], {"version": 1.0}, r"of version 1\.0"),
-        ([1, 1, 1], {"collection": 7}, "collection must be a text"),
-        ([1, 1, 1], {"batches": "abc"}, "batches must be a list of texts"),
-        ([1, 1, 1], {"batches": [["a"]]}, "batches must be a list of texts"),
+        ([1, 1, 1], {"collection": 7}, "collection must be a string"),
+        ([1, 1, 1], {"batches": "abc"}, "batches must be a list of strings"),
+        ([1, 1, 1], {"batches": [["a"]]}, "batches must be a list of strings"),
     ],
 )
 def test_files_are_not_believed(tmp_path: Path, counts: Any, changes: dict[str, Any], message: str) -> None:

@@ -206,7 +206,7 @@ def test_a_budget_is_kept_and_nearly_spent() -> None:
         Design.from_epsilon(2, 1.6, "crosswise", ("1/6",))
     with pytest.raises(
         InvalidParameterError,
-        match="k must be 2, the number of categories that crosswise has with these parameters, got k=3",
+        match="k must be 2 for crosswise with these parameters, got k=3",
     ):
         Design.from_epsilon(3, 2, "crosswise", ("1/6",))
     with pytest.raises(InvalidParameterError, match="k must be at most 64"):
@@ -298,7 +298,7 @@ def test_no_binary_channel_with_these_odds_varies_less() -> None:
 
 
 def test_planning_refuses() -> None:
-    with pytest.raises(InvalidParameterError, match="two true answers"):
+    with pytest.raises(InvalidParameterError, match="two possible true answers"):
         designs.forced_k(["1/12"] * 3).people_needed("1/10", "1/50")
     with pytest.raises(InvalidParameterError, match="standard_error must be > 0"):
         designs.warner("7/10").people_needed("1/10", 0)

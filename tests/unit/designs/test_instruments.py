@@ -139,7 +139,7 @@ def test_one_fact_for_two_questions_is_refused_however_it_is_spelled() -> None:
     two = crosswise.instrument("I drink.", other="my mother was  born in May or June")
     three = crosswise.instrument("I drink.", other="My father was born in May or June.")
     assert designs.booklet(one, three) == (one, three)
-    with pytest.raises(InvalidParameterError, match="other must be a new fact for every question"):
+    with pytest.raises(InvalidParameterError, match="other must be a different fact for every question"):
         designs.booklet(one, three, two)
     # Why: both reports together reveal whether the answers agree, whatever they are.
     table = {

@@ -71,7 +71,7 @@ def test_bounds_are_those_of_a_linear_programme() -> None:
             assert table.min() > -1e-9
             at.append(table[cells].sum())
         assert found.prevalences[j] == pytest.approx((min(at), max(at)))
-    with pytest.raises(NoIntervalError, match="but these counts fit no share"):
+    with pytest.raises(NoIntervalError, match="these counts fit no share"):
         designs.self_protective(ONE_DIE, ONE_DIE).bounds([0, 0, 0, 100])
 
 
@@ -84,7 +84,7 @@ def test_one_item_is_never_identified() -> None:
 
 
 def test_self_protective_refuses() -> None:
-    with pytest.raises(InvalidParameterError, match="two reports and two true answers"):
+    with pytest.raises(InvalidParameterError, match="two possible reports and two possible true answers"):
         designs.self_protective(designs.kuk("4/5", "1/5", 2))
     with pytest.raises(InvalidParameterError, match="one to ten"):
         designs.self_protective()

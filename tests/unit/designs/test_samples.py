@@ -139,13 +139,13 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"strata": [0, 0, None, 1]}, "strata must have a value for every person, but 1 of 4 are blank"),
         ({"psus": [0.0, float("nan"), 1.0, ""]}, "psus must have a value for every person, but 2 of 4 are blank"),
         ({"psus": [0, 0, 1]}, "psus must have one entry for each"),
-        ({"fractions": {"north": 0.5}}, "fractions must name strata in which there are people, got “north”"),
+        ({"fractions": {"north": 0.5}}, "fractions must name strata that contain people, got “north”"),
         ({"fractions": {0: 1.0}}, "fractions must be < 1"),
         ({"strata": [0, 0, 1, 1], "fractions": {0: 0.5, 1: 1.0}}, "fractions must be < 1"),
         ({"method": "guess"}, "method must be one of linearized"),
         ({"method": "bootstrap"}, "rng must be given"),
-        ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is none for 1"),
-        ({"margins": [Margin([0, 0, 0, 0], {0: 5, 1: 5})]}, "but nobody has 1"),
+        ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is no total for 1"),
+        ({"margins": [Margin([0, 0, 0, 0], {0: 5, 1: 5})]}, "but nobody has the value 1"),
         ({"margins": [Margin([0, 0, 1], {0: 5, 1: 5})]}, "every margin must have one value"),
         ({"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 0})]}, "totals of margins must be finite numbers > 0"),
         (
@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> 
 
 
 def test_designs_of_more_answers_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="two true answers"):
+    with pytest.raises(InvalidParameterError, match="two possible true answers"):
         estimate_sample(designs.forced_k(["1/12"] * 3), [0, 1, 2])
 
 

@@ -214,7 +214,7 @@ def test_counted_reports_are_the_sum_of_all(mechanism: Any) -> None:
     unknown = [(None, *rows[0][1:-1], 5), (None, *rows[1][1:-1], 6)]
     with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, but 11"):
         weighted(collection, [*rows, *unknown])
-    with pytest.raises(InvalidReportError, match=r"counts the different reports, not all rows\)"):
+    with pytest.raises(InvalidReportError, match=r"count only different reports, not all rows\)"):
         weighted(collection, [*rows, (*rows[0][:-2], 50_000 if len(rows[0]) == 2 else 250, 3)])
 
 

@@ -200,7 +200,7 @@ def test_to_arrow() -> None:
         ({"sizes": [4, 1]}, "sizes[1] must be >= 2, got sizes[1]=1"),
         (
             {"sizes": []},
-            "sizes must list the number of categories of every attribute, and at least one number, got sizes=",
+            "sizes must list the numbers of categories of one or more attributes, got sizes=",
         ),
         ({"sizes": [2.5]}, "sizes[0] must be an integer, got sizes[0]=2.5"),
         ({"contributors": 0}, "contributors must be >= 1, got contributors=0"),

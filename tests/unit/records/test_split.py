@@ -131,7 +131,7 @@ def test_the_wire() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"sizes": ()}, "sizes must list the number of categories"),
+        ({"sizes": ()}, "sizes must list the numbers of categories"),
         ({"sizes": (2, 1)}, r"sizes\[1\] must be >= 2, got sizes\[1\]=1"),
         ({"sizes": 3}, "sizes must list"),
         ({"oracle": "OLH"}, "oracle must be one of GRR, OUE, got oracle=“OLH”"),

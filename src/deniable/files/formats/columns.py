@@ -144,6 +144,6 @@ def _taken_back(column: pa.Array, field: ReportField) -> pa.Array:
     except (pa.ArrowException, ValueError):
         # Not chained: it may quote a report.
         raise InvalidReportError(
-            f"report field {quoted(field.name)} must have values of the type {kind}, but its column has values of "
-            f"the type {column.type} that cannot be converted; write the column with the type {kind}"
+            f"report field {quoted(field.name)} must have values of the type {kind}, but its column has the type "
+            f"{column.type}, which cannot be converted; write the column with the type {kind}"
         ) from None

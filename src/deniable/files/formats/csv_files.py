@@ -143,7 +143,8 @@ def checked_delimiter(delimiter: str) -> str:
     """Return what divides cells, or raise InvalidParameterError if it cannot."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise InvalidParameterError(
-            f"delimiter must be one ASCII character other than a quote or line end, got delimiter={quoted(delimiter)}"
+            "delimiter must be one ASCII character, but not a quotation mark or the end of a line, got "
+            f"delimiter={quoted(delimiter)}"
         )
     return delimiter
 

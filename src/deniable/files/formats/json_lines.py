@@ -114,7 +114,9 @@ def _files(path: Path) -> Sequence[Path]:
         return [path]
     found = sorted(file for file in path.iterdir() if file.suffix in (SUFFIX, ".parquet") and file.name[0] != ".")
     if not found:
-        raise FileFormatError(f"{path} must contain report files named *{SUFFIX} or *.parquet, but it has none")
+        raise FileFormatError(
+            f"{path} must contain report files named *{SUFFIX} or *.parquet, but it contains no such file"
+        )
     return found
 
 
@@ -162,7 +164,7 @@ def _refuse_duplicates(readers: Sequence[ReportReader | JsonLinesReader]) -> Non
         first = seen.setdefault(reader.digest, reader.path)
         if first is not reader.path:
             same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
-            raise DuplicateReportsError(f"{reader.path} {same}: its reports would be counted twice")
+            raise DuplicateReportsError(f"{reader.path} {same}, so the reports in this file would be counted twice")
     ids = [reader.ids for reader in readers if isinstance(reader, JsonLinesReader)]
     if len(ids) > 1:
         _refuse_repeated(np.sort(np.concatenate(ids)), "these files")
@@ -173,4 +175,6 @@ def _refuse_repeated(ids: NDArray[np.void], where: str) -> None:
     same = np.flatnonzero(ids[1:] == ids[:-1])
     if len(same):
         name = to_base64url(ids[same[0]].tobytes())
-        raise DuplicateReportsError(f"the report id {name} occurs twice in {where}: its report would be counted twice")
+        raise DuplicateReportsError(
+            f"the report id {name} occurs twice in {where}, so the report of this id would be counted twice"
+        )

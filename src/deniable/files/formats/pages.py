@@ -75,7 +75,7 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
             chunk, leaf = metadata.row_group(i).column(j), metadata.schema.column(j)
             if leaf.max_repetition_level and chunk.num_values > MOST_ELEMENTS:
                 raise FileFormatError(
-                    f"{path} must have lists with at most {MOST_ELEMENTS:,} elements in a row group, got "
+                    f"{path} must have at most {MOST_ELEMENTS:,} list elements in each row group, got "
                     f"{chunk.num_values:,}; write the file again with smaller row groups"
                 )
             for page in _pages(source, chunk):
@@ -89,8 +89,9 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
     if largest.total() > limit:
         raise FileFormatError(
-            f"{path} must have smaller pages: unpacked, one page of every column may together need at most "
-            f"{limit >> 20:,} MiB, got {largest.total() >> 20:,} MiB; write the file again with pages of 1 MiB"
+            f"{path} has pages that are too large: when unpacked, one page of every column may need at most "
+            f"{limit >> 20:,} MiB together, but the largest pages need {largest.total() >> 20:,} MiB; write the file "
+            "again with pages of 1 MiB"
         )
 
 

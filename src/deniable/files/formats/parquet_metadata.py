@@ -63,7 +63,9 @@ class Kind:
         except ValueError:
             stated = None
         if not isinstance(stated, dict) or stated.get("format") != self.format:
-            raise FileFormatError(f"{path} {self.foreign}: its metadata do not say that it is a {self.format} file")
+            raise FileFormatError(
+                f"{path} {self.foreign}: the metadata of this file do not name the format {self.format}"
+            )
         if stated.get("format_version") != VERSION:
             raise FileFormatError(
                 f"{path} has format_version={quoted(stated.get('format_version'))}; this release can read "

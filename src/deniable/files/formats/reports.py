@@ -194,7 +194,7 @@ class ReportReader:
             )
         kind = schema.field(ID_COLUMN).type
         if not is_text_type(kind.value_type if pa.types.is_dictionary(kind) else kind):
-            raise FileFormatError(f"{self.path}: the column {quoted(ID_COLUMN)} must contain texts, got {kind}")
+            raise FileFormatError(f"{self.path}: the column {quoted(ID_COLUMN)} must contain text, got {kind}")
 
     def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type.

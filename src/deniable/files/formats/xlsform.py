@@ -186,8 +186,8 @@ def read_xlsform(path: Path) -> XLSForm:
         form.read(row, cells)
     if form.refused:
         raise InvalidInputError(
-            f"{path}: deniable must garble each question exactly as the form says, and cannot do so for these "
-            "questions; change them:\n" + "\n".join(form.refused)
+            f"{path}: these questions cannot be garbled exactly as the form says; change these "
+            "questions:\n" + "\n".join(form.refused)
         )
     title = settings.get("form_title", "")
     for texts in form.texts.values():
@@ -307,7 +307,7 @@ class _Form:
 
     def _add(self, row: int, name: str, kind: str, rest: Sequence[str], cells: Row, garbles: bool) -> None:
         if kind in _NOT_ASKED and not garbles:
-            raise _CannotMapError(f"the type {kind} asks for no answer")
+            raise _CannotMapError(f"a question of the type {kind} has no answer")
         if any(self.rosters):
             raise _CannotMapError(
                 f"the question is in the repeat {quoted(self.rosters[-1])}, but a person reports each question once; "
@@ -320,7 +320,9 @@ class _Form:
             )
         reader = _READERS.get(kind)
         if reader is None:
-            raise _CannotMapError(f"the type {kind or 'without a name'} has no list of answers; ask for a choice")
+            raise _CannotMapError(
+                f"the type {kind or 'without a name'} has no list of answers; ask for a choice from a list"
+            )
         attribute = reader(self, name, rest, cells)
         if garbles:
             garbled = self._garbled(attribute, kind, cells, row)
@@ -340,23 +342,23 @@ class _Form:
         """Return the question and its rate; None for a rate of 0."""
         if kind != "select_one" or len(attribute.labels) != 2:
             raise _CannotMapError(
-                "only a question of the type select_one with two choices can be garbled; empty the garbling columns "
-                "of this question"
+                "only a question of the type select_one with two choices can be garbled; leave the garbling columns "
+                "of this question empty"
             )
         carrier = cells.get("garbling::answer", "")
         if carrier not in attribute.categories:
             raise _CannotMapError(
-                f"garbling::answer must be the name of a choice, {' or '.join(attribute.categories)}, got "
+                f"garbling::answer must name one of the choices, {' or '.join(attribute.categories)}, got "
                 f"{quoted(carrier)}"
             )
         covariate = cells.get("garbling::covariate", "")
         if covariate == "*":
-            raise _CannotMapError(f"garbling::covariate must be empty, got *: {_BATCHES}")
+            raise _CannotMapError(f"garbling::covariate must be empty, got “*”: {_BATCHES}")
         if covariate:
             raise _CannotMapError(f"garbling::covariate must be empty, got the name of a column: {_BATCHES}")
         written = cells.get("garbling::rate", "")
         if not re.fullmatch(r"(\d*\.?\d+|\d+\.)(e-?\d+)?", written, re.I):
-            raise _CannotMapError(f"garbling::rate must be a decimal in [0, 1), got {quoted(written)}")
+            raise _CannotMapError(f"garbling::rate must be a decimal number in [0, 1), got {quoted(written)}")
         rate = Fraction(written)
         if rate >= 1:
             raise _CannotMapError(
@@ -392,9 +394,11 @@ class _Form:
 
     def _check_choices(self, rest: Sequence[str], cells: Row) -> None:
         if "or_other" in rest:
-            raise _CannotMapError("or_other adds open text; add one answer for everything else to the list instead")
+            raise _CannotMapError("or_other adds open text; instead, add an answer such as “other” to the list")
         if cells.get("choice_filter"):
-            raise _CannotMapError("choice_filter makes the list depend on another answer; give everyone the same list")
+            raise _CannotMapError(
+                "choice_filter makes the list of answers depend on another answer; give everyone the same list"
+            )
 
     def _whole(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:  # noqa: ARG002
         least, most = _limits(cells.get("constraint", ""), whole=True)
@@ -409,8 +413,8 @@ class _Form:
         least, most, step = (Fraction(given.get(key, usual)) for key, usual in _RANGE.items())
         if step <= 0 or most <= least or (most - least) % step:
             raise _CannotMapError(
-                "parameters must have start < end, and a whole number of steps between start and end; change one of "
-                "them"
+                "parameters must have start < end, and a whole number of steps between start and end; change start, "
+                "end or step"
             )
         return _number(name, least, most, min(int((most - least) / step) + 1, FINEST), cells)
 
@@ -443,7 +447,9 @@ def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
     for part in re.split(r"\band\b", constraint) if constraint else []:
         found = _LIMITS.fullmatch(part)
         if found is None:
-            raise _CannotMapError("the constraint must give a least and a largest number, such as . >= 0 and . <= 120")
+            raise _CannotMapError(
+                "the constraint must give a smallest and a largest number, such as . >= 0 and . <= 120"
+            )
         sign, limit = found.group(1), Fraction(found.group(2))
         if sign in "<>":
             if not whole:

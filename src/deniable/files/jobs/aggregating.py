@@ -219,7 +219,7 @@ def aggregate_files(
     """
     if on_invalid is not None and not collection.mechanism.can_skip_invalid:
         raise not_available(
-            "skipping invalid reports", collection.mechanism.name, "leave out the files that contain them"
+            "skipping invalid reports", collection.mechanism.name, "leave out the files that contain invalid reports"
         )
     if not reports:
         raise InvalidParameterError("reports must name at least one file, got none")

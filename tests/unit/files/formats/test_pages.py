@@ -178,9 +178,9 @@ def test_other_columns_are_no_aggregate(values: pa.Array, tmp_path: Path) -> Non
     [
         (
             zeros,
-            "one page of every column may together need at most 260 MiB, got 512 MiB",
+            "one page of every column may need at most 260 MiB together, but the largest pages need 512 MiB",
         ),
-        (one_long_list, f"must have lists with at most {MOST_ELEMENTS:,} elements in a row group, got 134,217,728"),
+        (one_long_list, f"must have at most {MOST_ELEMENTS:,} list elements in each row group, got 134,217,728"),
         (one_long_text, None),
         (lists_of_a_long_text, None),
         (prefixes, "must have texts in the encoding PLAIN or RLE_DICTIONARY, got DELTA_BYTE_ARRAY in column “a”"),
@@ -217,7 +217,7 @@ def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 17
     found = read("reports", path, tmp_path)
     assert "FileFormatError" in str(found["error"])
-    assert "one page of every column may together need at most 68 MiB" in str(found["error"])
+    assert "one page of every column may need at most 68 MiB together" in str(found["error"])
 
 
 def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_what_a_footer_says_is_not_believed(tmp_path: Path) -> None:
     assert modest != content
     path.write_bytes(modest)
     assert pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 1 << 28
-    with pytest.raises(FileFormatError, match="got 512 MiB"):
+    with pytest.raises(FileFormatError, match="the largest pages need 512 MiB"):
         check_pages(pq.ParquetFile(path), path, ["a"])
 
 

@@ -251,7 +251,10 @@ def test_other_widths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"format": "other"}, "is not a report file: its metadata do not say that it is a deniable reports file"),
+        (
+            {"format": "other"},
+            "is not a report file: the metadata of this file do not name the format deniable reports",
+        ),
         ({"format_version": 2}, "has format_version=2; this release can read format_version=1 of deniable reports"),
         ({"digest": None}, "is damaged: its metadata must contain collection, batch_number, digest"),
         ({"digest": "0" * 64}, "is damaged: its reports do not match the digest 000000000000"),
@@ -268,7 +271,7 @@ def test_other_metadata(path: Path, metadata: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize("metadata", [None, {"deniable": "{"}, {"deniable": "[]"}])
 def test_foreign_parquet(path: Path, metadata: dict[str, str] | None) -> None:
     pq.write_table(pa.table({"value": [1], "collection": [GRR_3.id]}).replace_schema_metadata(metadata), path)
-    with pytest.raises(FileFormatError, match=r"r.parquet is not a report file: its metadata do not say"):
+    with pytest.raises(FileFormatError, match=r"r.parquet is not a report file: the metadata of this file do not name"):
         _read(path)
 
 

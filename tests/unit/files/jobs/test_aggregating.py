@@ -101,10 +101,13 @@ def test_the_same_reports_twice(days: list[Path], tmp_path: Path, read_files: li
     shutil.copy(days[0], copy)
     with pytest.raises(DuplicateReportsError) as caught:
         aggregate_files(SURVEY, [*days, copy], tmp_path / "all.aggregate")
-    assert str(caught.value) == f"{copy} holds the same reports as {days[0]}: its reports would be counted twice"
+    assert (
+        str(caught.value)
+        == f"{copy} holds the same reports as {days[0]}, so the reports in this file would be counted twice"
+    )
     with pytest.raises(DuplicateReportsError) as caught:
         aggregate_files(SURVEY, [*days, days[1]], tmp_path / "all.aggregate")
-    assert str(caught.value) == f"{days[1]} is given twice: its reports would be counted twice"
+    assert str(caught.value) == f"{days[1]} is given twice, so the reports in this file would be counted twice"
     assert not (tmp_path / "all.aggregate").exists()
     assert read_files == []
 
