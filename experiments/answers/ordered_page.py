@@ -15,10 +15,10 @@ PICTURES = {
 }
 STATED: dict[str, str] = {
     "shares of 1,000 collections": "runs of `pair-coverage` and `independence`",
-    "With only 500 contributors": "results/answers/seeds.csv",
+    "with only 500 contributors": "results/answers/seeds.csv",
     "every collection cover in .935 to .964 of": "results/answers/seeds.csv",
     "these intervals cover in .926 to .936 of": "results/answers/seeds.csv",
-    "cover in .936 to .967 of the runs": "results/answers/seeds.csv",
+    "cover the truth in .936 to .967 of the runs": "results/answers/seeds.csv",
     "rejects .024 to .058 of": "results/answers/seeds.csv, and the least is the same",
     "in none of the 45": "results/answers/seeds.csv: the number of settings is the same",
     "three epsilons (.7, 1.5 and 3) and three numbers of people (2,000, 20,000 and 200,000)": "settings of `decoders`",
@@ -32,6 +32,9 @@ STATED: dict[str, str] = {
     "20 runs each": "runs of `decoders`",
     "W1 is the Wasserstein-1 distance": "a name",
     "W1 over EM's": "a name",
+    "the W1 of the decoder divided by the W1 of EM": "a name",
+    "the largest ratio of the decoder's W1 to the smallest W1 in": "a name",
+    "cells in place of W1": "a name",
     "| mechanism | epsilon .5 | 1 | 2 | 4 |": "settings of `mean-noise`",
     "interval of 95%": "the level of `coverage`",
     "coverage of exactly 95%": "the level of `coverage`",
@@ -60,14 +63,15 @@ def _means(results: Results) -> list[str]:
         *rows,
         f"On a scale of {setting('256')} values, the largest noise of the square wave is "
         f"{long[0]}, {long[1]}, {long[2]} and {long[3]}",
-        f"at most {number_of(short, 'uniform answers', '.2f')} times Hybrid's on scales of {setting('4 to 11')} "
-        f"values. It is at most {number_of(wide, 'uniform answers', '.2f')} times Hybrid's on scales of "
-        f"{setting('16 to 256')}",
-        f"does worst, its error is {number_of(short, 'at any answer', '.2f')} times Hybrid's on the short scales, and "
-        f"{number_of(wide, 'at any answer', '.2f')} times Hybrid's on the long ones",
-        f"has up to {number_of(short, 'subset selection', '.1f')} times the square wave's error on the short scales, "
-        f"and {number_of(wide, 'subset selection at least', '.1f')} to "
-        f"{number_of(wide, 'subset selection', '.1f')} times on the long ones",
+        f"| square wave over Hybrid, uniform answers | {number_of(short, 'uniform answers', '.2f')} | "
+        f"{number_of(wide, 'uniform answers', '.2f')} |",
+        f"| square wave over Hybrid, worst answer | {number_of(short, 'at any answer', '.2f')} | "
+        f"{number_of(wide, 'at any answer', '.2f')} |",
+        f"| subset selection over square wave | {number_of(short, 'subset selection', '.1f')} | "
+        f"{number_of(wide, 'subset selection', '.1f')} |",
+        f"On scales of {setting('16 to 256')} values, the mean from subset selection has at least "
+        f"{number_of(wide, 'subset selection at least', '.1f')} times the square wave's error",
+        f"| scales of {setting('4 to 11')} values | scales of {setting('16 to 256')} values |",
     ]
 
 
