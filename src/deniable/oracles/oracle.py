@@ -30,7 +30,7 @@ SIMULATION_ROWS = 1 << 22
 
 
 class GradedSupport(ABC):
-    """An oracle whose report says more about a value than whether it supports it."""
+    """An oracle whose reports support values at more than two levels."""
 
     @abstractmethod
     def _levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -38,31 +38,31 @@ class GradedSupport(ABC):
 
 
 class WeighedReports(ABC):
-    """Values of every possible report when a mean of scores is asked."""
+    """Values of all possible reports for a mean of scores."""
 
     @abstractmethod
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return what each report adds to the mean of scores[k], and the variance of that given each value, [k].
+        """Return the amount that each report adds to the mean of scores[k], and its variance given each value, [k].
 
-        Reports are in the order of `outputs`; the variance at uniform answers is the least.
+        Reports are in the order of `outputs`. The amounts have the least variance at uniform answers.
         """
 
     @abstractmethod
     def report_means(self, values: Floats) -> Floats:
-        """Return the mean given each value, [m, k], of what outputs count for, values[m, outputs]."""
+        """Return the mean of report values[m, outputs] given each true value, [m, k]."""
 
 
 class AffineIndicators(ABC):
-    """An oracle whose reports support their own value with probability p, and any other one with q < p."""
+    """An oracle whose reports support the true value with probability p, and every other value with q < p."""
 
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report supports v if its contributor holds v, and if not."""
+        """Implemented (p, q): probability that a report supports v if the contributor holds v, and if not."""
 
 
 class FrequencyOracle(Mechanism[Reports], TellsAnswers):
-    """A mechanism for one attribute with domain {0, ..., k-1}: codes int[n] in, an Estimate out.
+    """A mechanism for one attribute with domain {0, ..., k-1}: it takes codes int[n] and returns an `Estimate`.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     levels : int
         Number of levels of `support_levels`.
     memoised_epsilon : float or None
-        Where a stored response is reported again and again: what any number of reports of it reveal, as implemented.
+        Implemented epsilon of any number of reports of one stored response. None if no response is stored.
     state_is_histogram : bool
-        Whether an aggregate counts every possible report, in the order of `outputs`: then it has the reports'
-        likelihood.
+        Whether an aggregate counts every possible report, in the order of `outputs`. It then determines the likelihood
+        of the reports.
     ordered : bool
-        Whether values stand in an order and a report tells near values of its own less apart than far ones.
+        Whether values have an order, and a report distinguishes near values less well than distant values.
     """
 
     k: int
@@ -88,7 +88,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The one domain size, (k,)."""
+        """The only domain size, as (k,)."""
         return (self.k,)
 
     # ---------------------------------------------------------------- contributor
@@ -106,14 +106,14 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
         Returns
         -------
         batch of n reports
-            As `report_fields` says.
+            Reports in the form that `report_fields` describes.
 
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming its row.
+            If a code is out of range. The message names its row.
         InvalidParameterError
-            If rng is not a source of random words.
+            If `rng` is not a source of random words.
         """
         return self._randomize(checked_codes(inputs, self.k), checked_randomness(rng))
 
@@ -128,49 +128,49 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @abstractmethod
     def variance(self, f: float, n: int) -> float:
-        """Return the variance of one estimated frequency at true frequency f, noise only, with n contributors."""
+        """Return the noise variance of one estimated frequency at true frequency f, with n contributors."""
 
     # ---------------------------------------------------------------- what a report says
 
     @property
     @abstractmethod
     def support_law(self) -> SupportLaw | None:
-        """The law of the set of values that a report supports; None where it has no common one for all values.
+        """Distribution of the set of values that a report supports; None if it is not the same for all values.
 
-        What follows from a law (the success of a guess, leakage) is then found by listing all reports.
+        Without it, the success of a guess and the leakage are computed by listing all reports.
         """
 
     @abstractmethod
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values each report speaks for, bool[n, len(values)]: what an adversary takes for candidates.
+        """Return which values each report supports, bool[n, len(values)]; an adversary guesses among these.
 
         Parameters
         ----------
         reports : batch of n reports
-            As `randomize` returns them.
+            Reports from `randomize`.
         values : int64[m]
             Codes in 0..k-1.
         """
 
     def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""
+        """Return the level, from 0 to `levels`-1, at which each report supports each value, uint8[n, len(values)]."""
         found = self._levels(reports, values) if isinstance(self, GradedSupport) else self.supports(reports, values)
         return found.astype(np.uint8)
 
     @property
     def weighing(self) -> WeighedReports:
-        """Return the values of reports where a mean is asked: this oracle's own, or those of all listed reports."""
+        """Return the report values for a mean of scores: the oracle's own, or those from listing all reports."""
         return self if isinstance(self, WeighedReports) else _ListedReports(self)
 
     def guess_channel(self) -> NDArray[np.float64]:
-        """Return P(guess | code), float64[k, k]: a guess uniform among the supported values, or all if there are none.
+        """Return P(guess | code), float64[k, k], for a uniform guess among the supported values (or all, if none is).
 
-        By listing every report; where there is a `support_law`, its `guess_success` is the diagonal.
+        All reports are listed. If there is a `support_law`, the diagonal is its `guess_success`.
 
         Raises
         ------
         TooLargeError
-            If the reports are too many to be listed.
+            If there are too many reports to list.
         """
         return self.channel() @ self.guess_probabilities(self.outputs())
 
@@ -233,7 +233,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     # ---------------------------------------------------------------- simulation
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution, without reports.
+        """Draw the aggregate of contributors with given true counts, without reports; its distribution is exact.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 
 class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
-    """A frequency oracle in the sense of definition 2."""
+    """A pure frequency oracle: a report supports the true value with probability p, others with q (definition 2)."""
 
     @property
     @abstractmethod
@@ -45,38 +45,38 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         """Return how many of n reports support each value, or each of codes, from the state of an aggregate."""
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.integer[Any]]:
-        """Analyst: return int[k], how many reports support each value.
+        """Analyst: return the number of reports that support each value, int[k].
 
         Raises
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
         DamagedStateError
-            If decoding finds that no n reports have this state.
+            If decoding shows that no n reports can have this state.
         """
         self.check(aggregate)
         return self._support(aggregate.counts, aggregate.n, None)
 
     def estimate(self, aggregate: Aggregate, queries: ArrayLike | None = None) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (support/n - q)/(p - q) with the implemented p and q.
+        """Analyst: return unbiased frequencies f^ = (support/n - q)/(p - q), with the implemented p and q.
 
         Parameters
         ----------
         aggregate : Aggregate
             The collector's state.
         queries : int[m], optional
-            Estimate only these codes, in any order; the labels of the estimate are the codes. All k by default.
+            Codes to estimate, in any order, which become the labels of the estimate. By default all k codes.
 
         Raises
         ------
         MismatchError
             If the aggregate came from another mechanism.
         EmptyAggregateError
-            If it contains no reports.
+            If the aggregate contains no reports.
         InvalidInputError
-            If a query is out of range, naming its row.
+            If a query is out of range. The message names its row.
         DamagedStateError
-            If decoding finds that no n reports have this state.
+            If decoding shows that no n reports can have this state.
         """
         self.check(aggregate)
         codes = None if queries is None else checked_codes(queries, self.k)
@@ -84,16 +84,16 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return estimate if codes is None else estimate.named("", list(map(str, codes)))
 
     def from_support(self, support: ArrayLike, n: int, contributors: int | None = None) -> Estimate:
-        """Analyst: return the estimate that support counts come to; for mechanisms that go through this one.
+        """Analyst: return the estimate from support counts, for mechanisms that use this oracle.
 
         Parameters
         ----------
         support : int[k], or int[s] of some values
-            Number of reports that support each.
+            Number of reports that support each value.
         n : int
-            Number of reports; without any, everything is NaN.
+            Number of reports. Without reports all results are NaN.
         contributors : int, optional
-            Number of contributors that the n reports were sampled from, n by default.
+            Number of contributors from whom the n reports were sampled. The default is n.
         """
         p, q = map(float, self.support_probabilities)
         whole = np.shape(support) == (self.k,)
@@ -166,7 +166,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return affine_variance(*self.support_probabilities, f, n)
 
     def worst_variance(self, n: int) -> float:
-        """Return the largest variance of an estimated frequency over all data of n contributors, at f = 0 or f = 1."""
+        """Return the largest variance of an estimated frequency for any n contributors; it is at f = 0 or f = 1."""
         return max(self.variance(0.0, n), self.variance(1.0, n))
 
     def unreported(self, contributors: int) -> Estimate:
@@ -212,7 +212,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
 
 
 class CountingOracle(PureOracle[Reports]):
-    """A pure oracle whose state is the support itself: one counter per value."""
+    """A pure oracle whose state counts the support of every value."""
 
     report_type = staticmethod(np.asarray)
 

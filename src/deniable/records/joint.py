@@ -1,4 +1,4 @@
-"""Tables of pairs of attributes: what every mechanism that has them offers.
+"""Tables of pairs of attributes, for all mechanisms whose aggregates have them.
 
 A `JointTable` is an unbiased table of two attributes together with the covariance of everything linear in it. Two
 uncertainties are told apart, as in `deniable.core.estimate`. All that is known of a mechanism's law counts noise and
@@ -35,7 +35,7 @@ _BLOCK = 1 << 22
 
 
 class KroneckerTerm(NamedTuple):
-    """One term of a table's covariance: rows, float64[k_i, k_i], times columns, float64[k_j, k_j]."""
+    """One term of a table's covariance: the Kronecker product of float64[k_i, k_i] and float64[k_j, k_j]."""
 
     rows: Floats
     columns: Floats
@@ -47,13 +47,13 @@ class IndependenceTest(NamedTuple):
     Parameters
     ----------
     statistic : float
-        Chi-squared in large samples, where the attributes are independent; NaN where there is none.
+        Test statistic. If the attributes are independent, it is chi-squared in large samples. NaN without a test.
     degrees : int
-        Its degrees of freedom.
+        Degrees of freedom.
     crowding : float
-        What the level depends on: above .05 the statistic is not trusted. 0 where the test needs no such rule.
+        Measure of how well the level holds. Above .05 the test is not used. 0 if the test needs no such rule.
     method : str
-        What was computed, in words.
+        Name of the test.
     """
 
     statistic: float
@@ -71,9 +71,9 @@ class JointTable(ABC):
     attributes : (int, int)
         The rows' attribute i and the columns' attribute j.
     frequencies : float64[k_i, k_j]
-        Unbiased, some perhaps negative; NaN without reports.
+        Unbiased frequencies, some of which may be negative. NaN without reports.
     n : float
-        Number of reports about this pair; a whole number unless it is an expected one.
+        Number of reports about this pair. It may be a fraction if it is an expected number.
     contributors : int
         Number of all reports.
     """
@@ -95,7 +95,7 @@ class JointTable(ABC):
 
     @cached_property
     def plugged(self) -> Floats:
-        """The nearest table that could be true, float64[k_i, k_j]: what variances are taken at."""
+        """Nearest possible table, float64[k_i, k_j], at which variances are computed."""
         return nearest_distribution(self.frequencies.ravel()).reshape(self.shape)
 
     def variances(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
@@ -104,16 +104,17 @@ class JointTable(ABC):
         Parameters
         ----------
         weights : float[m, k_i, k_j]
-            One question each.
+            Weights of m sums.
         target : {"contributors", "population"}
-            Noise of the mechanism and the sampling of reports; or the sampling of contributors too.
+            "contributors": the variance of the mechanism's noise and of the sampling of reports. "population": also
+            that of the sampling of contributors.
         """
         rows = self._flat(weights)
         blocks = (rows[block] for block in row_blocks(len(rows), max(1, _BLOCK // rows.shape[1])))
         return np.concatenate([np.maximum(self._targeted(one, one, target), 0.0) for one in blocks])
 
     def covariance(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
-        """Return the covariance matrix of several questions, float64[m, m]; parameters as for `variances`."""
+        """Return the covariance matrix of several weighted sums, float64[m, m]; see `variances` for the parameters."""
         rows = self._flat(weights)
         if rows.size * len(rows) <= _BLOCK:
             return self._targeted(rows[:, None, :], rows[None, :, :], target)
@@ -144,15 +145,15 @@ class JointTable(ABC):
 
 
 class OwnTable(JointTable):
-    """A table made from the reports of its own pair only."""
+    """A table from the reports about its own pair only."""
 
     @property
     @abstractmethod
     def report_law(self) -> ReportLaw:
-        """Return what one report adds to a weighted sum of the K cells; every cell has the same law."""
+        """Return the distribution of one report's part in a weighted sum of the cells; the same for all cells."""
 
     def summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
-        """Return the sum that a weighted sum of the cells is; weights float64[k_i, k_j], classes as `bounded_sum`."""
+        """Return a weighted sum of the cells as a sum over reports, see `bounded_sum`; weights float64[k_i, k_j]."""
         flat, sample = weights.ravel(), Sample(self.n, 1.0, self.report_law)
         value = float(flat @ self.frequencies.ravel())
         whole = self.n == self.contributors
@@ -161,7 +162,7 @@ class OwnTable(JointTable):
     @property
     @abstractmethod
     def crowding(self) -> float:
-        """(k_i + k_j) v/n, v the mean noise variance of a cell at uniform frequencies; infinite without reports."""
+        """(k_i + k_j) v/n, where v is the mean noise variance of a cell at uniform frequencies; infinite for n = 0."""
 
     @abstractmethod
     def independence(self) -> IndependenceTest:
@@ -169,15 +170,15 @@ class OwnTable(JointTable):
 
     @abstractmethod
     def residual_covariance(self) -> Sequence[KroneckerTerm]:
-        """Return the covariance of T - r c', r and c its margins, if the attributes are independent."""
+        """Return the covariance of T - r c' for independent attributes; r and c are the margins of T."""
 
     @abstractmethod
     def interaction_spread(self) -> float:
-        """Return the mean variance of a doubly centred cell at the uniform distribution, noise and sampling."""
+        """Return the mean variance (noise and sampling) of a doubly centred cell at the uniform distribution."""
 
 
 class JointTables(Mapping[Pair, OwnTable], ABC):
-    """The raw tables of all pairs: (i, j) -> OwnTable; (j, i) is that of (i, j) transposed by whoever reads it.
+    """The raw tables of all pairs: a mapping from (i, j) to an `OwnTable`; the reader transposes it for (j, i).
 
     Attributes
     ----------
@@ -196,15 +197,15 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
 
     @abstractmethod
     def consistent(self, i: int, j: int) -> JointTable:
-        """Return the unbiased table of i < j whose margins are those of every other table, too."""
+        """Return the unbiased table of i < j whose margins agree with all other tables."""
 
     @abstractmethod
     def margin(self, attribute: int) -> Floats:
-        """Return the unbiased frequencies of an attribute from all reports of it, float64[k_j]."""
+        """Return the unbiased frequencies of an attribute from all reports about it, float64[k_j]."""
 
     @abstractmethod
     def margin_spread(self, attribute: int) -> float:
-        """Return the mean variance of those at the uniform distribution, noise and sampling; infinite without any."""
+        """Return the mean variance of a margin at the uniform distribution; infinite without reports."""
 
     def __getitem__(self, pair: Pair) -> OwnTable:
         i, j = self.checked(pair)
@@ -227,11 +228,11 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
 
 
 class JointRecords(RecordMechanism[Reports]):
-    """A mechanism whose aggregate has the table of every pair of attributes."""
+    """A mechanism whose aggregates contain the table of every pair of attributes."""
 
     @abstractmethod
     def tables(self, aggregate: Aggregate) -> JointTables:
-        """Analyst: the raw tables of all pairs, the numbers of their reports, and covariances.
+        """Analyst: return the raw tables of all pairs, with the numbers of their reports and covariances.
 
         Raises
         ------

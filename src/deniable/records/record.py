@@ -1,4 +1,4 @@
-"""RecordMechanism: what every mechanism for d attributes is, written once.
+"""RecordMechanism: the common code of mechanisms for d attributes.
 
 A record is one code per attribute. Below this base stand its variants in four respects, which a mechanism combines:
 
@@ -46,7 +46,7 @@ MAX_RELATED = 256
 
 @dataclass(frozen=True)
 class RecordMechanism(Mechanism[Reports]):
-    """A mechanism for d attributes: integer records int[n, d] in, a RecordEstimate out.
+    """A mechanism for d attributes: it takes records int[n, d] and returns a `RecordEstimate`.
 
     Attributes
     ----------
@@ -55,11 +55,12 @@ class RecordMechanism(Mechanism[Reports]):
     epsilon : float or Fraction
         Budget of the whole record, in nats.
     simulates : {"records", "marginals"}
-        What `simulate_aggregate` takes: distinct records and how many contributors hold each, or, of every attribute on
-        its own, how many contributors hold each value.
+        Input of `simulate_aggregate`. "records": distinct records, and how many contributors hold each. "marginals":
+        for every attribute, how many contributors hold each value.
     reveals : {"all", "one", "fakes", "copies", "pairs"}
-        What a report says: of every attribute something of its own; of one sampled attribute, visibly; the same among
-        fakes; of one or two attributes, among codes made from those; of one attribute or of two together, visibly.
+        Content of a report. "all": a report of every attribute. "one": a report of one sampled attribute, which the
+        collector sees. "fakes": such a report among fake reports. "copies": a report of one or two attributes, and
+        codes made from it. "pairs": a report of one attribute or of two together, which the collector sees.
     """
 
     sizes: tuple[int, ...]
@@ -85,12 +86,12 @@ class RecordMechanism(Mechanism[Reports]):
     @property
     @abstractmethod
     def oracles(self) -> tuple[FrequencyOracle[Any], ...]:
-        """Return what the answer to each attribute goes through, with the budget that it spends."""
+        """Return the oracle of each attribute, with the budget that it spends."""
 
     @property
     @abstractmethod
     def remarks(self) -> tuple[str, ...]:
-        """Return what a reader of the guarantee must know."""
+        """Return facts that a reader of the guarantee must know."""
 
     # ---------------------------------------------------------------- contributor
 
@@ -100,21 +101,21 @@ class RecordMechanism(Mechanism[Reports]):
         Parameters
         ----------
         inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
+            Records of true codes. Those of column j are in 0..k_j-1.
         rng : Randomness
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
 
         Returns
         -------
         batch of n reports
-            As `report_fields` says.
+            Reports in the form that `report_fields` describes.
 
         Raises
         ------
         InvalidInputError
-            If a code is out of range, naming its row and attribute.
+            If a code is out of range. The message names its row and attribute.
         InvalidParameterError
-            If rng is not a source of random words.
+            If `rng` is not a source of random words.
         """
         return self._randomize(checked_records(inputs, self.sizes), checked_randomness(rng))
 
@@ -126,19 +127,20 @@ class RecordMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def reported_attribute(self, reports: Any) -> NDArray[np.int64] | None:
-        """Return which attribute each of n reports is about, int64[n], if the collector can see it; None if not.
+        """Return the attribute of each report, int64[n], or None if the collector cannot see it.
 
         Raises
         ------
         InvalidReportError
-            As `aggregate`.
+            See `aggregate`.
         """
 
     @abstractmethod
     def about(self, reports: Any, attribute: int) -> Any:
-        """Return what reports say of an attribute, as reports of its oracle.
+        """Return the reports about an attribute as reports of its oracle.
 
-        Of the reports about this attribute, in their order, where `reported_attribute` tells; else of all.
+        If `reported_attribute` shows which reports are about this attribute, only these are returned, in their order.
+        Otherwise all are.
         """
 
     @abstractmethod
@@ -147,7 +149,7 @@ class RecordMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- guarantee
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record; per attribute, for records that differ in it only."""
+        """Return the guarantee: epsilon for the whole record, and for records that differ in one attribute only."""
         return self._local_guarantee(*self.remarks, per_attribute=tuple(map(self._bound, range(len(self.sizes)))))
 
     def _bound(self, attribute: int) -> float:
@@ -155,7 +157,7 @@ class RecordMechanism(Mechanism[Reports]):
         return declared if ratio is None else min(declared, log_up(ratio))
 
     def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only, exact or an upper bound."""
+        """Largest likelihood ratio between two records that differ in one attribute only; exact, or an upper bound."""
         j = self._checked_attribute(attribute)
         ratio = self._attribute_ratio(j)
         return Fraction(self.oracles[j].implemented_ratio()) if ratio is None else ratio
@@ -182,7 +184,7 @@ class RecordMechanism(Mechanism[Reports]):
 
 
 class DirectRecords(RecordMechanism[Reports], CraftedReports):
-    """The estimate of every attribute is what its oracle makes of that attribute's own reports."""
+    """A mechanism that estimates every attribute with its oracle, from the attribute's own reports."""
 
     linear = True
 
@@ -192,7 +194,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
 
     @abstractmethod
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
-        """Analyst: return what was reported of every attribute, each as an aggregate of its oracle; some may be empty.
+        """Analyst: return the reports about every attribute as an aggregate of its oracle; some may be empty.
 
         Raises
         ------
@@ -201,7 +203,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         """
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute from its own reports, by its oracle's estimator."""
+        """Analyst: return unbiased frequencies of every attribute from its own reports, by its oracle's estimator."""
         found: dict[int, Estimate] = {}
         for j, (oracle, part) in enumerate(zip(self.oracles, self.by_attribute(aggregate), strict=True)):
             if part.n == 0:
@@ -213,13 +215,14 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
     @property
     @abstractmethod
     def turns(self) -> int:
-        """Number of contributors of whom one reports any one attribute: 1, or d where each reports only one."""
+        """Number of contributors for each report of an attribute: 1, or d if each contributor reports one attribute."""
 
     def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
+        """Variance of an estimated frequency of one attribute with true value f, with n contributors.
 
-        Where they take turns, with the expected n/d reports: the oracle's noise, and f (1-f) (d-1)/n for sampling the
-        reports among these contributors without replacement.
+        If each contributor reports only one attribute, it is the variance with the expected n/d reports. The oracle's
+        noise is then increased by f (1-f) (d-1)/n, because the reporters are sampled from the contributors without
+        replacement.
         """
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         return oracle.variance(f, n) * turns + f * (1 - f) * (turns - 1) / n
@@ -227,18 +230,18 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
         """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
-        As `LinearOracle.covariance`, and where contributors take turns as `variance`, which is the diagonal.
+        See `LinearOracle.covariance`. The diagonal is `variance`, also if each contributor reports only one attribute.
 
         Parameters
         ----------
         f : float[k_j]
             True frequencies of the attribute's values.
         n : int
-            Number of contributors, whatever they report.
+            Number of all contributors, whichever attributes they report.
         attribute : int
             Which one.
         values : int[s], optional
-            The codes to return it for; all by default.
+            Codes for which to return it. By default all.
         """
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         noise, held = oracle.covariance(f, n, values) * turns, np.asarray(f, dtype=np.float64)
@@ -247,7 +250,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         return noise + (own - np.outer(held[codes], held[codes])) * ((turns - 1) / n)
 
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
-        """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
+        """Variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         w, held = np.asarray(weights, dtype=np.float64), np.asarray(f, dtype=np.float64)
         noise = oracle.linear_variance(w, held, n) * turns
@@ -266,18 +269,18 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
 
 
 class FullRecords(RecordMechanism[NDArray[Any]]):
-    """A report is a row with something of every attribute, in one of two layouts: codes, or packed bits."""
+    """A mechanism whose report is a row with all attributes, laid out as codes or as packed bits."""
 
     report_type = staticmethod(np.asarray)
 
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """Return where each attribute lies in a row."""
+        """Return the place of each attribute in a row."""
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes, or of packed bits, per report."""
+        """One row of codes or of packed bits for each report."""
         return (self.layout.field,)
 
     @property
@@ -292,7 +295,7 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
 
 
 class HiddenRecords(FullRecords):
-    """No part of a row is marked: the collector reads every attribute's."""
+    """A mechanism that hides the sampled attribute, so the collector uses all attributes of every row."""
 
     def reported_attribute(self, reports: Any) -> NDArray[np.int64] | None:  # noqa: ARG002
         return None
@@ -302,11 +305,11 @@ class HiddenRecords(FullRecords):
 
     @abstractmethod
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many reports support each value, one attribute after the other, from an aggregate's counts."""
+        """Return from an aggregate's counts how many reports support each value, attribute by attribute."""
 
 
 class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
-    """Every contributor reports every attribute, each through its own pure oracle."""
+    """A mechanism with which contributors report every attribute, each through its own pure oracle."""
 
     reveals = "all"
     turns = 1
@@ -318,7 +321,7 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
 
     @property
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
+        """Implemented (p, q) of each attribute: probability that a report supports the true value, or another."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
@@ -346,7 +349,7 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
 
 
 class CountedRecords(HiddenRecords):
-    """An aggregate counts how many reports support each value, one attribute after the other."""
+    """A mechanism whose aggregate counts how many reports support each value, attribute by attribute."""
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         return self.layout.tally(reports)
@@ -367,12 +370,12 @@ class CountedRecords(HiddenRecords):
 
 
 class SimulatedByRecord(RecordMechanism[Reports]):
-    """Parts of a report depend on each other given the record: a rehearsal takes distinct records."""
+    """A mechanism with dependent parts of a report, so rehearsals need distinct records."""
 
     simulates = "records"
 
     def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
+        """Draw the aggregate of contributors with given records, without reports; its distribution is exact.
 
         Parameters
         ----------
@@ -398,20 +401,20 @@ class SimulatedByRecord(RecordMechanism[Reports]):
 
 
 class SimulatedByMarginal(CountedRecords):
-    """Every attribute of every contributor is randomised on its own: a rehearsal takes marginal counts.
+    """A mechanism that randomises every attribute independently, so rehearsals need only marginal counts.
 
-    Given the true records the counts of two attributes are independent, however those are correlated.
+    Given the true records, the counts of two attributes are independent, even if the attributes are correlated.
     """
 
     simulates = "marginals"
 
     def simulate_aggregate(self, counts: Sequence[ArrayLike], rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these marginal counts, exactly in distribution, without reports.
+        """Draw the aggregate of contributors with given marginal counts, without reports; its distribution is exact.
 
         Parameters
         ----------
         counts : sequence of int[k_j]
-            For each attribute, the number of contributors who hold each value; all with the same sum.
+            For each attribute, the number of contributors who hold each value. All sums are equal.
         rng : SimulationRandomness
             Source of the draw.
 

@@ -1,4 +1,4 @@
-"""The bases of mechanisms whose coins a dealer deals: `DealtMechanism`, `DealtOracle` and `DealtRecordMechanism`.
+"""Bases of mechanisms with a dealer: `DealtMechanism`, `DealtOracle` and `DealtRecordMechanism`.
 
 The dealer is an actor of its own, who deals a secret share to each contributor and never sees data or reports.
 Contributors take a share beside their answer; the methods of collector and analyst are those of every mechanism and
@@ -51,7 +51,7 @@ NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole p
 
 
 class TypedShares(ABC):
-    """A dealt mechanism whose shares are one type each, which helpers can deal instead of a dealer (`dealt.mpc`)."""
+    """A mechanism whose shares are one type each, so several helpers can replace the dealer (`dealt.mpc`)."""
 
     @abstractmethod
     def _dealt_types(self) -> DealtTypes:
@@ -59,19 +59,21 @@ class TypedShares(ABC):
 
 
 class DealtMechanism(Mechanism[Reports]):
-    """A mechanism for one deal: configures dealer, contributors, collector and analyst.
+    """A mechanism for one deal, with the same parameters for dealer, contributors, collector and analyst.
 
     Attributes
     ----------
     epsilon : float or Fraction
-        What the first row of `privacy()` states, for the adversary it names: the declared budget where one is declared,
-        and else what the implemented coins keep. Infinite where nothing is kept once the dealer or my share is known.
+        Epsilon in the first row of `privacy()`, for the adversary in that row. It is the declared budget if there is
+        one, and otherwise what the implemented random draws guarantee. Infinite if there is no bound against an
+        adversary who knows the share.
     n : int
-        Number of contributors dealt to; fewer may report.
+        Number of contributors who receive a share. Fewer may report.
     deal_id : str
-        Names the deal; every deal has its own (`fresh_deal_id`), and aggregates of two deals are never added.
+        Name of the deal. Every deal needs its own name (`fresh_deal_id`). Aggregates of different deals are never added
+        up.
     deals_fewer : bool
-        Whether `deal` takes fewer contributors than n.
+        Whether `deal` allows fewer contributors than n.
     """
 
     dealt: ClassVar[bool] = True
@@ -82,7 +84,7 @@ class DealtMechanism(Mechanism[Reports]):
     @property
     @abstractmethod
     def share_fields(self) -> tuple[ReportField, ...]:
-        """Storage of shares: name, dtype and width of each of `Shares.columns`, in order."""
+        """Name, dtype and width of each array in `Shares.columns`, in their order."""
 
     def _check_deal(self, least: int = 2, most: int | None = MAX_CONTRIBUTORS) -> None:
         """Check n and the deal's name, and keep n as an int."""
@@ -107,22 +109,22 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- dealer
 
     def deal(self, n: int, rng: Randomness) -> Shares:
-        """Dealer: draw the shares of n contributors; sees no data and no reports.
+        """Dealer: draw the shares of n contributors, without data or reports.
 
-        Deal once per `deal_id`, and use a share once: two answers to one share are one answer seen through the same
-        coin, and a pairing used twice can be found.
+        Deal only once for each `deal_id`, and use each share only once. Two reports with the same share have the same
+        noise, and pairs that are used twice can be found out.
 
         Parameters
         ----------
         n : int
-            Number of contributors: the mechanism's n, or up to it if it `deals_fewer`.
+            Number of contributors: the mechanism's n, or at most n if it `deals_fewer`.
         rng : Randomness
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
 
         Raises
         ------
         InvalidParameterError
-            If n is not a number that the deal is meant for, or rng is not a source of random words.
+            If n does not fit the mechanism, or `rng` is not a source of random words.
         """
         if self.deals_fewer:
             n = checked_integer("n", n, 1, self.n)
@@ -137,34 +139,34 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- contributor
 
     def randomize(self, inputs: ArrayLike, shares: Shares, rng: Randomness) -> Reports:
-        """Contributor: turn true answers and one share each into reports, one row each.
+        """Contributor: turn true answers into reports, with one share for each answer.
 
-        Apply the share silently: who refuses because of it gives it away.
+        Do not refuse to report because of a share, because a refusal reveals it.
 
         Parameters
         ----------
         inputs : int[m], or int[m, d] for records
-            True codes, those of attribute j in 0..domain[j]-1.
+            True codes. Those of attribute j are in 0..domain[j]-1.
         shares : Shares
-            One share per input, of this deal.
+            Shares of this deal, one for each input.
         rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Where the share holds all the
-            chance there is, no word is drawn.
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. If the share already contains
+            all random draws, no word is used.
 
         Returns
         -------
         batch of m reports
-            As `report_fields` says.
+            Reports in the form that `report_fields` describes.
 
         Raises
         ------
         InvalidInputError
-            If a code is out of range, or a share is missing, duplicated (more than were dealt, or more of a type than
-            any deal has) or none of this mechanism.
+            If a code is out of range, or a share is missing or not of this mechanism. Also if shares were duplicated:
+            there are more than were dealt, or more of one type than any deal has.
         MismatchError
             If the shares belong to another deal.
         InvalidParameterError
-            If rng is not a source of random words.
+            If `rng` is not a source of random words.
         """
         codes = checked_records(inputs, self.domain) if self.records else checked_codes(inputs, self.domain[0])
         self._check_shares(shares, len(codes))
@@ -218,7 +220,7 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- collector
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts that no n reports have, and more reports than contributors. Malicious people ignore quotas."""
+        """Refuse counts that no n reports can have, and more reports than contributors; quotas are not checked."""
         dealt_to(n, self.n)
         self._check_counts(counts, n)
 
@@ -243,7 +245,7 @@ def types_dealt(mechanism: object) -> DealtTypes | None:
 
 
 class DealtOracle(DealtMechanism[Reports]):
-    """A dealt mechanism for one attribute whose state is how many reports support each value, int[k].
+    """A mechanism with a dealer for one attribute; its state counts how many reports support each value, int[k].
 
     Attributes
     ----------
@@ -380,7 +382,7 @@ def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
 
 
 class CodeOracle(CodeReports, DealtOracle[Codes], CraftedReports):
-    """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
+    """An oracle with a dealer whose reports are single codes, uint8 or uint16 [n]; a report supports its own code."""
 
     one_each = True
     report_type = staticmethod(np.asarray)
@@ -393,7 +395,7 @@ class CodeOracle(CodeReports, DealtOracle[Codes], CraftedReports):
 
 
 class BitOracle(BitReports, DealtOracle[Bits], CraftedReports):
-    """A dealt oracle whose reports are k packed bits, uint8[n, ceil(k/8)]: value v is bit v % 8 of byte v // 8."""
+    """An oracle with a dealer whose reports are k packed bits, uint8[n, ceil(k/8)]; v is bit v % 8 of byte v // 8."""
 
     report_type = staticmethod(np.asarray)
 
@@ -405,7 +407,7 @@ class BitOracle(BitReports, DealtOracle[Bits], CraftedReports):
 
 
 class DealtRecordMechanism(DealtMechanism[Reports]):
-    """A dealt mechanism for d attributes: records int[n, d] in, a RecordEstimate out.
+    """A mechanism with a dealer for d attributes: it takes records int[n, d] and returns a `RecordEstimate`.
 
     Attributes
     ----------

@@ -34,30 +34,31 @@ Part = DealtOracle[Any] | PureOracle[Any]
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     """Analyst: estimate the frequencies among the reporters of several deals, and of reports without a deal.
 
-    Each part is estimated with its own coefficients and weighs by its reports, so the estimate is unbiased for all
-    reporters together, whoever is in which part. The parts are independent: their variances add. Intervals are score
-    intervals with the exact variance: for these contributors the largest that any split of the holders among the parts
-    has, for the population that of one common frequency. Where few reports are expected to be mistaken, the ends of the
-    parts' own intervals are added up, each of a smaller tail.
+    Each part is estimated with its own coefficients and weighted by its number of reports. So the estimate is unbiased
+    for all reporters together, however they are divided into parts. The parts are independent, so their variances add
+    up. Intervals are score intervals with the exact variance. For these contributors, it is the largest variance of any
+    division of the holders among the parts. For the population, it is the variance at one common frequency. If few
+    mistaken reports are expected, the interval's ends are sums of the ends of the parts' own intervals, each with a
+    smaller tail.
 
-    Newcomers, who have no share, report by `GRR` with a budget of their own. A contributor whose peer does not report
-    stays in the deal's aggregate: each report alone has the deal's p and q.
+    Newcomers without a share report by `GRR` with a budget of their own. If the partner of a contributor does not
+    report, the contributor's report stays in the deal's aggregate, because every single report has the deal's p and q.
 
     Parameters
     ----------
     aggregates : sequence of Aggregate
-        One per deal, and one per mechanism without a deal; add the parts of one deal up first. One at least is a
-        deal's.
+        One aggregate for each deal, and one for each mechanism without a deal. Add up the parts of one deal first. At
+        least one aggregate must belong to a deal.
 
     Raises
     ------
     InvalidParameterError
         If there is no aggregate.
     MismatchError
-        If no aggregate is of a deal; one is of a mechanism that keeps sums per group (`QuotaBatches`, `QuotaRecords`)
-        or asks several attributes; domain sizes differ; or two aggregates belong to one deal or one mechanism.
+        If no aggregate belongs to a deal, domain sizes differ, or two aggregates belong to the same deal or mechanism.
+        Also if a mechanism has several attributes or keeps counts for each group (`QuotaBatches`, `QuotaRecords`).
     EmptyAggregateError
-        If an aggregate contains no reports: leave that part out.
+        If an aggregate contains no reports. Leave it out.
 
     Examples
     --------
@@ -201,23 +202,24 @@ def _root(values: Floats, inside: int, outside: int, f: Floats) -> float:
 
 
 def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> RecordEstimate:
-    """Analyst: estimate a survey that was dealt several times, or has newcomers without a share (`combine_deals`).
+    """Analyst: estimate a survey with several deals, or with newcomers who have no share (`combine_deals`).
 
-    The deals are collections of the same schema, title and version whose mechanisms differ in the deal: its name, its
-    number of contributors, its quotas. Newcomers report to such a collection whose mechanism needs no dealer; it states
-    its own epsilon.
+    The deals are collections with the same schema, title and version. Their mechanisms may differ in the deal's name,
+    number of contributors and quotas. Newcomers report to another such collection, whose mechanism needs no dealer and
+    has its own epsilon.
 
     Parameters
     ----------
     collection : Collection
-        One of the deals.
+        Collection of one of the deals.
     aggregates : sequence of Aggregate
-        One per deal, of which one is of `collection`, and one of newcomers.
+        One aggregate for each deal, among them that of `collection`, and perhaps one of newcomers.
 
     Raises
     ------
     MismatchError
-        If the collection has no dealer, an aggregate is of another survey or another budget, or two are of one deal.
+        If the collection has no dealer, an aggregate belongs to another survey or has another budget, or two aggregates
+        belong to the same deal.
 
     Examples
     --------

@@ -42,14 +42,14 @@ class DealtTypes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The dealer's shares: row i goes to contributor i and to nobody else, least of all to the collector.
+    """Shares from a dealer: row i goes only to contributor i, and never to the collector.
 
     Parameters
     ----------
     deal_id : str
-        The deal they belong to.
+        Name of the deal.
     columns : tuple of arrays
-        Leading axis n, in the order of `DealtMechanism.share_fields`, which names them and says what they hold.
+        Arrays with n rows, in the order of `DealtMechanism.share_fields`, which describes them.
 
     Examples
     --------
@@ -74,13 +74,13 @@ class Shares:
 
     @classmethod
     def joined(cls, parts: Sequence[Shares]) -> Shares:
-        """Return several batches of one deal's shares as one."""
+        """Return several batches of shares of one deal as one batch."""
         columns = zip(*(part.columns for part in parts), strict=True)
         return cls(parts[0].deal_id, tuple(np.concatenate(column) for column in columns))
 
 
 class Dealer(Protocol):
-    """Whoever deals: knows the mechanism's public parameters, and sees neither data nor reports.
+    """A dealer draws the shares. It knows the mechanism's public parameters, and sees neither data nor reports.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Dealer(Protocol):
     """
 
     def deal(self, n: int, rng: Randomness) -> Shares:
-        """Dealer: draw the shares of n contributors; once per `deal_id`."""
+        """Dealer: draw the shares of n contributors, only once for each `deal_id`."""
 
 
 def fresh_deal_id() -> str:

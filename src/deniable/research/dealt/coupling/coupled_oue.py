@@ -116,7 +116,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     def optimal(
         cls, k: int, n: int, epsilon: EpsilonLike, colluders: int, weight: float | Fraction = 1.0, *, deal_id: str = ""
     ) -> Self:
-        """Return the mechanism with the least q under a nominal epsilon.
+        """Return the mechanism with the smallest q that meets a nominal epsilon.
 
         Parameters
         ----------
@@ -125,19 +125,20 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
-            reports. It bounds no collector who uses all reports: read `privacy()`.
+            Bound in nats for an adversary who sees one report and what `colluders` other contributors reveal, and
+            ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
         colluders : int
-            m, at most n - 1; fewer than n/2 if all pairs are coupled.
+            Number of colluders, at most n - 1. It must be less than n/2 if all pairs are coupled.
         weight : float
-            Share of coupled pairs.
+            Fraction of coupled pairs.
         deal_id : str
-            Names the deal.
+            Name of the deal.
 
         Raises
         ------
         InvalidParameterError
-            If an argument is out of bounds, or the colluders are so many that one of them is surely the peer.
+            If an argument is out of bounds, or there are so many colluders that one of them is certainly the
+            contributor's partner.
         """
         budget = checked_epsilon(epsilon)
         lower, _ = exp_bounds(spent(budget))
@@ -153,7 +154,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """Packed bits: where to report 1 whatever is true, and where the truth; where neither is set, report 0."""
+        """Two rows of packed bits: "always report 1" and "report the truth". If neither bit is set, report 0."""
         width = packed_width(self.k)
         return ReportField("ones", "uint8", width), ReportField("truth", "uint8", width)
 

@@ -66,7 +66,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, naming the nearest feasible value.
+        If a parameter is out of bounds. The message names the nearest feasible value.
 
     Examples
     --------
@@ -120,31 +120,32 @@ class JRR(SignedCoins[Codes], CodeOracle):
         *,
         deal_id: str = "",
     ) -> Self:
-        """Return the JRR of least variance under a nominal epsilon.
+        """Return the JRR with least variance that meets a nominal epsilon.
 
         Parameters
         ----------
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for an adversary who sees one report and the signs and lies of `colluders` others, and ignores all
-            other reports.
-            It bounds no collector who uses all reports: read `privacy()`.
+            Bound in nats for an adversary who sees one report and the signs and lies of `colluders` other contributors,
+            and ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
         colluders : int
-            M, at most n - 1.
+            Number of colluders, at most n - 1.
         count : int, optional
-            A guess of how many hold 1, 0..n, that the variance is minimised for; by default its mean over a flat prior.
-            The answer is plain randomised response (rho = 0) if the count is near n/2 or the colluders are many.
+            Guess of the number of contributors who hold 1, from 0 to n, for which the variance is minimised. By default
+            the mean variance over all numbers is minimised. If the guess is near n/2 or there are many colluders, the
+            result is plain randomised response (rho = 0).
         epsilon_aux : float, Fraction, Decimal or str, optional
-            Cap, >= epsilon, on what anybody learns, a colluding dealer included. None: no cap, and where JRR is better
-            than randomised response its best form is the extreme one, with no bound at all.
+            Bound, at least epsilon, that must hold against everybody, even a colluding dealer. By default there is no
+            such bound. If JRR is then better than randomised response, its best form is the extreme one, which has no
+            bound against a colluding dealer.
         deal_id : str
-            Names the deal.
+            Name of the deal.
 
         Raises
         ------
         InvalidParameterError
-            If an argument is out of bounds, or epsilon_aux < epsilon, naming the nearest feasible value.
+            If an argument is out of bounds, or epsilon_aux < epsilon. The message names the nearest feasible value.
 
         Examples
         --------
@@ -165,10 +166,10 @@ class JRR(SignedCoins[Codes], CodeOracle):
         return reports
 
     def count_variance(self, count: float, *, reporters: int | None = None) -> float:
-        """Variance of the estimated number n1 of holders, as Theorem 3 has it.
+        """Variance of the estimated number of contributors who hold 1, by Theorem 3.
 
-        pq/(p - q)^2 [n' + rho ((2 n1' - n')^2 - n')/(n - 1)] for n' reporters, n1' of whom hold 1; for odd n with n in
-        place of n - 1.
+        With n' reporters, of whom n1' hold 1, it is pq/(p - q)^2 [n' + rho ((2 n1' - n')^2 - n')/(n - 1)]. For odd n,
+        the divisor is n instead of n - 1.
 
         Examples
         --------
@@ -196,7 +197,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     def simulate_counts(self, counts: ArrayLike, runs: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the counts of `runs` independent deals to n contributors, exactly in distribution: int64[runs, 2].
 
-        Given how many holders of each answer were dealt each sign, reports are independent.
+        Reports are independent, given how many holders of each answer were dealt each sign.
 
         Parameters
         ----------

@@ -120,7 +120,7 @@ class JRRLocalHashing(SignedCoins[Any]):
         *,
         deal_id: str = "",
     ) -> Self:
-        """Return local hashing with the response `KaryJRR.optimal(m, n, epsilon, ...)`, parameters as there."""
+        """Return the mechanism with the response `KaryJRR.optimal(m, n, epsilon, ...)`; see there for the rest."""
         response = KaryJRR.optimal(m, n, epsilon, colluders, count, epsilon_aux, deal_id=deal_id)
         return cls(k, m, response.p, response.rho, n, colluders, deal_id)
 
@@ -131,7 +131,7 @@ class JRRLocalHashing(SignedCoins[Any]):
 
     @cached_property
     def response(self) -> KaryJRR:
-        """Return what cells go through."""
+        """Return the mechanism that randomises cells."""
         return KaryJRR(self.m, self.p, self.rho, self.n, self.colluders, self.deal_id)
 
     # ---------------------------------------------------------------- contributor and collector
@@ -181,7 +181,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     # ---------------------------------------------------------------- reports and simulation
 
     def outputs(self) -> Any:
-        """Return every report once, by hash function, then by cell."""
+        """Return every possible report once, ordered by hash function and then by cell."""
         self._check_channel(self.k, self.hashes.member_count * self.m)
         parameters, probabilities = self.hashes.members()
         cells = np.tile(np.arange(self.m), len(probabilities)).astype(code_dtype(self.m))
@@ -198,7 +198,7 @@ class JRRLocalHashing(SignedCoins[Any]):
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The hash's parameters and the cell."""
+        """Parameters of the hash function, and the cell."""
         return self.hashes.report_fields
 
     @property

@@ -236,7 +236,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         reveal: Reveal = "shares",
         deal_id: str = "",
     ) -> Self:
-        """Return the KaryJRR of least variance of one value's frequency under a nominal epsilon.
+        """Return the KaryJRR with the least variance for one value's frequency that meets a nominal epsilon.
 
         Parameters
         ----------
@@ -245,21 +245,21 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
-            reports. It bounds
-            no collector who uses all reports: read `privacy()`.
+            Bound in nats for an adversary who sees one report and what `colluders` other contributors reveal, and
+            ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
         colluders : int
-            M, at most n - 1.
+            Number of colluders, at most n - 1.
         count : int, optional
-            A guess of how many hold the value of interest; 0, a rare value, by default. The answer is GRR (rho = 0)
-            if the count is near n/k or the colluders are many.
+            Guess of the number of contributors who hold this value. The default 0 is for a rare value. If the guess is
+            near n/k or there are many colluders, the result is GRR (rho = 0).
         epsilon_aux : float, Fraction, Decimal or str, optional
-            Cap, >= epsilon, on what anybody learns, a colluding dealer included.
+            Bound, at least epsilon, that must hold against everybody, even a colluding dealer.
         reveal : {"shares", "truths"}
-            What the colluders reveal. "truths" (whether they reported the truth, as in the paper) permits slightly
-            more where p < 1/2; but nothing keeps who was dealt a share from revealing it.
+            What the colluders reveal: their shares, or only whether they reported the truth ("truths", as in the
+            paper). With "truths", slightly better parameters meet epsilon if p < 1/2. But nothing stops colluders from
+            revealing their shares.
         deal_id : str
-            Names the deal.
+            Name of the deal.
 
         Raises
         ------

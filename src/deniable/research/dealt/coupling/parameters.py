@@ -51,9 +51,9 @@ def peer_posterior(n: int, colluders: int) -> Fraction:
 def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
     """Return the epsilon that Theorem 2, eq. (20), states. It is **false** for 2 <= colluders < n - 1.
 
-    It weighs the peer's correlation with the prior probability that the peer colludes, not with the posterior given
-    what the colluders reveal. For n = 4, m = 2, p = .6, rho = -2/3 it gives 1.872 where the truth is infinite. Kept for
-    comparison only; `JRR.privacy` states what holds.
+    The theorem weights the correlation of partners with the prior probability that the partner colludes. It should use
+    the posterior probability, given what the colluders reveal. For n = 4, m = 2, p = .6 and rho = -2/3 it gives 1.872,
+    but the true epsilon is infinite. The function is only for comparison; `JRR.privacy` states the true bound.
 
     Examples
     --------
@@ -67,27 +67,29 @@ def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
 
 
 def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4) -> JRRParameters:
-    """Return what the paper's Algorithm 1 returns, in constant time; for comparison with `optimal_parameters`.
+    """Return the result of the paper's Algorithm 1 in constant time, to compare it with `optimal_parameters`.
 
-    Its outer loop never advances: at the first p = pi(epsilon) - step the constraint of Theorem 2 holds on a range of
-    rho wider than the grid. So rho is the first point 1 - 1/p + j step at or above max(1 - 1/p, need),
-    need = -(pi/p - 1)(n - 1)/colluders. With many colluders that point can be slightly positive.
+    The outer loop of the algorithm never advances. Already at the first p = pi(epsilon) - step, the constraint of
+    Theorem 2 holds for a range of rho that is wider than the grid. So rho is the first point 1 - 1/p + j step that is
+    at least max(1 - 1/p, need), where need = -(pi/p - 1)(n - 1)/colluders. With many colluders this point can be
+    slightly positive.
 
     Parameters
     ----------
     n : int
         Number of contributors, >= 2.
     epsilon : float, Fraction, Decimal or str
-        Nominal budget: it bounds neither Theorem 2's adversary nor anybody who uses the other reports.
+        Nominal budget. It is no bound for Theorem 2's adversary, nor for anybody who uses the other reports.
     colluders : int
-        M, at most n - 1.
+        Number of colluders, at most n - 1.
     step : float
-        Grid of both parameters. (As printed, the second input and line 8 say delta p where delta rho is meant.)
+        Step of the grid for both parameters. (The second input and line 8 of the printed algorithm say delta p but mean
+        delta rho.)
 
     Raises
     ------
     InvalidParameterError
-        If epsilon is too small for the step: the search would return nothing.
+        If epsilon is too small for the step, because the search would then return nothing.
 
     Examples
     --------

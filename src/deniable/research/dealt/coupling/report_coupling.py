@@ -116,22 +116,21 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
 
     @classmethod
     def optimal(cls, n: int, epsilon: EpsilonLike, colluders: int, count: int = 0, *, deal_id: str = "") -> Self:
-        """Return the mechanism of less variance under a nominal epsilon: fully coupled, or randomised response.
+        """Return the mechanism with less variance that meets a nominal epsilon: fully coupled, or randomised response.
 
         Parameters
         ----------
         n : int
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
-            Bound for an adversary who sees one report and what `colluders` others reveal, and ignores all other
-            reports. It bounds
-            no collector who uses all reports: read `privacy()`.
+            Bound in nats for an adversary who sees one report and what `colluders` other contributors reveal, and
+            ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
         colluders : int
-            m, at most n - 1.
+            Number of colluders, at most n - 1.
         count : int
-            A guess of how many hold 1; 0 by default.
+            Guess of the number of contributors who hold 1. The default is 0.
         deal_id : str
-            Names the deal.
+            Name of the deal.
 
         Raises
         ------
@@ -151,7 +150,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """Return what U says of one's threshold, and no more of it: 0 or 1 to be reported, 2 for the truth."""
+        """One type for each share: 0 or 1 means to report this bit, 2 means to report the truth."""
         return (ReportField("types", "uint8"),)
 
     def _deal(self, n: int, rng: Randomness) -> Columns:

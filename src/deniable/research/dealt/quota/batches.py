@@ -49,7 +49,7 @@ class BatchReports(NamedTuple):
     Parameters
     ----------
     batch : uint8 or uint16 [n]
-        The batch, in 0..batches-1.
+        Number of the batch, in 0..batches-1.
     value : uint8 or uint16 [n]
         The reported code, in 0..k-1.
     """
@@ -59,12 +59,12 @@ class BatchReports(NamedTuple):
 
 
 def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | None = None) -> int:
-    """Return the smallest batch in which a quota helps: the least size whose default quota is not zero.
+    """Return the smallest batch in which a quota helps: the least size with a default quota above zero.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or no batch of up to 2^20 will do.
+        If a parameter is out of bounds, or no batch of at most 2^20 contributors is large enough.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, naming the smallest batch.
+        If a parameter is out of bounds. If the batch is too small, the message names the smallest size.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
 
     @cached_property
     def part(self) -> QuotaRR:
-        """The deal of each batch, under the name of the first."""
+        """The mechanism of one batch, with the deal name of the first."""
         deal = f"{self.deal_id}/0"
         return QuotaRR(self.epsilon, self.size, self.minimum, self.k, self.design, self.epsilon_aux, deal)
 
@@ -206,10 +206,10 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies among all reporters, each batch with its own coefficients.
+        """Analyst: return unbiased frequencies among all reporters; each batch has its own coefficients.
 
-        Standard errors use the exact variance at the clipped estimate over all batches. Intervals take it that who
-        holds a value does not depend on the batch.
+        Standard errors use the exact variance at the clipped estimate over all batches. Intervals assume that the
+        batches do not depend on the answers.
         """
         own = [part for part in self._part_aggregates(aggregate) if part.n]
         total = np.sum([part.n * self.part.frequencies(part) for part in own], axis=0)
@@ -232,14 +232,14 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         )
 
     def variance(self, f: float, n: int | None = None) -> float:
-        """Variance of an estimated frequency whose true value in every batch is f, noise only.
+        """Noise variance of an estimated frequency whose true value is f in every batch.
 
         Parameters
         ----------
         f : float
             True frequency.
         n : int, optional
-            Number of reports, whole batches and one incomplete one; size x batches by default.
+            Number of reports, which fill whole batches and at most one incomplete batch. The default is size x batches.
         """
         count = self.n if n is None else checked_integer("n", n, 1, self.n)
         whole, rest = divmod(count, self.size)
@@ -252,7 +252,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     # ---------------------------------------------------------------- guarantee
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee per adversary, each with its view: that of one batch."""
+        """Return the guarantee of one batch, with a row for each adversary and its view."""
         guarantee = self.part.privacy()
         remark = "the collector sees which batch a report is of, hence about when its contributor joined"
         return replace(guarantee, remarks=(*guarantee.remarks, remark))
@@ -263,7 +263,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     # ---------------------------------------------------------------- reports and simulation
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts in every batch, exactly in distribution.
+        """Draw the aggregate from true counts in every batch; its distribution is exact.
 
         Parameters
         ----------

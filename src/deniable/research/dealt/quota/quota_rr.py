@@ -92,7 +92,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, naming the nearest feasible value.
+        If a parameter is out of bounds. The message names the nearest feasible value.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     @property
     def a0(self) -> int:
-        """The minimum in use."""
+        """The quota in use."""
         assert self.minimum is not None
         return self.minimum
 
@@ -169,7 +169,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """One type per share; v < k: report v. k: report the truth, in the capped form randomised with epsilon_aux."""
+        """One type for each share. Type v < k: report v. Type k: report the truth, or randomise it with epsilon_aux."""
         return (ReportField("types", code_dtype(self.k + 1).name),)
 
     def _check_types(self, columns: Columns) -> None:
@@ -237,7 +237,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     @cached_property
     def weight(self) -> Fraction:
-        """R, the implemented weight of a truth-teller relative to one forced answer (`truth_weight`)."""
+        """R, the implemented weight of a share "truth" relative to a forced answer (`truth_weight`)."""
         return truth_weight(self.k, self.epsilon, self._truthfulness[1])
 
     @property
@@ -246,7 +246,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     @property
     def tables(self) -> QuotaTables:
-        """The integer tables that type counts are drawn from."""
+        """Integer tables for drawing the numbers of shares of each type."""
         return quota_tables(self.n, self.k, self.a0, self.weight)
 
     @property
@@ -254,9 +254,9 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         return self.support_probabilities
 
     def implemented_ratio(self) -> Fraction:
-        """Return (1 + p R)/(1 + lie R), exact: no likelihood ratio of the implemented integer law exceeds it.
+        """Return (1 + p R)/(1 + lie R), exact; no likelihood ratio of the implemented distribution is larger.
 
-        It is reached up to the rounding of the tables, a relative 2^-90 or less.
+        The bound is attained, except for the rounding of the tables, which is at most 2^-90 (relative).
         """
         truth, lie = self._truthfulness
         return (1 + truth * self.weight) / (1 + lie * self.weight)

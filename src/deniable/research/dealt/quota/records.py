@@ -46,7 +46,7 @@ class DealtAttribute(NamedTuple):
     attribute : uint8, uint16 or uint32 [n]
         The dealt attribute, in 0..d-1.
     value : uint8 or uint16 [n]
-        Its reported code, in 0..k_attribute-1.
+        Reported code of this attribute, in 0..k_attribute-1.
     """
 
     attribute: Codes
@@ -169,9 +169,10 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute from its own reports.
+        """Analyst: return unbiased frequencies of every attribute from its own reports.
 
-        The reporters of an attribute are a sample of all: standard errors and intervals include that.
+        The reporters of an attribute are a sample of all contributors. Standard errors and intervals allow for this
+        sampling.
         """
         parts = zip(self.parts, self._part_aggregates(aggregate), strict=True)
         return RecordEstimate({j: _estimate(part, own, aggregate.n) for j, (part, own) in enumerate(parts)})
@@ -188,7 +189,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     # ---------------------------------------------------------------- guarantee
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee per adversary, each with its view: epsilon for the whole record."""
+        """Return the guarantee for the whole record, with a row for each adversary and its view."""
         guarantees = [part.privacy() for part in self.parts]
         worst = guarantees[0]
         # My report alone says more of an attribute with more values or fewer contributors: every row its own worst.
@@ -203,7 +204,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         )
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: that of the attribute whose deal has the largest."""
+        """Exact largest likelihood ratio between two records, which is the largest of all attributes' deals."""
         return max(part.implemented_ratio() for part in self.parts)
 
     # ---------------------------------------------------------------- reports and simulation

@@ -192,7 +192,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     @property
     def weights(self) -> tuple[Fraction, Fraction]:
-        """Implemented weights of a truth-teller relative to "say 1" and to "say 0" (`bit_weights`)."""
+        """Implemented weights of "say the truth" relative to "say 1" and to "say 0" (`bit_weights`)."""
         return bit_weights(self.epsilon)
 
     @property
@@ -202,7 +202,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     @property
     def tables(self) -> UnaryTables:
-        """The integer tables that one bit's type counts are drawn from."""
+        """Integer tables for drawing the numbers of shares of each type for one bit."""
         return unary_tables(self.n, *self.minima, *self.weights)
 
     @property
@@ -211,7 +211,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         return present / absent * (1 - absent) / (1 - present), 1.0
 
     def implemented_ratio(self) -> Fraction:
-        """Return (1 + one)(1 + zero), exact: no likelihood ratio of the implemented integer law exceeds it."""
+        """Return (1 + one)(1 + zero), exact; no likelihood ratio of the implemented distribution is larger."""
         one, zero = self.weights
         return (1 + one) * (1 + zero)
 
