@@ -85,7 +85,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
     @property
     @abstractmethod
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The law of each attribute's fakes."""
+        """The distribution of each attribute's fakes."""
 
     @property
     def oracles(self) -> tuple[Oracle, ...]:
@@ -298,7 +298,7 @@ class RSFD(FakeData):
 
     @cached_property
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The law of each attribute's fakes."""
+        """The distribution of each attribute's fakes."""
         return tuple(FAKES[self.oracle][str(self.fakes)].law(oracle) for oracle in self.oracles)
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
@@ -365,10 +365,10 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     @classmethod
     def learn(cls, aggregate: Aggregate, n2: int) -> RSRFD:
-        """Collector: the priors are phase one's frequencies, clipped to [0, 1] and renormalised; a pure function.
+        """Collector: return the mechanism whose priors are phase one's frequencies, clipped and normalised.
 
-        The two-phase variant of Seeam, Zheng, Hu (Corr-RR), 4.2.2. `two_phase.combine` weighs the phases by counts. The
-        priors do not depend on n2, which must be >= 1.
+        It is the two-phase variant of Seeam, Zheng, Hu (Corr-RR), section 4.2.2. `combine` weights the phases by
+        counts. The priors do not depend on n2, which must be at least 1.
         """
         checked_integer("n2", n2, 1)
         first, marginals = phase_one_marginals(aggregate)
@@ -376,7 +376,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """A column of codes for each attribute."""
         return CodeLayout(grr_oracles(self.sizes, self.epsilon))
 
     @cached_property
@@ -389,17 +389,17 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     @cached_property
     def implemented_priors(self) -> tuple[tuple[Fraction, ...], ...]:
-        """The priors with which fakes are drawn, exact: multiples of 2^-64 that sum to one."""
+        """Exact distributions of the fakes: multiples of 2^-64 that sum to one."""
         return tuple(implemented_prior(thresholds) for thresholds in self._thresholds)
 
     @cached_property
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The law of each attribute's fakes."""
+        """The distribution of each attribute's fakes."""
         return tuple(prior_fake(*pair) for pair in zip(self.layout.oracles, self.implemented_priors, strict=True))
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """That the priors are public, and whether one of them is zero."""
+        """Notes that the priors are public, and whether one of them is zero."""
         return REMARK, PRIORS_REMARK, *([ZERO_REMARK] if any(fake.shows for fake in self.fakes_of) else [])
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:

@@ -88,10 +88,10 @@ def checked_oracles(
 
 
 def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:
-    """Return the oracle of least variance at f = 1/k, which is the least mean squared error over the k values.
+    """Return the oracle with the least mean squared error over the k values (the least variance at f = 1/k).
 
-    GRR, SubsetSelection and Spread are compared; SubsetSelection is never worse than OUE, and its reports are shorter.
-    A tie goes to fewer bits per report, then to the simpler one.
+    The function compares GRR, SubsetSelection and Spread. SubsetSelection is never worse than OUE, and its reports are
+    shorter. If two oracles are equally good, the one with fewer bits per report is chosen, and then the simpler one.
 
     Parameters
     ----------

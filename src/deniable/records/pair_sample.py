@@ -83,14 +83,14 @@ def singles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Iterable[int]
 
 
 class PairReports(NamedTuple):
-    """Reports of one choice each.
+    """Reports of one choice (a pair or an attribute) for each contributor.
 
     Parameters
     ----------
     choice : uint8, uint16 or uint32 [n]
-        The pairs (0, 1), (0, 2), ..., (d-2, d-1) from 0 on, then the attributes 0..d-1.
+        Code of the choice. First come the pairs (0, 1), (0, 2), ..., (d-2, d-1) from 0 on, then the attributes 0..d-1.
     payload : uint8[n, width]
-        The report of the choice's oracle: the fields' bytes one after the other, little-endian, then zeros.
+        Report of the choice's oracle: the bytes of its fields one after the other, little-endian, filled up with zeros.
     """
 
     choice: Codes
@@ -132,15 +132,16 @@ class PairSample(
     InvalidParameterError
         If a parameter is out of bounds.
     TooLargeError
-        If there are more than 256 attributes, a pair has more than 4,096 cells, or all of them more than 2^22.
+        If there are more than 256 attributes, a pair has more than 4,096 cells, or all pairs together more than 2^22.
 
-    Notes
-    -----
-    One report is made of 64-bit words in this order, which clients share. If singles > 0, one word: below
-    floor(singles 2^64) an attribute is drawn, else a pair. One word w for the choice among m (m = d attributes, or
-    d (d-1)/2 pairs): the upper half of the 128-bit product w m, drawn again with another word while the lower half is
-    below 2^64 mod m. Then the words of the choice's oracle for its code, x_i k_j + x_j of a pair (i, j), i < j: of
-    subset selection as in `SubsetSelection`.
+    Notes ----- All clients use 64-bit random words for a report in the same order:
+
+    * If singles > 0, one word decides the kind of choice. If the word is below floor(singles 2^64), an attribute is
+      drawn, otherwise a pair.
+    * One word w decides the choice among m (m = d attributes, or d (d-1)/2 pairs). The choice is the upper half of the
+      128-bit product w m. If the lower half is below 2^64 mod m, the draw is repeated with another word.
+    * The choice's oracle then uses words for the code, as in `SubsetSelection`. The code of a pair (i, j), i < j, is
+      x_i k_j + x_j.
 
     Examples
     --------
@@ -228,7 +229,7 @@ class PairSample(
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Return what each choice is about and goes through, in the order of their codes."""
+        """Return the attributes and the oracle of each choice, in the order of their codes."""
         pairs: list[Part] = []
         made: dict[tuple[int, int], SubsetSelection] = {}
         for (i, j), omega in zip(attribute_pairs(len(self.sizes)), self.omegas, strict=True):
@@ -248,7 +249,7 @@ class PairSample(
 
     @cached_property
     def choice_probabilities(self) -> tuple[Fraction, ...]:
-        """Return how probable each choice is, exactly."""
+        """Return the exact probability of each choice."""
         d, beta = len(self.sizes), Fraction(self._single_words, SCALE)
         pairs = d * (d - 1) // 2
         alone = (beta / d,) * d if self._single_words else ()
@@ -316,18 +317,18 @@ class PairSample(
     # ---------------------------------------------------------------- collector
 
     def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
-        """Return the attribute of each report that is about one alone, and -1 for those about two, int64[n].
+        """Return the attribute of each report about a single attribute, and -1 for reports about a pair, int64[n].
 
         Raises
         ------
         InvalidReportError
-            As `aggregate`.
+            See `aggregate`.
         """
         attributes = np.array([part.attributes[0] if len(part.attributes) == 1 else -1 for part in self.parts])
         return attributes[self.column.attributes(reports)]
 
     def about(self, reports: Any, attribute: int) -> Any:
-        """Return the reports about an attribute alone, as reports of its oracle."""
+        """Return the reports about an attribute on its own, as reports of its oracle."""
         told = self.reported_attribute(reports) == self._checked_attribute(attribute)
         return unpacked(self.oracles[attribute], np.asarray(reports[1])[told])
 
@@ -369,9 +370,9 @@ class PairSample(
     # ---------------------------------------------------------------- analyst
 
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
-        """Analyst: return what was reported of every attribute alone, each as an aggregate of its oracle.
+        """Analyst: return the reports about every attribute on its own, as an aggregate of its oracle.
 
-        What a mean or a quantile of an attribute over the square wave is computed from. Some may be empty.
+        Means and quantiles of attributes with the square wave are computed from these. Some may be empty.
 
         Raises
         ------
@@ -391,22 +392,21 @@ class PairSample(
         return Margins(self.sizes, reported, aggregate.n)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, from all reports of it, alone or in a pair.
+        """Analyst: return unbiased frequencies of every attribute, from all reports about it, alone or in a pair.
 
-        The margins of an attribute's tables are averaged with weights that depend on sizes, epsilon and numbers of
-        reports only. An estimate's `n` is the number of reports that would be as informative if they were of one kind,
-        rounded down.
+        The margins of an attribute's tables are averaged. The weights depend only on sizes, epsilon and numbers of
+        reports. The `n` of an estimate is the number of reports of one kind that would be as informative, rounded down.
         """
         margins = self._margins(aggregate)
         return RecordEstimate({j: margins.estimate(j) for j in range(len(self.sizes))})
 
     def tables(self, aggregate: Aggregate) -> SampledTables:
-        """Analyst: the raw tables of all pairs, the numbers of their reports, and covariances.
+        """Analyst: return the raw tables of all pairs, with the numbers of their reports and covariances.
 
         Returns
         -------
         SampledTables
-            (i, j) -> JointTable, i != j.
+            Mapping from a pair (i, j), i != j, to its `JointTable`.
 
         Raises
         ------
@@ -418,15 +418,15 @@ class PairSample(
     def expected_tables(
         self, contributors: int, truth: Callable[[tuple[int, ...]], ArrayLike] | None = None
     ) -> SampledTables:
-        """Planner: the tables that would be read without any noise, with the covariances that noise will have.
+        """Planner: return tables without noise, with the covariances that the noise will have.
 
         Parameters
         ----------
         contributors : int
-            How many will report; every choice has the expected number of reports.
+            Number of contributors. Every choice has the expected number of reports.
         truth : callable, optional
-            The assumed frequencies of a pair (i, j), float[k_i, k_j], and of an attribute (j,), float[k_j]; uniform by
-            default.
+            Function for the assumed frequencies of a pair (i, j), float[k_i, k_j], and of an attribute (j,),
+            float[k_j]. By default they are uniform.
         """
         n = checked_integer("contributors", contributors, 1)
         law = zip(self.parts, self.choice_probabilities, strict=True)
@@ -437,9 +437,10 @@ class PairSample(
         return SampledTables(Margins(self.sizes, tuple(reported), n))
 
     def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute, its true value f among n contributors.
+        """Variance of an estimated frequency of one attribute with true value f, with n contributors.
 
-        With the expected numbers of reports; noise, and the sampling of the reports among these contributors.
+        It is computed with the expected numbers of reports. It includes the noise, and the sampling of the reports
+        among these contributors.
         """
         j, total, drawn = self._checked_attribute(attribute), 0.0, 0.0
         for part, weight, number in self._weighted(j, n):
@@ -451,19 +452,19 @@ class PairSample(
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
         """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
-        With the expected numbers of reports. The other attributes of a pair are taken to be uniform and independent;
-        the noise of a margin does not depend on them.
+        It is computed with the expected numbers of reports. The other attributes of a pair are assumed to be uniform
+        and independent; the noise of a margin does not depend on them.
 
         Parameters
         ----------
         f : float[k_j]
             True frequencies of the attribute's values.
         n : int
-            Number of contributors, whatever they report.
+            Number of all contributors, whatever they report.
         attribute : int
             Which one.
         values : int[s], optional
-            The codes to return it for; all by default.
+            Codes for which to return it. By default all.
         """
         j, held = self._checked_attribute(attribute), np.asarray(f, dtype=np.float64)
         if held.shape != (self.sizes[j],):
@@ -482,7 +483,7 @@ class PairSample(
         return chosen
 
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
-        """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
+        """Variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
         w = np.asarray(weights, dtype=np.float64)
         return float(w @ self.covariance(f, n, attribute) @ w)
 
@@ -509,7 +510,7 @@ class PairSample(
     # ---------------------------------------------------------------- guarantee
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: that of the choice whose oracle has the largest."""
+        """Exact largest likelihood ratio between two records, which is the largest of the choices' oracles."""
         return max(Fraction(self.parts[example].oracle.implemented_ratio()) for example in self._kinds[0])
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
@@ -528,7 +529,7 @@ class PairSample(
         return matrix
 
     def code(self, records: Codes, choice: int) -> NDArray[np.int64]:
-        """Return the code of each record that a choice reports, int64[n]: x_i k_j + x_j of a pair (i, j)."""
+        """Return the code of each record that a choice reports, int64[n]; x_i k_j + x_j for a pair (i, j)."""
         first, factor, second = (column[choice] for column in self._codes_of)
         found: NDArray[np.int64] = records[:, first].astype(np.int64) * factor + records[:, second]
         return found
@@ -578,7 +579,7 @@ class PairSample(
 
     @property
     def report_bits(self) -> float:
-        """Bits per report on average: the entropy of the choice, and its oracle's report."""
+        """Average bits per report: the entropy of the choice, and the bits of the oracle's report."""
         law = [float(probability) for probability in self.choice_probabilities]
         bits = [float(part.oracle.report_bits) for part in self.parts]
         return sum(share * (own - log2(share)) for share, own in zip(law, bits, strict=True))

@@ -65,14 +65,15 @@ class SampledBits(NamedTuple):
 
 
 class AdaptiveReports(NamedTuple):
-    """Reports of one sampled attribute each.
+    """Reports of one sampled attribute for each contributor.
 
     Parameters
     ----------
     attribute : uint8, uint16 or uint32 [n]
         The sampled attribute, in 0..d-1.
     payload : uint8[n, width]
-        The report of its oracle: the fields' bytes one after the other, little-endian, then zeros.
+        Report of the attribute's oracle: the bytes of its fields one after the other, little-endian, filled up with
+        zeros.
     """
 
     attribute: Codes

@@ -188,12 +188,12 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
 
     @cached_property
     def spl(self) -> SPL:
-        """The same contributors' side, counted attribute by attribute."""
+        """The mechanism `SPL` with the same reports, whose aggregate counts single attributes."""
         return SPL(self.sizes, self.epsilon)
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """A column of codes for each attribute."""
         return CodeLayout(grr_oracles(self.sizes, checked_share(self.epsilon, len(self.sizes))))
 
     @property
@@ -205,7 +205,7 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
         return SplitTables(aggregate)
 
     def marginals(self, aggregate: Aggregate) -> Aggregate:
-        """Return what `SPL` would have counted: an aggregate of `self.spl`, of the same reports."""
+        """Return the counts of single attributes from the same reports, as an aggregate of `self.spl`."""
         self.check(aggregate)
         counts = self.support_counts(aggregate.counts)
         return Aggregate(self.spl, counts, aggregate.n, aggregate.collection, aggregate.batches)

@@ -107,8 +107,8 @@ def ocms_choice(
         Error to minimise. "l2" is the mean squared error over all values, which also bounds the l1 error. "mse" is the
         mean squared error of the worst value.
     max_frequency : float or Fraction, optional
-        For mode "mse": a bound f* in [0, 1] that no frequency exceeds. The default 1 is no bound. A pilot can find a
-        bound (`max_frequency_bound`).
+        For mode "mse": a bound f* in [0, 1] that no frequency exceeds. The default 1 allows all frequencies. A pilot
+        can find a bound (`max_frequency_bound`).
 
     Returns
     -------

@@ -97,34 +97,34 @@ def next_phase(
 ) -> Collection:
     """Collector: learn the next phase's mechanism and return its collection; a pure function.
 
-    Published are the learned parameters, and of phase one its id, a digest of its aggregate and its number of reports.
-    All of that is a function of reports that were randomised already, so it costs nobody anything.
+    The new collection publishes the learned parameters, and from phase one its id, a digest of its aggregate and its
+    number of reports. All this is computed from randomised reports, so publishing it costs no privacy.
 
     Parameters
     ----------
     collection, aggregate : Collection, Aggregate
-        The phase to learn from, and its reports.
+        Phase to learn from, and the aggregate of its reports.
     contributors : int
-        How many are expected in the next phase, >= 2; they must be others than those of the phases before.
+        Expected number of contributors in the next phase, >= 2. They must not have taken part in an earlier phase.
     mechanism : str
-        Name of a mechanism that can follow, one of `learner_names`. OCMS is for one attribute, and learns a bound on
-        all frequencies (`learn_sketch`). All others are for records.
+        Name of the next mechanism, one of `learner_names`. OCMS is for one attribute and learns a bound on all
+        frequencies (`learn_sketch`). All others are for records.
     **settings
-        What else its `learn` takes, for instance ``method="joint"`` of Corr-RR.
+        Further arguments of its `learn`, for instance ``method="joint"`` for Corr-RR.
 
     Returns
     -------
     Collection
-        Of the same schema and title, its version one higher, with `learned_from`.
+        Collection with the same schema and title, the next version, and `learned_from`.
 
     Raises
     ------
     MismatchError
-        If the aggregate is of another collection, or its mechanism is nothing that can be learned from.
+        If the aggregate is of another collection, or nothing can be learned from its mechanism.
     EmptyAggregateError
-        If it contains no reports.
+        If the aggregate contains no reports.
     InvalidParameterError
-        If the mechanism does not learn, or a setting is unknown or out of bounds.
+        If the mechanism cannot learn, or a setting is unknown or out of bounds.
 
     Examples
     --------
@@ -218,19 +218,19 @@ def next_round(
 
 @dataclass(frozen=True)
 class Phases:
-    """The phases of one survey, each with its reports, in their order.
+    """The phases of one survey in their order, each with its reports.
 
     Parameters
     ----------
     parts : sequence of (Collection, Aggregate)
-        Two or more; each but the first learned from one before it.
+        At least two phases. Each phase except the first was learned from an earlier phase.
 
     Raises
     ------
     InvalidParameterError
-        If there are fewer than two, or one occurs twice.
+        If there are fewer than two phases, or a phase occurs twice.
     MismatchError
-        If an aggregate is of another collection, the schemas differ, or a phase learned from none of those before it.
+        If an aggregate is of another collection, the schemas differ, or a phase was not learned from an earlier phase.
 
     Examples
     --------
@@ -277,12 +277,12 @@ class Phases:
 
     @property
     def n(self) -> int:
-        """Number of contributors, all phases together."""
+        """Number of contributors in all phases together."""
         return sum(aggregate.n for _, aggregate in self.parts)
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """Return notes for a reader: who took part where, and whether a phase got reports after it was learned from."""
+        """Return notes on who took part in which phase, and on reports that arrived too late for learning."""
         found = [
             f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "
             f"epsilon = {collection.privacy().epsilon:g} for each"
@@ -293,7 +293,7 @@ class Phases:
 
     @cached_property
     def late_reports(self) -> tuple[str, ...]:
-        """Return a warning for every phase that learned before all reports of its sources had arrived."""
+        """Return a warning for every phase that was learned before all reports of its source had arrived."""
         given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
         found = []
         for place, (collection, _) in enumerate(self.parts, 1):
@@ -311,12 +311,12 @@ class Phases:
         return tuple(found)
 
     def estimates(self, estimator: str | None = None) -> tuple[RecordEstimate, ...]:
-        """Analyst: return the estimate of every phase alone, in their order.
+        """Analyst: return the separate estimates of all phases, in their order.
 
         Parameters
         ----------
         estimator : str, optional
-            What reads the phases whose mechanism has an estimator of that name; `estimate` reads the others.
+            Name of an estimator. It is used for the phases whose mechanism has it, and `estimate` for all others.
 
         Raises
         ------
@@ -336,26 +336,26 @@ class Phases:
         )
 
     def estimate(self, weights: str | Sequence[float] = "counts", estimator: str | None = None) -> RecordEstimate:
-        """Analyst: combine the phases' estimates, as `deniable.records.phases.two_phase.combine` does.
+        """Analyst: combine the estimates of the phases; see `deniable.records.combine`.
 
         Parameters
         ----------
         weights : {"counts", "inverse-variance"} or sequence of float
-            How the phases are weighted.
+            Weights of the phases.
         estimator : str, optional
-            As `estimates` takes it.
+            See `estimates`.
 
         Raises
         ------
         EmptyAggregateError
             If a phase has no reports.
         InvalidParameterError
-            If the weights do not fit, or no phase has such an estimator.
+            If the weights do not fit the phases, or no phase has such an estimator.
         """
         return combine(*self.estimates(estimator), weights=weights)
 
     def warnings(self, estimator: str | None = None) -> tuple[str, ...]:
-        """Return a sentence for every attribute that weights by counts make less precise than one phase alone.
+        """Return a sentence for each attribute that is less precise with weights by counts than from one phase alone.
 
         So it is where a phase's learned tables are nearly singular: its unbiased estimate then has large errors.
         """
@@ -363,7 +363,7 @@ class Phases:
         return worse_together(alone, combine(*alone))
 
     def privacy(self) -> Guarantee:
-        """Return what holds for everybody who took part in one phase: number by number the phases' largest."""
+        """Return the guarantee for people who took part in one phase; each number is the largest of all phases."""
         guarantees = [collection.privacy() for collection, _ in self.parts]
         worst = max(guarantees, key=lambda one: one.epsilon)
         remarks = dict.fromkeys(remark for one in guarantees for remark in one.remarks)

@@ -25,32 +25,33 @@ def refine(
 ) -> CorrRR:
     """Collector: learn the next round's Corr-RR from all rounds so far; a pure function.
 
-    Every attribute's frequencies are the mean of all unbiased estimates of it, by their inverse variances at uniform
-    frequencies. Of a Corr-RR round that is `unmixed`; a round that leaves the attribute undetermined is passed over, as
-    would be its bias if that were learned from.
+    The frequencies of an attribute are the mean of all its unbiased estimates, weighted by their inverse variances at
+    uniform frequencies. For a round of Corr-RR, the unbiased estimate is `unmixed`. A round that does not determine the
+    attribute is left out, because its bias would be learned.
 
     Parameters
     ----------
     aggregates : sequence of Aggregate
-        Of record mechanisms over the same domains and with the same epsilon: SPL, Corr-RR of earlier versions, ...
+        Aggregates of record mechanisms with the same domains and the same epsilon, such as SPL and earlier versions of
+        Corr-RR.
     n2 : int
-        Number of contributors who are expected in the next round of Corr-RR, >= 2.
+        Expected number of contributors in the next round of Corr-RR, >= 2.
     method : {"pairwise", "joint"}
-        How P is found; see `deniable.records.pivot.copy_probabilities`.
+        Method for computing P; see `deniable.records.pivot.copy_probabilities`.
     alignment : sequence of (larger, smaller, map)
-        Maps between domains that differ.
+        Maps between domains of different size.
 
     Returns
     -------
     CorrRR
-        To be published under a new version.
+        Mechanism for a new version of the collection.
 
     Raises
     ------
     InvalidParameterError
         If there is no aggregate, or n2, the method or the alignment is out of bounds.
     MismatchError
-        If domains or epsilons differ, or no round has an unbiased estimate of some attribute.
+        If domains or epsilons differ, or some attribute has no unbiased estimate in any round.
     EmptyAggregateError
         If an aggregate contains no reports.
     TooLargeError

@@ -71,27 +71,28 @@ def clipped(frequencies: Floats) -> Floats:
 def combine(
     *estimates: RecordEstimate, weights: str | Sequence[float] = "counts", learned: bool = True
 ) -> RecordEstimate:
-    """Analyst: combine the estimates of phases or rounds, each made from other contributors.
+    """Analyst: combine the estimates of phases or rounds, which have different contributors.
 
-    f^ = sum_i w_i f^_i, with one weight per part and attribute:
+    The result is f^ = sum_i w_i f^_i, with one weight for each part and attribute:
 
-    * ``"counts"``: w_i = n_i/n, as the papers do;
-    * ``"inverse-variance"``: in proportion to the inverse variance that a part has at uniform frequencies, for GRR
-      n_i (p_i - q_i)^2. It depends on the mechanisms' parameters, and not on the counts;
-    * numbers: these weights, for all attributes, normalised.
+    * ``"counts"``: w_i = n_i/n, as in the papers.
+    * ``"inverse-variance"``: weights proportional to the inverse variance of a part at uniform frequencies, which is
+      n_i (p_i - q_i)^2 for GRR. They depend on the mechanisms' parameters and not on the counts.
+    * Numbers: these weights, normalised, for all attributes.
 
-    The combination is unbiased if every part is and the weights do not depend on the data. An estimate of phase two is
-    unbiased *given* what was learned in phase one, so learned parameters do no harm to weights by counts. Weights that
-    depend on them do: then, and where a part is biased, `processing` says so and there are no intervals.
+    The combination is unbiased if every part is unbiased and the weights do not depend on the data. An estimate from
+    phase two is unbiased *given* the parameters that were learned in phase one. So weights by counts remain unbiased
+    after learning, but weights that depend on learned parameters do not. In this case, or if a part is biased,
+    `processing` says so and there are no intervals.
 
     Parameters
     ----------
     *estimates : RecordEstimate
-        Of the same attributes; raw.
+        Raw estimates of the same attributes.
     weights : {"counts", "inverse-variance"} or sequence of float
-        How the parts are weighted.
+        Weights of the parts.
     learned : bool
-        Whether parameters of one part were learned from another. False if all of them were given in advance.
+        True if parameters of one part were learned from another, False if all were fixed in advance.
 
     Returns
     -------

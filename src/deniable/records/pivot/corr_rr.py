@@ -130,29 +130,29 @@ class CorrRR(OnePivot):
         Parameters
         ----------
         aggregate : Aggregate
-            Of phase one: `SPL`, or any record mechanism whose estimates are unbiased.
+            Aggregate of phase one, from `SPL` or another record mechanism with unbiased estimates.
         n2 : int
-            Number of contributors who are expected in phase two, >= 2.
+            Expected number of contributors in phase two, >= 2.
         method : {"pairwise", "joint"}
-            How P is found; see `deniable.records.pivot.copy_probabilities`.
+            Method for computing P; see `deniable.records.pivot.copy_probabilities`.
         rule : {"popets", "preprint"}
-            Which version's objective the pairwise method minimises; the preprint's is there for comparisons.
+            Version of the paper whose objective the pairwise method minimises. Use the preprint's only for comparisons.
         as_printed : bool
-            Exchange target and pivot as Algorithm 1 does (erratum), for comparisons.
+            If True, exchange target and pivot as the printed Algorithm 1 does (an erratum), for comparisons.
         alignment : sequence of (larger, smaller, map)
-            Maps between domains that differ.
+            Maps between domains of different size.
 
         Returns
         -------
         CorrRR
-            With phase one's sizes and epsilon. To use a given P, construct `CorrRR` itself.
+            Mechanism with the sizes and the epsilon of phase one. For a given P, construct `CorrRR` directly.
 
         Raises
         ------
         InvalidParameterError
             If n2, the method, the rule or the alignment is out of bounds.
         MismatchError, EmptyAggregateError
-            If the aggregate is not of a record mechanism, or has no reports of some attribute.
+            If the aggregate is not from a record mechanism, or has no reports about some attribute.
         """
         first, marginals = phase_one_marginals(aggregate)
         found = learn_copy_probabilities(marginals, n2, method, rule=rule, as_printed=as_printed, alignment=alignment)
@@ -160,7 +160,7 @@ class CorrRR(OnePivot):
 
     @cached_property
     def law(self) -> PivotLaw:
-        """Copies where all domains are one, else tables."""
+        """Copies if all domains have the same size, otherwise tables."""
         oracles, d = grr_oracles(self.sizes, self.epsilon), len(self.sizes)
         if len(set(self.sizes)) == 1 and not self.alignment:
             return CopyLaw(oracles, alone(d), self.copy_probabilities)
@@ -174,5 +174,5 @@ class CorrRR(OnePivot):
         return TableLaw(oracles, alone(d), tables)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `debiased` where all domains are alike, as in the papers; `unmixed` where they differ."""
+        """Analyst: return `debiased` if all domains have the same size, as in the papers, and otherwise `unmixed`."""
         return self.unmixed(aggregate) if self.law.gains is None else self.debiased(aggregate)

@@ -37,17 +37,17 @@ class Correlation(NamedTuple):
 
 
 def cramers_v(table: PairTable) -> CramersV:
-    """Analyst: Cramer's V of two attributes, raw and corrected for noise.
+    """Analyst: return Cramer's V of two attributes, raw and corrected for noise.
 
     Parameters
     ----------
     table : PairTable
-        Raw, from `pair_tables`.
+        Raw table from `pair_tables`.
 
     Raises
     ------
     InvalidParameterError
-        If the table was projected: how much its noise adds is not known.
+        If the table was projected, because the effect of its noise is then not known.
 
     Examples
     --------
@@ -68,14 +68,14 @@ def cramers_v(table: PairTable) -> CramersV:
 
 
 def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Correlation:
-    """Analyst: Pearson's correlation of two attributes' codes, or of the scores given for them.
+    """Analyst: return Pearson's correlation of two attributes' codes, or of given scores.
 
     Parameters
     ----------
     table : PairTable
-        Raw, from `pair_tables`.
+        Raw table from `pair_tables`.
     scores : (float[k_i], float[k_j]), optional
-        The numbers that the codes stand for; 0, 1, 2, ... if not given.
+        Numbers for the codes. The default is 0, 1, 2, ...
 
     Raises
     ------
@@ -121,7 +121,7 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
 
 
 def dependence_matrix(tables: PairTables) -> Floats:
-    """Analyst: corrected Cramer's V of every pair of attributes, float64[d, d], symmetric, one on the diagonal.
+    """Analyst: return the corrected Cramer's V of every pair of attributes, float64[d, d], with ones on the diagonal.
 
     Examples
     --------

@@ -17,21 +17,22 @@ ESTIMATORS = ("estimate", "debiased", "unmixed")
 def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate") -> RecordEstimate:
     """Analyst: combine the estimates of all rounds by the fixed weights n_i (p_i - q_i)^2.
 
-    With p_i, q_i the implemented probabilities of the round's oracle of the attribute. The weights depend neither on
-    counts nor on what was learned; so if every part is unbiased, the combination is, and has intervals. Of grouped
-    rounds they depend on the number of groups, which must then have been fixed in advance.
+    Here p_i and q_i are the implemented probabilities of the attribute's oracle in round i. The weights depend neither
+    on counts nor on learned parameters. So if every part is unbiased, the combination is unbiased, too, and has
+    intervals. For rounds with groups, the weights depend on the number of groups, which must then have been fixed in
+    advance.
 
     Parameters
     ----------
     aggregates : sequence of Aggregate
-        One or more of each round, of other contributors each; mechanisms with GRR oracles.
+        One or more aggregates of each round, each with other contributors, from mechanisms with GRR oracles.
     estimator : {"estimate", "debiased", "unmixed"}
-        What reads the aggregates of mechanisms that have it; `estimate` reads the others.
+        Estimator for the aggregates of mechanisms that have it. `estimate` is used for all others.
 
     Raises
     ------
     InvalidParameterError
-        If there is no aggregate, or no such estimator.
+        If there is no aggregate, or no mechanism has such an estimator.
     MismatchError
         If domains differ, or a mechanism has no GRR oracles.
     EmptyAggregateError

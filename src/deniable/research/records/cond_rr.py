@@ -126,8 +126,9 @@ class CondRR(OnePivot):
     def learn(cls, aggregate: Aggregate, n2: int) -> CondRR:
         """Collector: learn the conditional distributions from phase one; a pure function.
 
-        Every pair's unbiased table is projected onto the simplex and divided by its row sums. Where a row sum is zero,
-        the target's projected frequencies stand in. The tables do not depend on n2, which must be >= 1.
+        The unbiased table of every pair is projected onto the simplex and divided by its row sums. If a row sum is
+        zero, the projected frequencies of the target replace the row. The tables do not depend on n2, which must be at
+        least 1.
         """
         checked_integer("n2", n2, 1)
         tables = pair_tables(aggregate)
@@ -139,13 +140,14 @@ class CondRR(OnePivot):
         return TableLaw(grr_oracles(self.sizes, self.epsilon), alone(len(self.sizes)), self.conditionals)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `unmixed`, unbiased and with intervals for every attribute that the counts determine."""
+        """Analyst: return `unmixed`: unbiased, with intervals for every attribute that the counts determine."""
         return self.unmixed(aggregate)
 
     def levelled(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: counts less what the tables make of uniform lies; biased unless the tables are true, no intervals.
+        """Analyst: return a corrected estimate that trusts the tables; biased if they are wrong, without intervals.
 
-        It keeps all n reports of every attribute, which is why its noise is small, and trusts the tables for that.
+        Its noise is small, because it uses all n reports for every attribute. It subtracts from the counts what the
+        tables make of uniform lies.
         """
         self.check(aggregate)
         gain = float(np.mean([float(p - q) for p, q in self.support_probabilities]))

@@ -132,12 +132,12 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Those of Corr-RR over the common domain: codes of one group are not told apart at all."""
+        """Notes of Corr-RR over the common domain; reports do not distinguish codes of one group."""
         return self.inner.remarks
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """A column of codes for each attribute."""
         return CodeLayout(grr_oracles(self.sizes, self.epsilon))
 
     # ---------------------------------------------------------------- three steps
@@ -164,7 +164,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         return self._mapped(np.asarray(reports))[:, attribute]
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: the estimate of each group, spread uniformly over its codes; biased, without intervals."""
+        """Analyst: return each group's estimate, spread uniformly over its codes; biased, and without intervals."""
         found = self.estimate_groups(aggregate)
         spread = {}
         for j, (codes, members) in enumerate(zip(self.maps, self._members, strict=True)):
@@ -183,14 +183,14 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         return RecordEstimate(spread)
 
     def estimate_groups(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: the estimate of every attribute's groups, as Corr-RR gives it."""
+        """Analyst: return the estimates of every attribute's groups, made by Corr-RR."""
         self.check(aggregate)
         return self.inner.estimate(replace(aggregate, mechanism=self.inner))
 
     # ---------------------------------------------------------------- guarantee and exact law
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact."""
+        """Exact largest likelihood ratio between two records."""
         return self.inner.implemented_ratio()
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
@@ -219,7 +219,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     @property
     def state_size(self) -> int:
-        """One counter per group of every attribute."""
+        """One counter for each group of every attribute."""
         return self.groups * len(self.sizes)
 
     def check_state(self, counts: Counts, n: int) -> None:

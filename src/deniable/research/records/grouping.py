@@ -198,17 +198,18 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     ) -> GroupedCorrRR:
         """Collector: group the attributes by estimated dependence, and learn P inside each group; a pure function.
 
-        Groups are merged from single attributes, always the two with the largest mean corrected Cramer's V.
+        It starts with single attributes, and repeatedly merges the two groups with the largest mean corrected Cramer's
+        V.
 
         Parameters
         ----------
         method : {"pairwise", "joint"}
-            How P is found; see `deniable.records.pivot.copy_probabilities`.
+            Method for computing P; see `deniable.records.pivot.copy_probabilities`.
         groups : int, optional
-            Number of groups, in 1..d. By default that with the smallest expected error at phase one's frequencies, the
-            squared bias less what their noise adds to it.
+            Number of groups, in 1..d. The default has the smallest expected error at the frequencies of phase one. The
+            squared bias in this error is corrected for the noise of these frequencies.
         alignment : sequence of (larger, smaller, map)
-            Maps between domains that differ.
+            Maps between domains of different size.
         """
         tables = pair_tables(aggregate)
         first, marginals = phase_one_marginals(aggregate)
@@ -258,11 +259,11 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """A column of codes for each attribute."""
         return CodeLayout(self.oracles)
 
     def expected_error(self, marginals: Sequence[ArrayLike], n2: int) -> float:
-        """Analyst: mean expected squared error of `estimate` at these marginals; see `corr_rr_error`."""
+        """Analyst: return the mean expected squared error of `estimate` at given marginals; see `corr_rr_error`."""
         errors = [
             expected_error(part, [marginals[j] for j in group], n2).mean * len(group)
             for group, part in zip(self.groups, self.parts, strict=True)
@@ -293,15 +294,15 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         return reports
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: every group as Corr-RR estimates it, biased and marked so where its domains are alike."""
+        """Analyst: return Corr-RR's estimates for every group; if its domains have the same size, they are biased."""
         return self._by_group(aggregate, CorrRR.estimate)
 
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: as `CorrRR.debiased`, group by group."""
+        """Analyst: return `CorrRR.debiased` for every group."""
         return self._by_group(aggregate, CorrRR.debiased)
 
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: as `CorrRR.unmixed`, group by group."""
+        """Analyst: return `CorrRR.unmixed` for every group."""
         return self._by_group(aggregate, CorrRR.unmixed)
 
     def _by_group(
@@ -318,7 +319,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     # ---------------------------------------------------------------- exact law
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records: the product over the groups; as `CorrRR.implemented_ratio`."""
+        """Largest likelihood ratio between two records, the product over the groups; see `CorrRR.implemented_ratio`."""
         return prod((part.implemented_ratio() for part in self.parts), start=Fraction(1))
 
     def _attribute_ratio(self, attribute: int) -> Fraction:

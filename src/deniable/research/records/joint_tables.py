@@ -34,18 +34,19 @@ _CERTAIN = 1e-12
 class PairTable:
     """Estimated joint frequencies of two attributes.
 
-    Analysts get one from `pair_tables`.
+    Analysts get tables from `pair_tables`.
 
     Parameters
     ----------
     attributes : (int, int)
         The rows' attribute i and the columns' attribute j.
     oracles : (GRR, GRR)
-        What each attribute's answers went through.
+        Oracles of the two attributes.
     reported : int64[k_i, k_j]
         How often each pair of codes was reported.
     cells : Estimate
-        The k_i k_j joint frequencies, row by row; unbiased. It has intervals and can be post-processed like any other.
+        Unbiased estimate of the k_i k_j joint frequencies, row by row. It has intervals and can be post-processed like
+        any other estimate.
     """
 
     attributes: Pair
@@ -75,14 +76,14 @@ class PairTable:
 
     @cached_property
     def projected(self) -> PairTable:
-        """The nearest table that could be true: >= 0 and of sum one, step "simplex" of `cells`; no standard errors."""
+        """The nearest table with frequencies >= 0 that sum to one (step "simplex" of `cells`); no standard errors."""
         if self.cells.processing:
             return self
         return replace(self, cells=self.cells.processed(nearest_distribution(self.cells.frequencies), "simplex"))
 
     @property
     def margins(self) -> tuple[Floats, Floats]:
-        """Row and column sums: the frequencies of attributes i and j."""
+        """Row sums and column sums, which are the frequencies of attributes i and j."""
         return self.frequencies.sum(axis=1), self.frequencies.sum(axis=0)
 
     @property
@@ -93,12 +94,12 @@ class PairTable:
 
 
 class PairTables(Mapping[Pair, PairTable]):
-    """The tables of all pairs of attributes: (i, j) -> PairTable, i < j; (j, i) is the same one transposed.
+    """The tables of all pairs: a mapping from (i, j), i < j, to a `PairTable`; (j, i) gives the transposed table.
 
     Parameters
     ----------
     aggregate : Aggregate
-        Of `SPLPairs`, with reports.
+        Aggregate of `SPLPairs`, with reports.
 
     Raises
     ------
@@ -135,17 +136,17 @@ class PairTables(Mapping[Pair, PairTable]):
 
 
 def pair_tables(aggregate: Aggregate) -> PairTables:
-    """Analyst: unbiased joint frequencies of every pair of attributes, with their standard errors.
+    """Analyst: return unbiased joint frequencies of every pair of attributes, with standard errors.
 
     Parameters
     ----------
     aggregate : Aggregate
-        Of `SPLPairs`, with reports.
+        Aggregate of `SPLPairs`, with reports.
 
     Returns
     -------
     PairTables
-        (i, j) -> PairTable.
+        Mapping from a pair (i, j) to its `PairTable`.
 
     Raises
     ------

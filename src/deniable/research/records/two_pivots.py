@@ -125,11 +125,11 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         Parameters
         ----------
         aggregate : Aggregate
-            Of `SPLPairs`.
+            Aggregate of `SPLPairs`.
         n2 : int
-            Number of contributors who are expected in phase two, >= 2.
+            Expected number of contributors in phase two, >= 2.
         method : {"least-norm", "conditional"}
-            How the tables are found; see `deniable.research.records.two_pivot_tables`.
+            Method for computing the tables; see `deniable.research.records.two_pivot_tables`.
 
         Raises
         ------
@@ -154,11 +154,11 @@ class TwoPivotRR(PivotRecords, PairedRecords):
 
     @cached_property
     def system(self) -> TwoPivotSystem:
-        """The linear system of pair counts, and its solution."""
+        """The linear system of the pair counts, with its solution."""
         return TwoPivotSystem(self.law)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `unmixed`, unbiased and with intervals; standard errors up to 8192 reports.
+        """Analyst: return `unmixed`, which is unbiased and has intervals; standard errors for up to 8192 reports.
 
         Raises
         ------
@@ -171,9 +171,9 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         return self._solved(aggregate)[0]
 
     def joint(self, aggregate: Aggregate) -> dict[Pair, Estimate]:
-        """Analyst: joint frequencies of every pair (i, j), i < j: an Estimate of k_i k_j cells, row by row.
+        """Analyst: return the joint frequencies of every pair (i, j), i < j: an `Estimate` of the cells, row by row.
 
-        Unbiased, with intervals; errors as for `estimate`.
+        It is unbiased and has intervals. It raises the same errors as `estimate`.
         """
         return self._solved(aggregate)[1]
 

@@ -126,7 +126,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
             Bound in nats for an adversary who sees one report and what `colluders` other contributors reveal, and
-            ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
+            ignores all other reports. It does not hold against a collector who uses all reports; see `privacy()`.
         colluders : int
             Number of colluders, at most n - 1. It must be less than n/2 if all pairs are coupled.
         weight : float
@@ -137,8 +137,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         Raises
         ------
         InvalidParameterError
-            If an argument is out of bounds, or there are so many colluders that one of them is certainly the
-            contributor's partner.
+            If an argument is out of bounds, or one of the colluders is certainly the contributor's partner.
         """
         budget = checked_epsilon(epsilon)
         lower, _ = exp_bounds(spent(budget))

@@ -128,7 +128,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
             Number of contributors, >= 2.
         epsilon : float, Fraction, Decimal or str
             Bound in nats for an adversary who sees one report and the signs and lies of `colluders` other contributors,
-            and ignores all other reports. It is no bound for a collector who uses all reports; see `privacy()`.
+            and ignores all other reports. It does not hold against a collector who uses all reports; see `privacy()`.
         colluders : int
             Number of colluders, at most n - 1.
         count : int, optional

@@ -79,7 +79,7 @@ def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4
     n : int
         Number of contributors, >= 2.
     epsilon : float, Fraction, Decimal or str
-        Nominal budget. It is no bound for Theorem 2's adversary, nor for anybody who uses the other reports.
+        Nominal budget. It holds neither against Theorem 2's adversary nor against anybody who uses the other reports.
     colluders : int
         Number of colluders, at most n - 1.
     step : float
