@@ -43,24 +43,24 @@ def _sums(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"we can compute an upper bound for the TPL of an attribute by summing up all the CPL and DPL" (II-D4)',
-            "CelebA, GRR at epsilon 1, 300 random sets (an attribute and its neighbours, from all 40) each of 2, 3, 5, 8 and 12 "
-            "neighbours; totals exact",
-            f"exact total above (6) for {_listed(shares)} of the sets, by factors of {_listed(most)} at most",
-            'that figure 4(b) "verifies the upper-bound approximation for TPL". For its three attributes (6) holds here, too',
+            "CelebA (all 40 attributes), GRR at epsilon 1. 300 random sets of an attribute and its neighbours, for each of 2, 3, 5, 8 and 12 "
+            "neighbours. Totals are exact.",
+            f"The exact total is above (6) for {_listed(shares)} of the sets. It is at most {_listed(most)} times (6).",
+            'Figure 4(b) "verifies the upper-bound approximation for TPL". (For the three attributes of this figure, (6) holds here, too.)',
         ),
         Contradiction(
-            'in (6) the "relaxation components of CPL" are summed as well (II-D4)',
-            "CelebA, the worst releases with epsilon 1 and delta .01, 300 random sets each of 2, 3, 5 and 8 neighbours; exact delta at the "
-            "epsilon that (6) says, against (6)'s delta",
-            f"too small for {_listed(low)} of the sets, by factors of {_listed(factors)} at most",
-            "that it evaluates no sum of relaxations. (The theorem that it cites, II.3, is about one input queried several times.)",
+            'In (6) the "relaxation components of CPL" are summed as well (II-D4).',
+            "CelebA, the worst releases with epsilon 1 and delta .01. 300 random sets for each of 2, 3, 5 and 8 neighbours. The delta of (6) is "
+            "compared with the exact delta at the epsilon of (6).",
+            f"The delta of (6) is too small for {_listed(low)} of the sets. The exact delta is at most {_listed(factors)} times the delta of (6).",
+            "The paper evaluates no sum of relaxations. (The theorem that it cites, II.3, is about one input queried several times.)",
         ),
         Contradiction(
-            "from (14) on delta is read output by output",
-            "a release of the plain value beside a random number of a thousand values; exact",
-            f"by outputs it is ({setting('0')}, {number_of(nonce, 'nonce, by outputs', '.3f')})-private, over sets of outputs delta is "
-            f"{number_of(nonce, 'nonce, over events', '.0f')}",
-            "that sets of outputs are meant. With this meaning, (20) at its maximum and Algorithm 2, line 16, are right",
+            "From (14) on, delta is applied to single outputs.",
+            "A mechanism that reports the plain value, and a random number from a thousand values; exact",
+            f"By single outputs, this mechanism is ({setting('0')}, {number_of(nonce, 'nonce, by outputs', '.3f')})-private. By sets of outputs, its delta is "
+            f"{number_of(nonce, 'nonce, over events', '.0f')}.",
+            "Sets of outputs are meant. (With this meaning, (20) at its maximum and Algorithm 2, line 16, are right.)",
         ),
     ]
 
@@ -91,35 +91,34 @@ def _mechanisms(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"Out of five mechanisms, GRR leaks more privacy" (III-C1)',
-            "Adult as it stands, epsilon 1, occupation about gender; exact",
-            f"by the attacks {gender('attack', 'GRR')} with GRR and {gender('attack', 'OUE')} with OUE, by the reports "
-            f"{gender('channel', 'GRR')} and {gender('channel', 'OUE')}",
-            'that III-B measures what attacks infer, and that of RAPPOR and EXP it says "we cannot conclude that they are '
-            'better"',
+            "Adult as it stands, epsilon 1, leakage about gender when occupation is released; exact",
+            f"By the attacks, GRR leaks {gender('attack', 'GRR')} and OUE {gender('attack', 'OUE')}. By the reports, GRR leaks "
+            f"{gender('channel', 'GRR')} and OUE {gender('channel', 'OUE')}.",
+            'Section III-B measures what attacks infer. About RAPPOR and EXP, the paper says "we cannot conclude that they are better".',
         ),
         Contradiction(
             '"ITS consistently overestimates" OUE, so that it "can be used to estimate the CPL of OUE mechanisms" (V-A2)',
             "ITS as inferred here, all ordered pairs, epsilon 1; exact",
-            f"against OUE's reports mean undershoot {its('Adult')} on Adult as it stands ({merged} with rare categories merged), "
-            f"{its('Cardio')} on Cardio, {its('CelebA')} on CelebA. Against what the attacks infer ITS overestimates, as the paper says, by "
-            f"{over('Adult')}, {over('Cardio')} and {over('CelebA')}, and never falls short",
-            'that its reference is "statistically estimated CPL", which is the attacks\' if III-B estimates it, and that ITS may be '
-            "another algorithm: its text does not have it",
+            f"ITS underestimates the leakage by OUE's reports, in the mean by {its('Adult')} on Adult as it stands ({merged} with rare categories merged), "
+            f"{its('Cardio')} on Cardio and {its('CelebA')} on CelebA. ITS overestimates the leakage by OUE's attack, as the paper says, by "
+            f"{over('Adult')}, {over('Cardio')} and {over('CelebA')}. It never underestimates this leakage.",
+            'The reference is "statistically estimated CPL". (If III-B estimates it, this is the leakage by the attack.) ITS may be '
+            "another algorithm: the paper's text does not have it.",
         ),
         Contradiction(
             'OLH is "incurring only" a part "of the normalised TCPL compared to the SS mechanism" (V-B2)',
             "Adult as it stands, epsilon 1 and 3; exact",
-            f"shares of Algorithm 2's total CPL: with OLH the guesses have {total('OLH', 'attack_tcpl')} and the reports "
-            f"{total('OLH', 'channel_tcpl')}; with SS the guesses have {total('SS', 'attack_tcpl')} and the reports "
-            f"{total('SS', 'channel_tcpl')}",
-            'that (22) may use "Algorithm 1 or statistical method", and that figure 7 shows the second',
+            f"Shares of Algorithm 2's total CPL: OLH has {total('OLH', 'attack_tcpl')} by guesses and "
+            f"{total('OLH', 'channel_tcpl')} by reports. SS has {total('SS', 'attack_tcpl')} by guesses and "
+            f"{total('SS', 'channel_tcpl')} by reports.",
+            'The definition (22) allows "Algorithm 1 or statistical method". Figure 7 shows the second.',
         ),
         Contradiction(
             '"these results are consistent with other datasets" (V-B2)',
-            "OLH beside SS, epsilon 1; exact",
+            "OLH and SS at epsilon 1; exact",
             f"OLH's frequency error is {dearer['Adult']} times SS's on Adult, {dearer['Cardio']} on Cardio and "
-            f"{dearer['CelebA']} on CelebA",
-            "that guesses leak less with OLH on all of them, which is so here, too",
+            f"{dearer['CelebA']} on CelebA.",
+            "On all data sets, the guesses leak less with OLH. (This is true here, too.)",
         ),
     ]
 
@@ -135,12 +134,12 @@ def _pairs(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"most of the leakage values in all four datasets are close to zero" (III-C3)',
-            "all ordered pairs, GRR at epsilon 1, three of the four data sets (no DSS; Cardio is its CVD); close taken as below .1, our bound; "
-            "exact",
-            f"most on Cardio, {below('Cardio', tenth)}; about half on CelebA, {below('CelebA', tenth)}; not on Adult, "
-            f"{below('Adult', tenth)} as it stands ({merged(tenth)} with rare categories merged)",
-            f'that "close" has no number: below .5 are {below("CelebA", half)}, {below("Adult", half)} ({merged(half)}) and '
-            f"{below('Cardio', half)}",
+            'All ordered pairs, GRR at epsilon 1, three of the four data sets (DSS is missing; Cardio is the paper\'s CVD). We take "close" as below .1. '
+            "Exact.",
+            f"Most leakages are close to zero on Cardio ({below('Cardio', tenth)}), and about half on CelebA ({below('CelebA', tenth)}). On Adult they are "
+            f"{below('Adult', tenth)} as it stands ({merged(tenth)} with rare categories merged).",
+            f'The paper gives no number for "close". (Below .5 are {below("CelebA", half)} on CelebA, {below("Adult", half)} on Adult ({merged(half)} merged) and '
+            f"{below('Cardio', half)} on Cardio.)",
         ),
     ]
 
@@ -163,33 +162,32 @@ def _budgets(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"the correlation-aware calibrated privacy budget is approximately five times higher" (V-C)',
-            "GRR, criterion (6), 100 random choices of 21 of the 38 attributes that CelebA shares with LFW",
-            f"median {number_of(at[1], 'median', '.2f')} at a cap of {setting(1)} and {number_of(at[20], 'median', '.2f')} at "
-            f"{setting(20)}; {setting('4.5')} or more for {near(at[1])} of the choices and for none (with "
-            f"{setting('95%')} confidence below {none})",
-            "that its attributes and caps are others (neither is listed). At caps up to 2 some choices have five times",
+            "GRR, criterion (6). 100 random choices of 21 of the 38 attributes that CelebA shares with LFW.",
+            f"The median factor is {number_of(at[1], 'median', '.2f')} at a cap of {setting(1)} and {number_of(at[20], 'median', '.2f')} at a cap of "
+            f"{setting(20)}. The factor is {setting('4.5')} or more for {near(at[1])} of the choices at a cap of {setting(1)}. At a cap of {setting(20)} it is so "
+            f"large for none of the choices ({setting('95%')} confidence: for less than {none}).",
+            "The paper used other attributes and caps. (It lists neither.) At caps up to 2, some choices have a factor of five.",
         ),
         Contradiction(
-            'its goal is a budget such that "the total privacy leakage (TPL) for each attribute remains within the predefined bound" (V-C)',
-            "the same choices and budgets; totals exact",
-            f"caps of {CAPS} broken for {_listed(broken)} of the choices, by {_listed(over)} at most",
-            "that figure 8 is about budgets and utility, that the sentence states a goal, and that at a cap of 1 the excess is small, which "
-            "is so",
+            'The goal is a budget such that "the total privacy leakage (TPL) for each attribute remains within the predefined bound" (V-C).',
+            "The choices and budgets of the row above; totals exact",
+            f"At caps of {CAPS}, the exact total exceeds the cap for {_listed(broken)} of the choices. The excess is at most {_listed(over)} of the cap.",
+            "Figure 8 is about budgets and utility. The sentence states a goal. At a cap of 1 the excess is small. (It is.)",
         ),
         Contradiction(
-            'a budget from LFW "is close to the calibrated privacy budget using ground truth" (V-C)',
-            "GRR, calibrated on LFW by exact totals, 200 random choices of 12 of 38 attributes, caps of 1, 5 and 10; exact totals "
-            "under CelebA's joint",
-            f"close, {_listed(median)} of CelebA's in the median, but no guarantee: caps broken for {_listed(theirs)}, totals "
-            f"up to {_listed(largest)} times the cap",
-            'that it claims no guarantee: VII-A says "it is possible that the assumed distribution deviates from the actual '
-            'data distribution"',
+            'A budget from LFW "is close to the calibrated privacy budget using ground truth" (V-C).',
+            "GRR, calibrated on LFW by exact totals. 200 random choices of 12 of 38 attributes, caps of 1, 5 and 10. Exact totals under CelebA's "
+            "joint distribution.",
+            f"LFW's budgets are close: in the median {_listed(median)} times CelebA's. But they have no guarantee. Caps are exceeded for {_listed(theirs)} of "
+            f"the choices. The largest totals are {_listed(largest)} times the cap.",
+            'The paper claims no guarantee. Section VII-A says "it is possible that the assumed distribution deviates from the actual '
+            'data distribution".',
         ),
         Contradiction(
-            'calibration by signed gradient descent "efficiently converges to the optimal solution" (appendix O)',
-            "(30), one budget for all, any constant step; exact",
-            "it comes within one step of the largest feasible budget, and may stop above it, where (6)'s total is above the cap",
-            "that a small step makes the excess small. Its step is lost from the text",
+            'Calibration by signed gradient descent "efficiently converges to the optimal solution" (appendix O).',
+            "Equation (30), one budget for all attributes, any constant step; exact",
+            "The descent comes within one step of the largest feasible budget. It may stop at a larger budget. At such a budget, the total by (6) exceeds the cap.",
+            "A small step makes the excess small. (The paper's step is missing from the text that we have.)",
         ),
     ]
 
@@ -208,20 +206,20 @@ def _tables(r: Results) -> list[Contradiction]:
     ours = {encoding: traced(float(row["nmse"]) / UNIT, ".3g") for encoding, row in two.items()}
     return [
         Contradiction(
-            "Table I: NMSE of the attacks against Algorithm 2 on Adult and Cardio",
-            "all ordered pairs, epsilon 1 and 3, eight mechanisms; exact",
-            f"within {setting('.01')} of the printed digits: Adult as it stands {near[AS_IS]} of {setting(16)} cells, Adult with rare "
-            f"categories merged {near[MERGED]}, Cardio {fit} of {setting(16)}; largest distance {far[AS_IS]}, {far[MERGED]} and "
-            f"{most}",
-            "that its encodings, which it does not give, are others, and that its values are drawn. Both encodings of Adult are below",
+            "Table I has the NMSE of the attacks against Algorithm 2, on Adult and Cardio.",
+            "All ordered pairs, epsilon 1 and 3, eight mechanisms; exact",
+            f"We count cells within {setting('.01')} of the printed number. Adult as it stands has {near[AS_IS]} of {setting(16)} such cells, Adult with rare "
+            f"categories merged has {near[MERGED]}, and Cardio has {fit} of {setting(16)}. The largest differences are {far[AS_IS]}, {far[MERGED]} and "
+            f"{most}.",
+            "The paper's encodings are others. (It does not give them. Both encodings of Adult are below.) Its values are drawn.",
         ),
         Contradiction(
-            "Table II: NMSE of the simulation against Algorithm 1 on Adult",
-            "GRR, epsilon 1, in 1e-4, every record used 25 times; one simulation",
-            f"{ours[AS_IS]} as it stands, {ours[MERGED]} with rare categories merged; printed "
-            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables decide our number, so that it has no standard "
-            "error: undecided",
-            "that its encoding, which it does not give, is another, and that its T, how often records are used, is lost from the text",
+            "Table II has the NMSE of the simulation against Algorithm 1, on Adult.",
+            "GRR, epsilon 1, NMSE in 1e-4, every record used 25 times; one simulation",
+            f"We have {ours[AS_IS]} with Adult as it stands, and {ours[MERGED]} with rare categories merged. The paper has "
+            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables decide our number, so it has no standard "
+            "error. This contradiction is undecided.",
+            "The paper's encoding is another. (It does not give it.) The number of times that a record is used, T, is missing from the text that we have.",
         ),
     ]
 
@@ -237,18 +235,18 @@ def corrections(r: Results) -> Sequence[str]:
     pearson, total = ([number_of(row, column, spec) for row in both] for column, spec in (
         ("correlation with Pearson", ".2f"), ("TCPL, Algorithm 2", ".0f")))  # fmt: skip
     return [
-        f"| delta was in two functions only | delta is in totals, calibration and `--delta`; the sums of (6) are there as the paper's bound | `delta-sums` | exclusive "
-        f"or, epsilon 1: {number_of(sums, 'delta there', '.3f')} where (6) says {number_of(sums, '(6), delta', '.2f')} |",
-        f"| figure 8 by ten draws from all attributes, caps pooled | {setting(100)} choices of {setting(21)} of the shared ones, caps apart | `fig8-choices` | "
-        f"median at a cap of {setting(1)}: {number_of(choice, 'median', '.2f')} |",
-        f"| Adult in one encoding | both, wherever it contradicts the paper | `adult` | correlation with Pearson's coefficient "
-        f"{pearson[0]}, merged {pearson[1]} |",
-        f"| eight sentences claimed too much | the part on LFW first says what held, and says by how much caps are broken | `fig8`, `fig8-choices`, "
-        f"`fig4a` | {traced(held, 'd')} of {traced(len(r.rows('fig8-public')), 'd')} runs held |",
-        f"| the prior was taken for right | balls around it, several priors, `--check` | `wrong-prior`, `fig8-public-choices` | Bald <- "
-        f"Male {number_of(prior, 'radius 0', '.3f')}, within {setting('.1')} {number_of(prior, 'radius 0.1', '.3f')} |",
-        f"| no help with which attributes to release | `select_attributes`, and its gap | `selection` | greedy falls short for "
+        f"| Only two functions had a delta. | Totals, calibration and `--delta` have a delta. The page has the sums of (6) as the paper's bound. | `delta-sums` | exclusive "
+        f"or, epsilon 1: delta {number_of(sums, 'delta there', '.3f')}, where (6) says {number_of(sums, '(6), delta', '.2f')} |",
+        f"| Figure 8 had ten draws from all attributes, and pooled the caps. | It has {setting(100)} choices of {setting(21)} shared attributes, for each cap separately. | `fig8-choices` | "
+        f"median factor at a cap of {setting(1)}: {number_of(choice, 'median', '.2f')} |",
+        f"| Adult had one encoding. | Both encodings are shown wherever Adult contradicts the paper. | `adult` | correlation of CPL with Pearson's coefficient: "
+        f"{pearson[0]}, and {pearson[1]} merged |",
+        f"| Eight sentences claimed too much. | The part on LFW first says what is true. Then it says by how much caps are exceeded. | `fig8`, `fig8-choices`, "
+        f"`fig4a` | {traced(held, 'd')} of {traced(len(r.rows('fig8-public')), 'd')} runs kept the cap |",
+        f"| The prior was assumed to be right. | The page has priors nearby, several priors, and `--check`. | `wrong-prior`, `fig8-public-choices` | Bald <- "
+        f"Male: {number_of(prior, 'radius 0', '.3f')}, and {number_of(prior, 'radius 0.1', '.3f')} within a radius of {setting('.1')} |",
+        f"| The library did not help to choose attributes. | `select_attributes` chooses them, and says how far from the best choice it may be. | `selection` | the greedy choice is too small for "
         f"{number_of(chosen, 'greedy falls short', '.1%')} ± {number_of(chosen, 'standard error', '.1%')} of the sets at a cap of {setting('1.5')} |",
-        f"| rare categories decided figures silently | a warning, and `--merge-rare` | `adult` | TCPL of Adult {total[0]}, merged "
-        f"{total[1]} |",
+        f"| Rare categories decided figures without a warning. | The library warns, and has `--merge-rare`. | `adult` | TCPL of Adult: {total[0]}, and "
+        f"{total[1]} merged |",
     ]

@@ -53,14 +53,14 @@ def adult(results: Results) -> list[str]:
             quotes.append(_line(label, (traced(float(cell["nmse"]) / UNIT, ".3g") for cell in cells)))
     return [
         *quotes,
-        f"With rare categories merged, the three numbers of Adult are {number_of(merged, 'below epsilon/10', '.0%')}, "
+        f"With rare categories merged, the three numbers of Adult in the table are "
+        f"{number_of(merged, 'below epsilon/10', '.0%')}, "
         f"{number_of(merged, 'the same by Algorithm 2', '.0%')} and {number_of(merged, 'below epsilon/2', '.0%')}",
         f"{number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands "
         f"({number_of(merged, 'correlation with Pearson', '.2f')} with rare categories merged",
-        f"Adult has {number_of(both[0], 'TCPL, Algorithm 2', '.0f')} of {setting(210)} "
-        f"({number_of(merged, 'TCPL, Algorithm 2', '.0f')} merged)",
-        f"matches in {near[0]} of {setting(16)} cells as it stands, and in {near[1]} with rare categories merged",
-        f"is {number_of(merged, 'GRR-ANL undershoot', '.4f')} with rare categories merged",
+        f"On Adult as it stands, {near[0]} of {setting(16)} cells match. If we merge rare categories of Adult, "
+        f"{near[1]} cells match.",
+        f"The undershoot of GRR-ANL on Adult is then {number_of(merged, 'GRR-ANL undershoot', '.4f')}.",
     ]
 
 
@@ -93,28 +93,25 @@ def figure_8(results: Results) -> list[str]:
             f"share of choices at {setting(4.5)} or more",
             (number_of(at[cap], "share at 4.5 or more", ".0%") for cap in ALL_CAPS),
         ),
-        f"We chose {setting(21)} of the {setting(38)} shared attributes at random, {drawn} times. "
-        "Over these choices the factor is "
+        f"{drawn} random choices of {setting(21)} of the {setting(38)} attributes. The factor is "
         f"{number_of(one, 'least', '.1f')} to {number_of(one, 'most', '.1f')} at a cap of {setting(1)} and "
-        f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at {setting(20)}",
-        f"With exact totals the factor is {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the "
-        f"first {setting(21)}",
+        f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at a cap of {setting(20)}",
+        f"It is {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the first {setting(21)}",
         f"For the first {setting(21)} attributes, exact totals give {traced(min(whole), '.1f')} to "
         f"{traced(max(whole), '.1f')}",
         f"For the first {setting(21)} shared attributes, the exact totals are "
         f"{first[0]}, {first[1]} and {first[2]} at caps of {caps}",
-        f"The exact total exceeds the cap for {_share(broken[0])}, {_share(broken[1])} and {_share(broken[2])} of "
-        f"{drawn} choices at "
-        f"caps of {caps}. The excess is at most {over[0]}, {over[1]} and {over[2]}",
-        _line("cap broken", map(_share, broken)),
-        _line("exact total over cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
-        _line("exact total over cap, most", (number_of(row, "largest exact/cap", ".3f") for row in broken)),
-        _line("the same for the greedy choice", (number_of(row, "greedy exact/cap", ".3f") for row in broken)),
-        f"For the first {setting(21)} attributes it gives budgets of {', '.join(exact)} at caps "
-        f"{setting('1, 2, 5, 10, 20')}. The "
-        f"additive criterion gives {', '.join(additive)}. So the budgets from exact totals are hardly smaller at "
-        f"caps of "
-        f"{setting('1 and 2')}",
+        f"with {drawn} random choices",
+        f"The exact total exceeds a cap of {setting(1)} for {_share(broken[0])} of the choices, "
+        f"a cap of {setting(5)} for {_share(broken[1])} and a cap of {setting(20)} for {_share(broken[2])}. "
+        f"The excess is at most {over[0]}, {over[1]} and {over[2]} of the cap",
+        _line("share of choices that exceed the cap", map(_share, broken)),
+        _line("exact total / cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
+        _line("exact total / cap, largest", (number_of(row, "largest exact/cap", ".3f") for row in broken)),
+        _line("exact total / cap, greedy choice", (number_of(row, "greedy exact/cap", ".3f") for row in broken)),
+        _line("common budget", (f"cap {setting(cap)}" for cap in CAPS)),
+        _line("by exact totals", exact),
+        _line(f"by {setting('(6)')}", additive),
         f"each half of CelebA gives totals within {traced(halves, '.1%')} of the totals from all of CelebA",
         *_public(results),
     ]  # fmt: skip
@@ -140,10 +137,9 @@ def _public(results: Results) -> list[str]:
     many = {(row["criterion"], float(row["cap"])): row for row in results.rows("fig8-public-choices")}
     broken = max(float(many["exact", cap]["share broken"]) for cap in PUBLIC_CAPS)
     quotes = [
-        f"The cap was broken for up to {traced(broken, '.1%')} of these choices",
+        f"The cap was exceeded for up to {traced(broken, '.1%')} of these choices",
         f"the cap held in {traced(held, 'd')} of {traced(len(runs), 'd')} runs",
-        f"by the paper's criterion LFW's budgets are {', '.join(added[:-1])} and {added[-1]} of CelebA's at caps of "
-        f"{setting('1, 2, 5, 10 and 20')}",
+        _line("LFW's budget / CelebA's budget", added),
         f"are {traced(min(smaller), '.0%')} to {traced(max(smaller), '.0%')} smaller than CelebA's own",
         f"a cap of {setting(20)} on LFW. Under CelebA's joint distribution, their total is "
         f"{number_of(worst, 'exact total', '.1f')}",
@@ -161,9 +157,9 @@ def _public(results: Results) -> list[str]:
     for criterion in ("exact", "additive"):
         rows = [many[criterion, cap] for cap in PUBLIC_CAPS]
         quotes += [
-            _line(f"{criterion}: cap broken under CelebA's joint", map(_share, rows)),
-            _line(f"{criterion}: exact total over cap, most", (number_of(r, "largest exact/cap", ".2f") for r in rows)),
-            _line(f"{criterion}: budget over CelebA's, median",
+            _line(f"{criterion}: share of choices that exceed the cap under CelebA's joint", map(_share, rows)),
+            _line(f"{criterion}: largest exact total / cap", (number_of(r, "largest exact/cap", ".2f") for r in rows)),
+            _line(f"{criterion}: median budget / CelebA's budget",
                   (number_of(r, "median LFW/CelebA", ".2f") for r in rows)),
         ]  # fmt: skip
     return quotes
@@ -190,7 +186,7 @@ def beyond(results: Results) -> list[str]:
             )
             for row in near
         ),
-        f"for {spread[0]}, {spread[1]} and {spread[2]} of {number_of(chosen[0], 'tried', '.0f')} random sets of "
-        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1). "
-        f"At these caps it releases at most {gaps[0]}, {gaps[1]} and {gaps[2]} fewer attributes",
+        f"for {number_of(chosen[0], 'tried', '.0f')} random sets of {setting(8)} attributes",
+        _line("releases fewer attributes than the best choice, share of sets", spread),
+        _line("largest number of missing attributes, relative to the best choice", gaps),
     ]
