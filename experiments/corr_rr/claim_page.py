@@ -35,17 +35,27 @@ EVERY = "figure-3 figure-4 figure-5 figure-6 figure-9 figure-10 figure-13 figure
 BEST = "Corr-RR best everywhere"
 
 ROWS = (
-    Row("Figures 3 to 6, 9, 10, 13, 14", "Corr-RR has the smallest error of four", EVERY, BEST),
+    Row("Figures 3 to 6, 9, 10, 13, 14", "the smallest error of the four mechanisms", EVERY, BEST),
     Row("Figures 3, 4", "more than 70% below SPL at rho .9, epsilon .1", "figure-3 figure-4", "70% below SPL"),
-    Row("Figures 5, 6", "less than half of RS+RFD at d = 6, epsilon .1", "figure-5 figure-6", "half of RS+RFD"),
-    Row("Figures 5, 6", "less than a quarter of SPL there", "figure-5 figure-6", "a quarter of SPL"),
+    Row("Figures 5, 6", "less than half of RS+RFD's error at d = 6, epsilon .1", "figure-5 figure-6", "half of RS+RFD"),
+    Row(
+        "Figures 5, 6",
+        "less than a quarter of SPL's error at d = 6, epsilon .1",
+        "figure-5 figure-6",
+        "a quarter of SPL",
+    ),
     Row(
         "Figures 7, 8",
         "60% below the best of the others at d = 4, rho .9",
         "figure-7 figure-8",
         "60% below the best baseline",
     ),
-    Row("Figures 7, 8", "about half of it at d = 4, rho .1 (.4 to .6)", "figure-7 figure-8", "about half of it"),
+    Row(
+        "Figures 7, 8",
+        "about half of the best of the others at d = 4, rho .1 (.4 to .6)",
+        "figure-7 figure-8",
+        "about half of it",
+    ),
     Row("Figures 7, 8", "above RS+RFD at d = 2, rho .1", "figure-7 figure-8", "worse than RS+RFD"),
     *(
         Row(
@@ -57,12 +67,17 @@ ROWS = (
         for d in (2, 3, 4)
     ),
     *(
-        Row("Figures 7, 8", f"falls from rho .1 to .9, d = {d}", "figure-7 figure-8", f"falls with rho, d = {d}")
+        Row("Figures 7, 8", f"error falls from rho .1 to .9, d = {d}", "figure-7 figure-8", f"falls with rho, d = {d}")
         for d in (2, 3, 4)
     ),
     Row("Figures 9, 10", "more than 40% below RS+RFD at epsilon .1", "figure-9 figure-10", "40% below RS+RFD"),
-    Row("Figures 9, 10", "less than a third of SPL there", "figure-9 figure-10", "a third of SPL"),
-    Row("Figures 9, 10", "5% in phase one beats 50%", "figure-9 figure-10", "5% beats 50% in phase one"),
+    Row("Figures 9, 10", "less than a third of SPL's error at epsilon .1", "figure-9 figure-10", "a third of SPL"),
+    Row(
+        "Figures 9, 10",
+        "smaller error with 5% in phase one than with 50%",
+        "figure-9 figure-10",
+        "5% beats 50% in phase one",
+    ),
     Row(
         "4.5",
         "up to 80% below all others (our reading; the text names no baseline)",
@@ -72,17 +87,22 @@ ROWS = (
 )
 
 PREPRINT_ROWS = (
-    Row("preprint 4 to 7", "the smallest error of four", "v1-figure-4 v1-figure-5 v1-figure-6 v1-figure-7", BEST),
-    Row("preprint 8 to 10", "the smallest error of four", "v1-figure-8 v1-figure-9 v1-figure-10", BEST),
+    Row(
+        "preprint 4 to 7",
+        "the smallest error of the four mechanisms",
+        "v1-figure-4 v1-figure-5 v1-figure-6 v1-figure-7",
+        BEST,
+    ),
+    Row("preprint 8 to 10", "the smallest error of the four mechanisms", "v1-figure-8 v1-figure-9 v1-figure-10", BEST),
     Row("preprint 4", "about 60% below SPL at rho .9, epsilon 1 (.3 to .5)", "v1-figure-4", "60% below SPL"),
     Row("preprint 7", "more than 90% below SPL at rho .9, epsilon 1", "v1-figure-7", "90% below SPL"),
-    Row("preprint 8", "a third of SPL or less at epsilon 1", "v1-figure-8", "a third of SPL or less"),
+    Row("preprint 8", "a third of SPL's error or less at epsilon 1", "v1-figure-8", "a third of SPL or less"),
     Row("preprint 9", "over 60% below SPL at d = 6, epsilon 1", "v1-figure-9", "60% below SPL"),
     Row("preprint 9", "up to 5 times below RS+FD at epsilon 1", "v1-figure-9", "a fifth of RS+FD at best"),
     Row("preprint 10", "more than 80% below SPL at d = 6, epsilon 1", "v1-figure-10", "80% below SPL"),
     Row("preprint 11", "nearly 60% below RS+RFD at epsilon 1 (.5)", "v1-figure-11", "nearly 60% below RS+RFD"),
-    Row("preprint 11", "a third of SPL there", "v1-figure-11", "a third of SPL"),
-    Row("preprint 11", "half of SPL at epsilon 5", "v1-figure-11", "half of SPL at epsilon 5"),
+    Row("preprint 11", "a third of SPL's error at epsilon 1", "v1-figure-11", "a third of SPL"),
+    Row("preprint 11", "half of SPL's error at epsilon 5", "v1-figure-11", "half of SPL at epsilon 5"),
     Row(
         "preprint 11, 12",
         "the smallest error at 10 and 20% in phase one",
@@ -91,27 +111,27 @@ PREPRINT_ROWS = (
     ),
     Row(
         "preprint 13",
-        "falls by nearly 40% from rho .5 to .9, epsilon 1 (.7)",
+        "error falls by nearly 40% from rho .5 to .9, epsilon 1 (.7)",
         "v1-figure-13",
         "falls by nearly 40% from rho .5 to .9, epsilon 1",
     ),
     Row(
         "preprint 13",
-        "falls by half from rho .1 to .9, epsilon 3",
+        "error falls by half from rho .1 to .9, epsilon 3",
         "v1-figure-13",
         "falls by half from rho .1 to .9, epsilon 3",
     ),
     Row(
         "preprint 13",
-        "nearly by half at epsilon 5 (.6)",
+        "error falls nearly by half from rho .1 to .9, epsilon 5 (.6)",
         "v1-figure-13",
         "falls nearly by half from rho .1 to .9, epsilon 5",
     ),
 )
 
 REAL_ROWS = (
-    Row("Figure 11, Clave", "the smallest error of four", "figure-11", "best on Clave"),
-    Row("Figure 11, Adult", "the smallest error of four", "figure-11", "best on Adult"),
+    Row("Figure 11, Clave", "the smallest error of the four mechanisms", "figure-11", "best on Clave"),
+    Row("Figure 11, Adult", "the smallest error of the four mechanisms", "figure-11", "best on Adult"),
     Row("Figure 11, Mushroom", "above RS+RFD", "figure-11", "Mushroom: behind RS+RFD"),
     Row(
         "Figure 11, Mushroom",
@@ -120,8 +140,8 @@ REAL_ROWS = (
         "Mushroom: ahead of SPL and RS+FD",
     ),
     Row("preprint 14, Clave", "up to 5 times below SPL at epsilon 1 (.25)", "v1-figure-14", "Clave: a fifth of SPL"),
-    Row("preprint 14, Clave", "the smallest error of four", "v1-figure-14", "best on Clave"),
-    Row("preprint 14, Nursery", "the smallest error of four", "v1-figure-14", "best on Nursery"),
+    Row("preprint 14, Clave", "the smallest error of the four mechanisms", "v1-figure-14", "best on Clave"),
+    Row("preprint 14, Nursery", "the smallest error of the four mechanisms", "v1-figure-14", "best on Nursery"),
     Row("preprint 14, Nursery", "over 70% below RS+FD at epsilon 1", "v1-figure-14", "Nursery: 70% below RS+FD"),
     Row("preprint 14, Nursery", "over 70% below RS+RFD at epsilon 1", "v1-figure-14", "Nursery: 70% below RS+RFD"),
     Row("preprint 14, Mushroom", "more than 80% below SPL at epsilon 1", "v1-figure-14", "Mushroom: 80% below SPL"),

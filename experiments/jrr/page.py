@@ -43,7 +43,7 @@ def _attackers(results: Results) -> list[str]:
         results.number("attackers", KNOWN, ".3f", epsilon=0.1, share=0.05, method=name) for name in (ALG, OPT)
     )
     quotes.append(
-        f"JRR at a nominal {setting(0.1)} leaks {of_paper} with Algorithm 1's parameters and {best} with the best"
+        f"JRR at a nominal epsilon of .1 leaks {of_paper} with Algorithm 1's parameters and {best} with the best"
     )
     quotes.append(f"plain randomised response with an epsilon of {leaks} has {ratio} times the error of the JRR")
     shares = "and 5 colluders' shares"
@@ -122,8 +122,9 @@ def _which_m(results: Results) -> list[str]:
     exact = results.number("which-m-percentile", "exact law", ".3f", M=4)
     return [
         *quotes,
-        f"At M from 0 to 4 our percentile is {normal} ({exact} by the exact distribution; in {setting('95%')} of figures of {setting('1,000')} "
-        f"runs, the percentile lies between {low} and {high})",
+        f"At M from 0 to 4 our percentile is {normal}, which rounds to the printed {setting('.7')}. (We computed {normal} with a normal "
+        f"approximation; the exact distribution gives {exact}. In {setting('95%')} of figures of {setting('1,000')} runs, the percentile "
+        f"lies between {low} and {high}.)",
     ]
 
 
@@ -131,24 +132,24 @@ def _newcomers(results: Results) -> list[str]:
     rows = [results.rows("newcomers", share=0.05, late=late)[0] for late in (0.05, 0.2, 0.5)]
 
     def three(column: str) -> str:
-        first, second, third = (number_of(row, column, ".3f") for row in rows)
-        return f"{first}, {second} and {third}"
+        return " | ".join(number_of(row, column, ".3f") for row in rows)
 
     covered = {(one["share"], one["their share"], one["n"]): one for one in results.rows("newcomers-coverage")}
     alike, apart = covered["0.5", "0.5", "200"], covered["0.5", "0.0", "280"]
     worst = traced(max(abs(float(row["z"])) for row in rows), ".1f")
     assert min(float(one["coverage"]) for one in covered.values()) >= 0.95
     return [
-        f"this estimate has {three('newcomers')} of RR's MSE if {setting('5%')}, {setting('20%')} and {setting('50%')} of the "
-        f"contributors are newcomers. Without newcomers it has {number_of(rows[0], 'all dealt', '.3f')}. In simulations it has "
-        f"{three('drawn')}; these ratios are at most {worst} standard errors away from the exact ratios. If instead {setting('5%')}, "
-        f"{setting('20%')} and {setting('50%')} of the contributors do not report, the estimate from the others has "
-        + three("silent").replace(" and ", " and "),
-        f"intervals of {setting('95%')} for the estimate from both kinds of contributors. If half of {setting('200')} dealt contributors and "
-        f"half of {setting('100')} newcomers hold the value, the coverage is {number_of(alike, 'coverage', '.3f')}. If half of "
-        f"{setting('280')} dealt contributors and none of {setting('600')} newcomers hold the value, the coverage is "
-        f"{number_of(apart, 'coverage', '.3f')}. If the variance were computed at one common frequency, the coverage in the second "
-        f"case would be {number_of(apart, 'at one frequency', '.3f')}",
+        f"Without newcomers the ratio is {number_of(rows[0], 'all dealt', '.3f')}",
+        f"| part of the contributors | {setting('5%')} | {setting('20%')} | {setting('50%')} |",
+        f"| newcomers, exact | {three('newcomers')} |",
+        f"| newcomers, simulated | {three('drawn')} |",
+        f"| contributors who do not report, exact | {three('silent')} |",
+        f"The simulated ratios are at most {worst} standard errors away from the exact ratios",
+        f"the coverage of the {setting('95%')} intervals for the estimate from both kinds of contributors",
+        f"half of {setting('200')} dealt contributors and half of {setting('100')} newcomers hold the value: the coverage is "
+        f"{number_of(alike, 'coverage', '.3f')}. In the second example, half of {setting('280')} dealt contributors and none of "
+        f"{setting('600')} newcomers hold the value: the coverage is {number_of(apart, 'coverage', '.3f')}. If the variance were computed "
+        f"at one common frequency, the coverage in the second example would be {number_of(apart, 'at one frequency', '.3f')}",
     ]
 
 
@@ -172,8 +173,8 @@ def _two_phases(results: Results) -> list[str]:
     def groups(column: str, spec: str, share: float, first: float) -> str:
         return results.number("two-groups", column, spec, share=share, first=first)
 
-    def pair(share: float, first: float, words: str = "") -> str:
-        return f"{groups('of RR', '.3f', share, first)}{words} ({groups('error', '.3f', share, first)})"
+    def pair(share: float, first: float) -> str:
+        return f"{groups('of RR', '.3f', share, first)} ({groups('error', '.3f', share, first)})"
 
     for share in (0.05, 0.2, 0.45, 0.5):
         verdicts = {row["against one phase"] for row in results.rows("two-groups", share=share)}
@@ -188,13 +189,13 @@ def _two_phases(results: Results) -> list[str]:
         f"has the smaller error in all {traced(len(losing), 'd')} settings",
         f"the MSE of one phase without a guess is {traced(float(half['one phase, no guess']) - 1, '.1%')} larger than RR's, and "
         f"the MSE of Algorithm 1 is {traced(float(half[ALG]) - 1, '.1%')} larger",
-        f"With {setting('5%')} in the first group, two groups have {groups('of RR', '.3f', 0.05, 0.05)} of RR's MSE at a share of {setting(0.05)} "
-        f"(standard error {groups('error', '.3f', 0.05, 0.05)}) and {groups('of RR', '.3f', 0.5, 0.05)} at one half "
-        f"({groups('error', '.3f', 0.5, 0.05)}). With {setting('20%')} in the first group they have {pair(0.05, 0.2)} and {pair(0.5, 0.2)}. One "
-        f"phase without a guess has {groups('one phase, no guess', '.3f', 0.05, 0.05)} and "
-        f"{groups('one phase, no guess', '.3f', 0.5, 0.05)}",
-        f"At {setting(0.35)} two groups lose with {setting('5%')} in the first group; with {setting('20%')}, the comparison is undecided",
-        f"quota RR in one phase has much less error: {groups(QUOTA, '.3f', 0.05, 0.05)} and {groups(QUOTA, '.3f', 0.5, 0.05)}",
+        *(
+            f"| {setting(share)} | {pair(share, 0.05)} | {pair(share, 0.2)} | {groups('one phase, no guess', '.3f', share, 0.05)} | "
+            f"{groups(QUOTA, '.3f', share, 0.05)} |"
+            for share in (0.05, 0.5)
+        ),
+        f"At {setting(0.35)} two groups are worse with {setting('5%')} in the first group; with {setting('20%')}, the comparison is undecided",
+        f"| share of ones | {setting('5%')} in the first group | {setting('20%')} in the first group |",
     ]
 
 
@@ -231,7 +232,7 @@ def _fig_3(results: Results) -> list[str]:
     slip = next(claim["paper"] for claim in expected()["claims"] if claim["id"] == "3c-74.1")
     quotes.append(
         f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
-        f"share {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
+        f"share of ones {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
         f"{traced(second['exact'], '.1e')}. So the first number of the paper is "
         f"{traced(-first['z of the paper'], '.1f')} standard errors below the exact number, and the second is "
         f"{traced(second['z of the paper'], '.1f')} standard errors above it. The paper "
@@ -245,15 +246,19 @@ def _fig_3(results: Results) -> list[str]:
     )
     claims = {row["id"]: (float(row["paper"]), float(row["Algorithm 1"])) for row in results.rows("fig-3-claims")}
     z = {name: (paper / exact - 1) / RATIO_ERROR for name, (paper, exact) in claims.items()}
+    sizes = {name: abs(one) for name, one in z.items()}
+    assert z["3a-0.01"] > 0 > z["3c-0.01"]
     stated, apart = (
         [traced(found[name], spec) for name in ("3a-0.01", "3c-0.01")]
-        for found, spec in (({name: claim[0] for name, claim in claims.items()}, ".3f"), (z, ".1f"))
+        for found, spec in (({name: claim[0] for name, claim in claims.items()}, ".3f"), (sizes, ".1f"))
     )
     quotes += [
         f"All {traced(len(z), 'd')} are within {traced(max(map(abs, z.values())), '.1f')} standard errors of ours",
         f"The paper states {stated[0]} and {stated[1]} for two n. The exact ratio is "
-        f"{traced(claims['3c-0.01'][1], '.4f')} for both. The stated ratios are {apart[0]} and {apart[1]} standard errors from it",
-        f"the root of the ratio of the MSEs: {traced(sqrt(claims['4a'][1]), '.2f')} at best",
+        f"{traced(claims['3c-0.01'][1], '.4f')} for both. The first stated ratio is {apart[0]} standard errors above the exact "
+        f"ratio, and the second is {apart[1]} standard errors below it",
+        f"At best this root is {traced(sqrt(claims['4a'][1]), '.2f')}, which is a reduction by "
+        f"{traced(1 - sqrt(claims['4a'][1]), '.0%')}",
     ]
     return quotes
 
@@ -283,8 +288,8 @@ def _does_not(results: Results) -> list[str]:
         for epsilon, spec in zip(EPSILONS, (".1f", ".2f", ".2f"), strict=True)
     ]
     return [
-        f"it is worse from M = {worse[0]}, {worse[1]} and {worse[2]} on at epsilon .01, .1 and 1 (n = 10,000, share of ones "
-        f"{setting('.1')}, exact), by {most[0]} at most",
+        f"from M = {worse[0]}, {worse[1]} and {worse[2]} on at epsilon .01, .1 and 1 (n = 10,000, share of ones {setting('.1')}, exact). "
+        f"JRR's error is then larger by {most[0]} at most",
         f"RI is {results.number('fig-7', 'RI', '.3f', method=ALG, n=10_000, epsilon=0.01)} at epsilon .01, and R at n = 1,000 is "
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
         f"simulated {setting('20,000')} such choices. In the median choice {number_of(kosarak, 'expected', '.0f')} clicks "
@@ -296,15 +301,15 @@ def _does_not(results: Results) -> list[str]:
         f"or more have a probability of {number_of(users, 'at least the printed', '.0%')} (standard error {number_of(users, 'error', '.1%')})",
         f"{number_of(amazon, 'share', '.2%')} of which are one star",
         f"So the {number_of(amazon, 'printed', '.0f')} of {setting('10,000')} cannot be tested",
-        f"E-commerce has the {number_of(shop, 'expected', ',.0f')} ones of Table 3",
-        f"Algorithm 1 is worse than RR from M = {worse[0]} (epsilon .01), {worse[1]} ({setting(0.1)}) and {worse[2]} "
-        f"({setting(1)}) on",
-        f"The optimum helps up to M = {better[0]}, {better[1]} and {better[2]}, and beyond",
-        f"is at most {most[0]}, {most[1]} and {most[2]} larger than RR's. This excess is {seen[0]}, {seen[1]} and {seen[2]} standard "
-        "errors of a ratio",
-        f"RI is {traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')} and "
-        f"{traced(excess[3], '.4f')} at epsilon .001",
-        f"R at n = 1,000 is {wide[0]}, {wide[1]} and {wide[2]} at epsilon",
+        f"The E-commerce data have {number_of(shop, 'expected', ',.0f')} ones, as in Table 3",
+        *(
+            f"| {setting(epsilon)} | {' | '.join(cells)} |"
+            for epsilon, *cells in zip(EPSILONS, worse, most, seen, better, strict=True)
+        ),
+        f"| epsilon | {setting('.001')} | {setting('.01')} | {setting('.1')} | {setting('1')} |",
+        f"| RI, for any n | {traced(excess[0], '.1f')} | {traced(excess[1], '.3f')} | {traced(excess[2], '.4f')} | "
+        f"{traced(excess[3], '.4f')} |",
+        f"| R, for n = 1,000 | - | {' | '.join(wide)} |",
         *_own_p(results),
         f"For rare values k-JRR has {', '.join(rare[:2])} and {rare[2]} of GRR's variance for k = 4, 10 and 20",
     ]
@@ -361,22 +366,23 @@ def _open(results: Results) -> list[str]:
         return results.number("means", column, spec, method=method, values=values, epsilon=epsilon)
 
     return [
-        f"At epsilon 1 and a share of {setting(0.05)}, groups of {setting('2, 4, 20 and 100')} have {errors[0]}, {errors[1]}, "
-        f"{errors[2]} and {errors[3]} of RR's MSE. Against the adversary who knows the others' data, these groups leak {known[0]}, "
-        f"{known[1]}, {known[2]} and infinity. The leakage is infinite for groups of {setting('100')} because there the number of "
-        f"truths happens to be fixed. Compare groups of four, which leak {known[1]}, with RR at an epsilon of {known[1]}. Groups "
-        f"of four have {errors[1]} of the MSE of RR at {setting(1)}, and RR at {known[1]} has {results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of it. So",
-        f"At a nominal epsilon of {setting(0.1)} they are worse: they have {traced(small['of RR'], '.2f')} of RR's MSE and leak "
-        f"{traced(small[OTHERS], '.3f')}. RR with an epsilon of {traced(small[OTHERS], '.3f')} has "
-        f"{traced(small['RR at that epsilon'], '.2f')} of the MSE of RR at {setting(0.1)}",
-        f"At the stated epsilon of {setting(1)} and {setting(0.1)} it has {quota[0]} and {quota[1]} of RR's MSE",
-        f"RR at {setting(0.1)} behind a shuffler leaks {tenth[0]}, and JRR's optimum leaks {tenth[1]}. RR with the same "
-        f"error as JRR (epsilon {same}) leaks {tenth[2]}. At a nominal epsilon of 1 these three leakages are "
-        f"{one[0]}, {one[1]} and {one[2]}. At {setting(0.01)} they are {hundredth[0]}, {hundredth[1]} and {hundredth[2]}",
-        f"the optimum has {mean(OPT, 'all at .05', '.2f')} of RR's MSE if all numbers are {setting(0.05)}. If the "
-        f"numbers are uniform on {setting('[0, 1]')}, with a mean of one half, the optimum has "
-        f"{mean(OPT, 'uniform on [0, 1]', '.2f')} of RR's MSE. "
-        f"Quota RR has {mean(QUOTA, 'all at .05', '.3f')} and {mean(QUOTA, 'uniform on [0, 1]', '.3f')}",
+        f"| contributors per group | {' | '.join(setting(size) for size in sizes)} |",
+        f"| MSE divided by RR's MSE | {' | '.join(errors)} |",
+        f"| leaks | {' | '.join(known)} |",
+        f"The leakage is infinite for groups of {setting('100')} because",
+        f"Groups of four leak {known[1]}, and RR at epsilon {known[1]} has "
+        f"{results.number('groups', 'RR at that epsilon', '.2f', epsilon=1, group=4)} of the MSE of RR at epsilon 1",
+        f"they have {traced(small['of RR'], '.2f')} of RR's MSE and leak {traced(small[OTHERS], '.3f')}. RR with an epsilon of "
+        f"{traced(small[OTHERS], '.3f')} has {traced(small['RR at that epsilon'], '.2f')} of the MSE of RR at epsilon .1",
+        f"Quota RR has {quota[0]} of RR's MSE at epsilon 1, and {quota[1]} at epsilon .1",
+        f"RR has the same error as JRR's optimum if RR's epsilon is {same}",
+        *(
+            f"| {setting(epsilon)} | {plain} | {alike} | {optimum} |"
+            for epsilon, (plain, optimum, alike) in ((0.01, hundredth), (0.1, tenth), (1, one))
+        ),
+        f"| JRR, optimum | {mean(OPT, 'all at .05', '.2f')} | {mean(OPT, 'uniform on [0, 1]', '.2f')} |",
+        f"| quota RR | {mean(QUOTA, 'all at .05', '.3f')} | {mean(QUOTA, 'uniform on [0, 1]', '.3f')} |",
+        f"| all numbers are {setting('.05')} | numbers uniform on {setting('[0, 1]')} |",
         f"At epsilon 1, the noise of the rounding makes up {mean(QUOTA, 'all at .05', '.0%', 1, 'share of rounding')} of quota RR's MSE and "
         f"{mean('RR', 'all at .05', '.0%', 1, 'share of rounding')} of RR's MSE",
     ]
@@ -386,10 +392,11 @@ PAGE = Page(
     "jrr",
     (_attackers, _table_3, _fig_2, _which_m, _newcomers, _fig_3, _does_not, _open, _two_phases),
     stated={
+        "for epsilon 1 and a share of ones of .05": "a setting",
         "1,000 deals per point": "the default of --runs, as in the paper's section 5.1",
         '"RI is always less than" 1e-4 and "R is less than 3%"': "the paper, section 5.3.5",
         "holds only below n = 25,000": "as below",
-        "the 1,000 runs that it drew": "the paper, section 5.1",
+        "the 1,000 runs that they drew": "the paper, section 5.1",
         "at most 3e-7 too small, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
         "where the frequency is 1/k": "docs/theory/coupling.md",
         "The black line is at 1e-4": "the paper, section 5.3.5",
@@ -401,18 +408,19 @@ PAGE = Page(
         "If n were 40,000, every M up to 5 would fit": "a setting: fig-3-claims",
         "of 1,000 runs": "the paper, section 5.1",
         "Below n = 25,000": "where Algorithm 1 reaches its end at epsilon .01, as below",
-        "and a share of .05 this estimate has": "a setting",
+        "n = 10,000, share of ones .05). Without": "a setting",
         "1% of epsilon first | 5% | 20% | 50%": "a setting",
         "from .05 to .5, four splits": "a setting",
-        "lose at shares of .05 and .2 and gain at .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
-        "run of 60 repetitions at epsilon .1. With 5%, 20% and 50% of epsilon in phase one, two phases had .30, .45 and .92 of "
-        "RR's MSE at a share of .05, and 1.13, 1.51 and 1.94 at .5. A mean of 60 squared errors has a standard error of 18%": "a third reading; sqrt(2/60)",
+        "worse than one phase at shares of .05 and .2, and better at shares of .45 and .5": "settings; two-groups.csv, checked in `_two_phases`",
+        "run of 60 repetitions at epsilon .1": "a third reading",
+        "A mean of 60 squared errors has a standard error of 18%": "sqrt(2/60)",
+        "share of ones | 5% of epsilon first | 20% | 50% | | .05 | .30 | .45 | .92 | | .5 | 1.13 | 1.51 | 1.94": "a third reading",
         "20,000 random click events": "the paper, appendix J",
         "are 20,000 users": "a setting",
         "even for all n-1 of them": "docs/theory/quota_rr.md",
         "If a delta is needed, it is 1e-6": "a setting",
         "unless the base rate is 1/2": "docs/theory/jrr.md, proof of the row with a known base rate",
-        "infinite (delta = 0) at the extreme": "docs/theory/jrr.md",
+        "at the extreme correlation it is infinite (delta = 0)": "docs/theory/jrr.md",
         "(MSE of the count, same n, 5% ones; exact)": "a setting",
         "from a nominal epsilon of about .21 on": "docs/theory/jrr.md, section on honest numbers",
         "share of ones .05": "a setting",
@@ -421,7 +429,7 @@ PAGE = Page(
         "share .05": "a setting",
         "At a share of .1 and": "a setting",
         "a share of 1 and epsilon": "a setting",
-        "659 clicks or more on Kosarak are a little more probable, and one of the 200 repetitions": "results/jrr/seeds.csv",
+        "659 clicks or more on Kosarak are a little more probable, and in one of the 200 repetitions": "results/jrr/seeds.csv",
         "two samples of 1,000": "a setting",
         "over 200 repetitions": "a setting, `SEEDS` of fig-2",
         "over 1,000 deals": "a setting",
@@ -434,7 +442,7 @@ PAGE = Page(
         "from 200,000 on": "Theorem 3: from there on (p, rho) do not change",
         "100 random pages": "the paper, appendix J",
         "first 100,000 of the file's users": "the data set",
-        "From 25,000 contributors on, Algorithm 1": "as the next",
+        "from 25,000 contributors on, Algorithm 1": "as the next",
         "below 25,000 contributors the gap": "M (pi/p - 1)^-1 (1/p - 1): where Algorithm 1 reaches its end at epsilon .01",
         '"ARE by over 70%"': "the paper, section 5.3.2",
         '"97% of the possible frequencies"': "the paper, section 1: 1 less R",
@@ -445,8 +453,7 @@ PAGE = Page(
         "shows groups of 2 to 100": "a setting",
         "a number in [0, 1]": "a setting",
         "659 of 20,000 is how many": "the paper, Table 3",
-        "The number .654 rounds to the printed .7": "the paper, section 5.2",
-        "(n = 10,000, share .05, delta 1e-6)": "a setting",
+        "(n = 10,000, share .05, delta 1e-6, exact)": "a setting",
         ".72 and .89, as printed": "the paper, (6) and (11); `second.variance`",
         "all groupings, n to 6, rational": "the tests",
     },
