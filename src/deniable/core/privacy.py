@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -259,7 +260,7 @@ class Guarantee:
         whatever you send, nobody's odds about you can change by more than a factor of 2.72
         if two of your possible answers seemed equally likely before, one can seem at most 2.72 times as likely as the
         other afterwards
-        reports add up: anyone who sees two (r reports of the same answer) can change the odds by a factor of up to 7.39
+        reports add up: the odds can change by a factor of up to 7.39 for anyone who sees two reports of the same answer
         """
         most = max(self.epsilon, self.implemented_epsilon)
         once = [row for row in self.trust_models if row.scaling == "once"]
@@ -296,9 +297,10 @@ class Guarantee:
             )
         for row in self.trust_models:
             if row.scaling == "per report" and math.isfinite(row.epsilon):
+                two = re.sub(r"\br\b", "two", row.view)
                 words.append(
-                    f"reports add up: anyone who sees two ({row.view}) can change the odds by a factor of up to "
-                    f"{odds_text(2 * row.epsilon)}"
+                    f"reports add up: the odds can change by a factor of up to {odds_text(2 * row.epsilon)} for anyone "
+                    f"who sees {two}"
                 )
         return tuple(words)
 

@@ -110,14 +110,16 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         f"Then the neighbour is right {WORDS[round(believed(1 / 2, 4))]} times in a hundred.",
         f"the insurer expects {WORDS[round(believed(1 / 10, 4))]} smokers.",
         "Take 10,000 people and epsilon 1. "
-        f"If you ask one question, its result is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points. "
-        f"If you ask six questions, each result is known to {half_width(yes_or_no(6), 10_000, 1):.1f} points.",
+        f"If you ask one question, its result is within {half_width(yes_or_no(1), 10_000, 1):.1f} points "
+        "of the truth in 19 of 20 surveys. "
+        f"If you ask six questions, each result is within {half_width(yes_or_no(6), 10_000, 1):.1f} points.",
         "each time with epsilon 1, has spent an epsilon of 2. "
         f"The odds about this person may have changed by a factor of {odds_text(2.0)}. "
         f"After four such answers, the factor is {four}.",
-        f"to {change[0]:.1f} points at epsilon 1, and to {change[1]:.1f} points at epsilon 2. **The office takes 2**",
-        "At 8 a report is a lie 3 times in 10,000.",
-        f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
+        f"to {change[0]:.1f} points at epsilon 1, and to {change[1]:.1f} points at epsilon 2. "
+        "**The office takes epsilon 2**",
+        "At epsilon 8, a report is false 3 times in 10,000.",
+        f"At epsilon 1 the result is within {half_width(firm, 400, 1):.1f} points of the truth in 19 of 20 surveys.",
         "With an epsilon of 0.25 every month, each user would spend 3 in a year",
         "asks every user once a quarter. Each user then spends an epsilon of 2 in a year.",
         "2.718... at epsilon 1",
@@ -363,7 +365,7 @@ def test_numbers_of_the_impact_assessment_are_those_of_the_demonstration() -> No
         f"{len(demo_schema().names)} questions: affairs",
         f"{report_width(survey.mechanism)} bytes",
         f"{errors['affairs']:.1f} points for affairs, {max(errors.values()):.1f} for age",
-        f"known to {less.questions[0].half_width:.0f} points and age to {less.questions[3].half_width:.0f}",
+        f"{less.questions[0].half_width:.0f} points for affairs and {less.questions[3].half_width:.0f} for age",
         f"change by a factor of at most {odds_text(1.0)}",
         f"at most {max_posterior_text(1.0)} sure",
         f"right in {100 * guess.after:.1f} of 100 cases instead of {100 * guess.without:.0f}",
