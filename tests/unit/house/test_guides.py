@@ -116,8 +116,7 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         "each time with epsilon 1, has spent an epsilon of 2. "
         f"The odds about this person may have changed by a factor of {odds_text(2.0)}. "
         f"After four such answers, the factor is {four}.",
-        f"{change[0]:.1f} points at epsilon 1, and {change[1]:.1f} points at epsilon 2. "
-        "**The office takes epsilon 2**",
+        f"{change[0]:.1f} points at epsilon 1, and {change[1]:.1f} points at epsilon 2. **The office takes epsilon 2**",
         "At epsilon 8, a report is false 3 times in 10,000.",
         f"At epsilon 1 the result is within {half_width(firm, 400, 1):.1f} points of the truth in 19 of 20 surveys.",
         "With an epsilon of 0.25 every month, each user would spend 3 in a year",
