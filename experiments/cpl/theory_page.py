@@ -22,8 +22,8 @@ def _sums(_: Results) -> list[str]:
     faces = PAPERS_TABLES.rows("additive", joint="CelebA: Young <- Chubby, Double_Chin")[0]
     exact, added = (traced(float(faces[key]), ".3f") for key in ("exact", "additive figure (not a bound)"))
     return [
-        f"tells up to {one} about bald, because women are seldom bald. If bald is released in this way, the report "
-        f"tells {other} about male",
+        f"the CPL about bald is {one} nats",
+        f"the CPL about male is only {other} nats",
         f"1 + ln cosh 1 = {xor}",
         f"For n = {setting('20')} and epsilon = 1 this is {hidden} nats. The epsilons of the {setting('20')} reports "
         f"add up to {setting('20')}, so more than {setting('20')} nats",
@@ -39,7 +39,7 @@ def _costs(results: Results) -> list[str]:
         for d in (21, 24)
     )
     return [
-        f"gets epsilon = 1 and a total of {added}, where `exact` allows {exact} and `prior-free` 1/3",
+        f"returns epsilon = 1, and then the exact total is {added}. The criterion `exact` returns epsilon = {exact}",
         f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, and "
         f"{setting('24')} take {large[0]} seconds and {large[1]} GiB",
     ]
@@ -52,15 +52,15 @@ PAGE = Page(
         "Differential Privacy (2025)": "the paper's year",
         "every single output has a probability of at most .001": "a thousand stamps",
         "There are 202,599 labelled faces": "the number of rows of CelebA",
-        "the limit is 26 binary attributes. A table of 26": "`MAX_TOTAL_STATES`",
+        "at most 26 binary attributes. A table of 26": "`MAX_TOTAL_STATES`",
         "and memory of a table of 24": "the larger of the two examples",
         "(Chow, Liu 1968)": "a reference",
         "Oh, Viswanath 2015)": "a reference",
         "For up to 10 attributes": "`MAX_EXHAUSTIVE`",
         "below 5% of the records": "`RARE_SHARE`",
-        "below .8 of what it was": "`_DECIDES` of rare_categories.py",
+        "less than .8 times the unmerged figure": "`_DECIDES` of rare_categories.py",
         "a busy 2.6 GHz machine": "the machine",
-        "A figure of 0.1 moves odds by a tenth at most": "e^.1 = 1.105",
+        "A figure of 0.1 changes odds by a tenth at most": "e^.1 = 1.105",
     },
     pictures={},
     paper="cpl",
