@@ -20,7 +20,7 @@ STATED: dict[str, str] = {
     "these intervals cover in .926 to .936 of": "results/answers/seeds.csv",
     "cover the truth in .936 to .967 of the runs": "results/answers/seeds.csv",
     "rejects .024 to .058 of": "results/answers/seeds.csv, and the least is the same",
-    "in none of the 45": "results/answers/seeds.csv: the number of settings is the same",
+    "in each of the 45": "results/answers/seeds.csv: the number of settings is the same",
     "three epsilons (.7, 1.5 and 3) and three numbers of people (2,000, 20,000 and 200,000)": "settings of `decoders`",
     "500, 20,000 and a million people": "settings of `coverage`",
     "ages in 16 steps": "a scale of `coverage`",
