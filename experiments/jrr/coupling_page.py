@@ -82,7 +82,7 @@ PAGE = Page(
         "such as 1e-6": "the default delta",
         "likelihood of all 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
-        "c exceeds 1/m by less than 1 part in 196": "P >= 7m: at most 1/14^2",
+        "c is slightly above 1/m, by less than 1 part in 196": "P >= 7m: at most 1/14^2",
         "f = 0 | .01 | .05 | .5": "settings",
         "With k = 10 or more values, the gain for rare values is below 4%": "the column f = 0 of the table",
     },

@@ -29,15 +29,15 @@ def _adversaries(results: Results) -> list[str]:
     worth = max(float(row["epsilon"]) for row in results.rows("theory-adversaries", n=10_000)
                 if float(row["epsilon"]) not in (0.01, 0.1, 0.5, 1.0))  # fmt: skip
     quotes.append(
-        f"at a nominal {setting(0.1)} the variance of JRR is {error} of the variance of randomised response. "
-        f"Against an adversary who knows the others' answers, JRR has epsilon {known}. Randomised "
-        f"response at {known} is pure"
+        f"take the nominal epsilon {setting(0.1)}. JRR's variance is {error} times the variance of RR at "
+        f"epsilon {setting(0.1)}. Against an adversary who knows the others' answers, JRR has epsilon {known}. RR with "
+        f"epsilon {known} has"
     )
     theirs, ratio = number_of(many, "others' data", ".3f"), number_of(many, "RR at others' data", ".1f")
     quotes.append(
-        f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on. With more contributors it is worth "
-        f"its dealer from a smaller epsilon on. At n = 10^6 and an epsilon of {setting(0.1)} the adversary's epsilon "
-        f"is {theirs}, and RR's variance is {ratio} times JRR's."
+        f"JRR is worth its dealer if the nominal epsilon is at least about {traced(worth, '.2f')}. With more "
+        f"contributors, JRR is worth its dealer at smaller epsilons, too. At n = 10^6 and the nominal epsilon "
+        f"{setting(0.1)}, the adversary's epsilon is {theirs}. RR at epsilon {theirs} has {ratio} times JRR's variance"
     )
     return quotes
 
@@ -50,8 +50,9 @@ def _caps(results: Results) -> list[str]:
         quotes.append(f"| {cap} | {' | '.join(cells)} |")
     free, capped = (results.number("theory-caps", "of RR", ".3f", method="quota RR", cap=cap) for cap in ("none", 1))
     quotes.append(
-        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}. It is pure against an "
-        f"adversary with all other data and all other shares. With its cap at {setting(1)} it has {capped} of"
+        f"at epsilon = .1, theta = {setting(0.05)}. Its variance is {free} times the variance of RR. "
+        f"It is *pure* (delta = {setting(0)}) against an adversary with all other data and all other shares. "
+        f"With a cap of {setting(1)}, its variance is {capped} times the variance of RR"
     )
     return quotes
 
@@ -67,12 +68,12 @@ def _optimum(results: Results) -> list[str]:
 def _lies(results: Results) -> list[str]:
     first, second = results.rows("theory-lies", n=6)[0], results.rows("theory-lies", n=4)[0]
     return [
-        f"n = 6, m = 3, p = {setting(0.6)}, rho = {setting(-0.5)}. The bound gives epsilon "
-        f"{number_of(first, 'bound', '.3f')}, "
-        f"the exact epsilon is {number_of(first, 'truth', '.3f')}, and Theorem 2 prints "
+        f"n = 6, m = 3, p = {setting(0.6)} and rho = {setting(-0.5)}. Our bound is epsilon "
+        f"{number_of(first, 'bound', '.3f')}, and the exact epsilon is {number_of(first, 'truth', '.3f')}. "
+        f"The paper's Theorem 2 gives "
         f"{number_of(first, 'Theorem 2', '.3f')}",
-        f"n = 4, m = 2, p = {setting(0.6)}, rho = -2/3. The paper prints {number_of(second, 'Theorem 2', '.3f')}, but "
-        f"the true value is {number_of(second, 'truth', '.3f')}",
+        f"n = 4, m = 2, p = {setting(0.6)}, rho = -2/3. Theorem 2 gives an epsilon of "
+        f"{number_of(second, 'Theorem 2', '.3f')}, but the true epsilon is {number_of(second, 'truth', '.3f')}",
     ]
 
 
@@ -93,16 +94,17 @@ def _claims(_: Results) -> list[str]:
         return found.number("which-m-own-p", column, spec, n=n, epsilon=epsilon, M=m)
 
     return [
-        f"Our {own('RI', '.3e', 10_000, 0.001, 0)} is printed as less than 10^-4",
-        f"Our {own('RI', '.2e', 5_000, 1.0, 1)} is printed as "
-        f"{found.number('which-m', 'paper', '.1e', id='8-RI', epsilon=1.0)} (n = 5,000, epsilon = 1, M up to 1)",
-        f"Our {own('R', '.2%', 1_000, 1.0, 0)}, or {own('R in whole counts', '.2%', 1_000, 1.0, 0)} in whole counts",
+        f"| RI at n = 10,000 | {setting('less than 10^-4')} | {own('RI', '.3e', 10_000, 0.001, 0)} |",
+        f"| RI at n = 5,000 | {found.number('which-m', 'paper', '.1e', id='8-RI', epsilon=1.0)} | "
+        f"{own('RI', '.2e', 5_000, 1.0, 1)} (epsilon = 1, M up to 1) |",
+        f"| R at n = 1,000 | {setting('less than 3%')} | {own('R', '.2%', 1_000, 1.0, 0)}, or "
+        f"{own('R in whole counts', '.2%', 1_000, 1.0, 0)} in whole counts |",
         f"on, by {most} at most",
-        f"RI is {traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')}, "
+        f"M = 5: it is {traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')}, "
         f"{traced(excess[3], '.4f')} at epsilon = .001",
         f"R is {wide[0]}, {wide[1]}, {wide[2]} at epsilon = .01",
         f"worse from M = {worse} on",
-        f"is true: the ratio is {found.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.",
+        f"The exact ratio of the variances is {found.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.",
     ]
 
 
@@ -112,22 +114,20 @@ PAGE = Page(
     stated={
         "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
         "frequency theta = .05.": "a setting",
-        "base rate .05 known. The": "a setting",
-        "base rate .05 known | RR": "a setting",
-        "nominal .1, theta = .05:": "a setting",
-        "delta = 0 | at 10^-6": "a setting",
+        "knows the base rate .05;": "a setting",
+        "nominal epsilon .1 and theta = .05. The": "a setting",
+        "delta = 0 | others' data known, delta = 10^-6": "a setting",
         "one 64-bit word": "`deniable.research.dealt.coupling.coins`; golden recordings",
         "ceil(2^64 (q - s))": "the same",
         "ceil(2^64 (q + s))": "the same",
         "rho within 10^-12 of the extreme": "`coins.coin`",
-        "accurate to 1e-9. Beyond about 10^6 contributors": "`coin_views`",
+        "accurate to 1e-9. For more than about 10^6 contributors": "`coin_views`",
         'RI is "always less than" 10^-4 (5.3.5;': "the paper, section 5.3.5",
         "at most 3e-7 at n = 10,000": "`theorem2_as_printed` against the bound of the table",
         "But in section 4.2": "the paper",
+        "a variance below 25": "`FEW` of support_counts.py",
         "theta = .1, n = 10,000, JRR is worse": "a setting",
         'at n = 1,000 "R is less than 3%"': "the paper, section 5.3.5",
-        'printed as "less than 3%"': "the same",
-        "printed as less than 10^-4": "the same",
     },
     pictures={},
     theory=True,
