@@ -151,38 +151,38 @@ class Total(Result):
 
 @dataclass(frozen=True, eq=False)
 class LeakageSummary(Result):
-    """Leakage of a release about a data set; what `summarize` and `summarize_collection` return.
+    """Leakage of a release about a data set, as `summarize` and `summarize_collection` return it.
 
     Parameters
     ----------
     prior : Prior
-        What all figures are relative to.
+        Prior to which all figures refer.
     release : Released
-        What is released.
+        Description of the release.
     names : tuple of str
-        The d attributes that vary.
+        Names of the d attributes that vary.
     direct : float64[d]
-        What an attribute's own release says about it, nats; 0 if it is not released.
+        Leakage about each attribute by its own release, in nats. 0 if it is not released.
     matrix : float64[d, d]
-        matrix[i, j]: leakage about i by the release of j alone; zero on the diagonal.
+        Entry [i, j] is the leakage about i by the release of j alone. The diagonal is zero.
     strongest : tuple of Pair
-        The strongest pairs, strongest first.
+        Pairs with the largest leakage, the largest first.
     deltas : float64[d, d] or None
-        Delta beside each entry of `matrix`; None where releases have none.
+        Delta for each entry of `matrix`. None if releases have no delta.
     all_totals : tuple of Total
-        About each attribute; `totals` has those that are asked about.
+        Totals about all attributes. `totals` has those about the requested attributes.
     prior_free : float
-        Bound on every total, whatever the prior.
+        Bound on every total for any prior.
     prior_free_delta : float
-        Delta of that bound.
+        Delta of this bound.
     target : str or None
-        The only attribute that is asked about.
+        The only requested attribute, if there is one.
     notes : tuple of str
-        What was left out or changed, by name.
+        What was left out or changed, with names.
     warnings : tuple of str
-        Why figures may be larger than they would be in a population.
+        Reasons why figures may be larger than in a population.
     guarantee : Guarantee or None
-        Of the collection, with a section about this prior.
+        Guarantee of the collection, with a section about this prior.
     collection, title : str
         Id and title of the collection, or "".
     """
@@ -222,7 +222,7 @@ class LeakageSummary(Result):
 
     @property
     def about(self) -> list[int]:
-        """Positions of the attributes that are asked about."""
+        """Positions of the requested attributes."""
         return [i for i, name in enumerate(self.names) if self.target in (None, name)]
 
     @property
@@ -232,12 +232,12 @@ class LeakageSummary(Result):
 
     @property
     def totals(self) -> tuple[Total, ...]:
-        """Totals about the attributes that are asked about."""
+        """Totals about the requested attributes."""
         return tuple(self.all_totals[i] for i in self.about)
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
-        """Every leakage about an attribute that is asked about by the release of another one."""
+        """Leakages about requested attributes by the release of other attributes."""
         return [
             {"about": self.names[i], "released": self.names[j], "leakage": float(self.matrix[i, j])}
             | ({} if self.deltas is None else {"delta": float(self.deltas[i, j])})
@@ -260,7 +260,7 @@ class LeakageSummary(Result):
 
     @property
     def scale(self) -> float:
-        """Upper end of every scale: the largest epsilon that an attribute is released with."""
+        """Upper end of all scales: the largest epsilon of any attribute's release."""
         return float(self.direct.max())
 
     @property
@@ -278,7 +278,7 @@ class LeakageSummary(Result):
 
     @property
     def remarks(self) -> list[str]:
-        """Return how sure the totals are, and what the figures beside them mean, one sentence each."""
+        """Return sentences that say how sure the totals are, and what the other figures mean."""
         worst = self.release.worst_case
         if self.exact:
             by_whom = "Totals are exact for the worst of these mechanisms, and an upper bound for all."
@@ -295,7 +295,7 @@ class LeakageSummary(Result):
         return [*remarks, *([ADDITIVE_REMARK] if additive else []), *([DELTA_REMARK] if self.release.delta else [])]
 
     def sources(self, i: int) -> list[int]:
-        """Return the positions of the released attributes other than i, those that reveal most about i first."""
+        """Return the positions of the other released attributes; those that reveal most about i come first."""
         order = np.argsort(-self.matrix[i], kind="stable")
         return [int(j) for j in order if j != i and j in self.columns]
 
@@ -309,20 +309,21 @@ class LeakageSummary(Result):
 
 @dataclass(frozen=True, eq=False)
 class RecordLeakage:
-    """Leakage about the d attributes of a data set that vary; what `record_leakage` returns.
+    """Leakage about the d attributes of a data set that vary, as `record_leakage` returns it.
 
     Parameters
     ----------
     pairwise : PairwiseLeakage
-        Who leaks about whom; also the names, the direct leakages and the notes.
+        Leakage between pairs of attributes, with the names, the direct leakages and the notes.
     totals : tuple of Leakage
-        Total leakage about each attribute: exact where the joint table fits, else a proved upper bound.
+        Total leakage about each attribute. It is exact if the joint table is small enough, and otherwise a proved upper
+        bound.
     tree : tuple of Leakage
-        Total leakage if attributes depend on each other along a fitted tree only; empty where `totals` is exact.
+        Total leakage if the attributes depend on each other only along a fitted tree. Empty if `totals` is exact.
     prior_free : float
-        Sum of all epsilons, constant attributes included: bounds everybody's total for any joint distribution.
+        Sum of all epsilons, also those of constant attributes. It bounds every total for any joint distribution.
     prior_free_delta : float
-        Delta of that bound.
+        Delta of this bound.
     """
 
     pairwise: PairwiseLeakage
@@ -333,11 +334,11 @@ class RecordLeakage:
 
     @property
     def additive_figure_not_a_bound(self) -> Floats:
-        """Direct leakage plus the sum of pairwise leakages, float64[d]; it can lie below the true total."""
+        """Direct leakage plus the sum of pairwise leakages, float64[d]; it can be less than the true total."""
         return self.pairwise.additive_figure_not_a_bound
 
     def text(self, pairs: int = 10) -> str:
-        """Return totals, additive figures under their own name, the strongest pairs, and what was left out."""
+        """Return as text the totals, the additive figures, the strongest pairs, and what was left out."""
         width = max(map(len, self.pairwise.names))
         lines = []
         for i, (name, total) in enumerate(zip(self.pairwise.names, self.totals, strict=True)):
@@ -372,26 +373,27 @@ def record_leakage(
     delta: float = 0.0,
     max_states: int = DEFAULT_STATES,
 ) -> RecordLeakage:
-    """Pairwise and total leakage under the empirical distribution of the records.
+    """Return the pairwise and total leakage under the empirical distribution of the records.
 
-    Where the joint table of all attributes is too large, related attributes are put into groups. A total is then
-    bounded by the exact one within the group plus the epsilons of all others (`partial_bound`).
+    If the joint table of all attributes is too large, related attributes form groups. The bound on a total is then the
+    exact total within the group plus the epsilons of all other attributes (`partial_bound`).
 
     Parameters
     ----------
     records : int[n, d] or Observed
-        Codes, column j in 0..sizes[j]-1; or what `observed` made of them.
+        Codes, those of column j in 0..sizes[j]-1, or the result of `observed`.
     sizes : sequence of int
         Domain sizes; not needed with an `Observed`.
     releases : float or sequence of mechanisms, channels or epsilons
-        How each attribute is released. A float is everybody's epsilon, of any mechanism.
+        Mechanism, channel or epsilon of each attribute's release. A single float is the epsilon of all attributes, for
+        any mechanism.
     names : sequence of str, optional
         Attribute names.
     delta : float
-        Delta of each release over events; releases are then any mechanisms that are (epsilon, delta)-LDP. Each total
-        has the epsilon of delta = 0, and the smallest known delta that is valid there.
+        Delta of each release for events. Releases are then any (epsilon, delta)-LDP mechanisms. Each total has the
+        epsilon for delta = 0, and the smallest delta that is known to be valid with it.
     max_states : int
-        Largest product of output counts that is contracted, up to 2^24.
+        Largest product of numbers of outputs for exact totals, up to 2^24.
 
     Examples
     --------
@@ -487,38 +489,38 @@ def summarize(
     notes: Sequence[str] = (),
     delta: float = 0.0,
 ) -> LeakageSummary:
-    """Data-protection officer: what a release attribute by attribute says about everybody in a data set.
+    """Data-protection officer: return the leakage of a release, attribute by attribute, about people in a data set.
 
     Parameters
     ----------
     records : int[n, d]
-        Codes of the schema's attributes; their empirical distribution is the adversary's prior.
+        Codes of the schema's attributes. Their empirical distribution is the adversary's prior.
     schema : Schema
         Names and labels.
     releases : epsilon, or sequence of d mechanisms
-        How each attribute is released. One epsilon: each attribute by any mechanism with this budget; figures are then
-        the largest over all such mechanisms.
+        Mechanism of each attribute's release, or one epsilon for all attributes. With an epsilon, figures are the
+        largest over all mechanisms with this budget.
     source : str
-        Where the records come from, for instance a file's name.
+        Source of the records, for instance the name of a file.
     release : str
-        How attributes are released, in words.
+        Description of the release in words.
     released : sequence of str, optional
-        The attributes that are released, all by default; the others are only asked about.
+        Attributes that are released. By default all. Leakage is computed about the others, too.
     target : str, optional
-        The only attribute that is asked about.
+        The only requested attribute, if there is one.
     strongest : int
-        Number of pairs that are put into words.
+        Number of pairs to describe in words.
     notes : sequence of str
-        What a reader must know about the records.
+        Facts about the records that a reader must know.
     delta : float
-        Delta of each release over events, for any mechanism with this epsilon and delta.
+        Delta of each release for events. Releases are then any mechanisms with this epsilon and delta.
 
     Raises
     ------
     InvalidInputError
-        If fewer than two attributes vary, the target or a released attribute is unknown or constant.
+        If fewer than two attributes vary, or the target or a released attribute is unknown or constant.
     InvalidParameterError
-        If delta is out of range, or not 0 with mechanisms that are named; or if the schema asks for open text, or a
+        If `delta` is out of range, or not 0 although mechanisms are given. Also if the schema asks for open text, or a
         mechanism is for whole records.
 
     Examples
@@ -576,23 +578,24 @@ def summarize(
 def summarize_collection(
     records: ArrayLike, collection: Collection, *, source: str, target: str | None = None, strongest: int = 10
 ) -> LeakageSummary:
-    """Data-protection officer: what one report of a collection says about each attribute, for a prior given by records.
+    """Data-protection officer: return the leakage of one report of a collection about each attribute.
 
-    The collection and its id stay as they are; its guarantee is returned with a section about this prior.
+    The prior is the distribution of the given records. The collection and its id do not change. The result has the
+    collection's guarantee with a section about this prior.
 
     Parameters
     ----------
     records : int[n, d]
-        Codes of the collection's attributes; their empirical distribution is the adversary's prior.
+        Codes of the collection's attributes. Their empirical distribution is the adversary's prior.
     collection : Collection
-        With SPL, SMP (adaptive or pivot-coded too), RS+FD or RS+RFD as its mechanism.
+        Collection whose mechanism is SPL, SMP (also adaptive or pivot-coded), RS+FD or RS+RFD.
     source, target, strongest
-        As for `summarize`.
+        See `summarize`.
 
     Raises
     ------
     InvalidParameterError
-        If the mechanism is of another kind.
+        If the collection has another mechanism.
 
     Examples
     --------
@@ -634,21 +637,21 @@ def summarize_collection(
 def guarantee_under_prior(
     guarantee: Guarantee, totals: Sequence[Leakage], names: Sequence[str], prior: str
 ) -> Guarantee:
-    """Return a guarantee with a leakage section: one row per attribute, for an adversary with a stated prior.
+    """Return a guarantee with a section on leakage: a row for each attribute, for an adversary with a stated prior.
 
-    What was promised stays as it is; a collection's id does not depend on it. Rows are marked as assumption-dependent,
-    because they hold for this prior only.
+    The promise itself and the collection's id do not change. The new rows have the status "assumption", because they
+    hold only for this prior.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Of the collection, ``collection.privacy()``.
+        Guarantee of the collection, ``collection.privacy()``.
     totals : sequence of Leakage
-        What one report says about each attribute.
+        Leakage about each attribute by one report.
     names : sequence of str
         The attributes' names.
     prior : str
-        What the adversary knows, in words, for instance "the joint distribution of census.csv".
+        Knowledge of the adversary in words, for instance "the joint distribution of census.csv".
 
     Examples
     --------

@@ -190,24 +190,24 @@ class Client(Protocol):
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """Result of `audit`.
+    """Result of an audit: a lower confidence bound on a client's epsilon. `audit` returns it.
 
     Parameters
     ----------
     epsilon_lower : float
-        With probability at least 1 - alpha, the true epsilon is no smaller. In nats.
+        Lower bound in nats. With probability at least 1 - alpha, the true epsilon is at least this large.
     alpha : float
         Probability of a wrong bound, over all pairs of inputs together.
     claimed_epsilon : float
-        What the client claims.
+        Epsilon that the client claims.
     pair : (object, object)
-        The inputs x and x' that are told apart best.
+        Inputs x and x' that the reports distinguish best.
     event : str
-        The reports that are likelier under x than under x'.
+        Reports that are likelier for x than for x'.
     inputs : int
         Number of inputs compared.
     samples : int
-        Reports made per input; half chose the events, half bounded their probabilities.
+        Number of reports for each input. One half chose the events, the other half bounded their probabilities.
     """
 
     also: ClassVar = {"verdict": "verdict", "exceeds_claim": "exceeds_claim"}
@@ -222,12 +222,12 @@ class AuditResult(Result):
 
     @property
     def exceeds_claim(self) -> bool:
-        """Return whether the claim is refuted. False refutes and confirms nothing."""
+        """Return whether the claim is refuted. False neither refutes nor confirms the claim."""
         return self.epsilon_lower > self.claimed_epsilon
 
     @property
     def verdict(self) -> str:
-        """The finding in words."""
+        """The result in words."""
         return "exceeds the claim" if self.exceeds_claim else "no violation found (this proves nothing)"
 
     def __str__(self) -> str:
@@ -250,32 +250,32 @@ def audit(
     alpha: float = 0.01,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Find a lower confidence bound on the epsilon of a client.
+    """Return a lower confidence bound on the epsilon of a client.
 
     Parameters
     ----------
     client : object with ``randomize(inputs, rng)``
-        What is audited: a mechanism of this library, or anybody's client behind a small adapter. Its reports must be
-        independent: a client that remembers its answers is audited on fresh installations.
+        Client to audit: a mechanism of this library, or another client behind a small adapter. Its reports must be
+        independent. Audit a client that stores its reports on fresh installations.
     claimed_epsilon : float, optional
-        The claim; by default ``client.epsilon``.
+        Claimed epsilon. The default is ``client.epsilon``.
     rng : Randomness
-        Handed to the client.
+        Source of random words for the client.
     inputs : array of 2..100 rows, optional
-        The answers to compare, one per row: codes, or records. By default all codes 0..k-1 of the client, or of
+        Answers to compare, one in each row: codes or records. By default all codes 0..k-1 of the client or of
         `reports_of`.
     reports_of : mechanism, optional
-        How to read the reports, if the client is not itself a mechanism of this library: as reports of this one.
+        If the client is not a mechanism of this library: a mechanism whose reports have the same form.
     events : callable, optional
-        Your own events: a batch of n reports to labels int[n] in 0..4095. By default integer reports are their own
-        labels, and others are grouped by `features`, through `reports_of`.
+        Function that gives each of n reports a label, int[n] in 0..4095. Events are sets of labels. By default an
+        integer report is its own label, and other reports are grouped by `features` of `reports_of`.
     samples : int, optional
-        Reports per input, both halves; by default, and at least, `needed_samples`. For a client that is only known by
-        its labels the need is that of GRR over the inputs; where your events are rarer, ask for more.
+        Number of reports for each input, both halves together. The default and the minimum is `needed_samples`. If only
+        labels of the reports are known, this is the number for GRR over the inputs. If your events are rarer, use more.
     alpha : float
         Probability of a wrong bound, in (0, 1).
     progress : callable, optional
-        Called now and then with (reports so far, reports in all).
+        Function that is called from time to time with (reports so far, total reports).
 
     Returns
     -------
@@ -284,11 +284,12 @@ def audit(
     Raises
     ------
     InvalidParameterError
-        If there are fewer samples than needed (the message says how many are), no claim, or not 2..100 inputs.
+        If `samples` is too small (the message states the minimum), there is no claim, or the number of inputs is not
+        2..100.
     TooLargeError
-        If it would take more than MAX_REPORTS reports, as for claims above 15 or so.
+        If more than MAX_REPORTS reports are needed, as for claims above about 15.
     InvalidReportError
-        If the reports cannot be read; the message says what to pass.
+        If the reports cannot be read. The message says which argument to pass.
 
     Examples
     --------
@@ -392,23 +393,24 @@ def needed_samples(
     alpha: float = 0.01,
     power: float = 0.95,
 ) -> int:
-    """Return how many reports per input an audit needs to find a mechanism that spends 1.3 times its claim.
+    """Return the number of reports per input that an audit needs to refute a client that spends 1.3 times its claim.
 
-    The number for which, at the given power, the test half alone refutes the claim from a single pair of inputs.
+    With this number, the second half of the reports refutes the claim from a single pair of inputs, at the given power.
 
     Parameters
     ----------
     epsilon : float
-        The claim, nats.
+        Claimed epsilon in nats.
     inputs : int
-        Number of inputs compared, 2..100; the correction grows with the number of their pairs.
+        Number of inputs to compare, 2..100. More pairs of inputs need a larger correction.
     probability : float, optional
-        Probability of the telling event under the input that makes it likely; rare events need more reports. By
-        default that of GRR over the inputs, the rarest among the standard mechanisms.
+        Probability of the event that refutes the claim, for the input that makes it likely. Rare events need more
+        reports. The default is the probability for GRR over the inputs, which has the rarest events among the standard
+        mechanisms.
     alpha : float
         Probability of a wrong bound.
     power : float
-        Probability to find the violation.
+        Probability of refuting such a claim.
 
     Examples
     --------

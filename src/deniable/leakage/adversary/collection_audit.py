@@ -24,14 +24,14 @@ from deniable.survey.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class AuditSummary(Result):
-    """Findings about several clients; what `audit_collection` and `audit_subjects` return.
+    """Results of audits of several clients, as `audit_collection` and `audit_subjects` return them.
 
     Parameters
     ----------
     alpha : float
         Probability of a wrong accusation, over all clients together.
     found : tuple of (str, AuditResult)
-        The finding about each client.
+        Result for each client.
     """
 
     format = "deniable audit"
@@ -47,7 +47,7 @@ class AuditSummary(Result):
 
     @property
     def clients(self) -> list[dict[str, Any]]:
-        """The findings as plain data."""
+        """The results as plain data."""
         return [{"client": name, **result.to_dict()} for name, result in self.found]
 
 
@@ -204,23 +204,23 @@ def _pair_subjects(schema: Schema, mechanism: Any, names: Sequence[str] | None) 
 def audit_collection(
     collection: Collection, attributes: Sequence[str] | None = None, *, rng: Randomness, alpha: float = 0.01
 ) -> AuditSummary:
-    """Anybody: look for a client that breaks the promise of its collection.
+    """Anybody: audit a collection's mechanism, to find out whether it breaks the promise.
 
     Parameters
     ----------
     collection : Collection
-        Whose own mechanism is audited.
+        Collection whose mechanism is audited.
     attributes : sequence of str, optional
-        Audit these only.
+        Attributes to audit. By default all.
     rng : Randomness
-        Handed to the client.
+        Source of random words for the client.
     alpha : float
         Probability of a wrong accusation, over all attributes together; in (0, 1).
 
     Raises
     ------
     InvalidParameterError
-        If an attribute is unknown or open text, or the mechanism's promise is not about one report.
+        If an attribute is unknown or open text, or the mechanism's promise is not about single reports.
 
     Examples
     --------

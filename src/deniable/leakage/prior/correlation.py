@@ -53,21 +53,21 @@ A number is the epsilon of a mechanism of which nothing else is known.
 
 @dataclass(frozen=True)
 class Leakage:
-    """One figure about one attribute, in nats, and how sure it is.
+    """A leakage about one attribute, in nats, and whether it is exact.
 
-    There is no status for a sum that bounds nothing: the additive figure is never a `Leakage`.
+    The additive figure is never a `Leakage`, because this sum is not a bound.
 
     Parameters
     ----------
     epsilon : float
         Largest log-likelihood ratio between two values of the attribute.
     status : {"exact", "upper bound", "assumption"}
-        Exact: attained under the stated prior. Upper bound: proved, perhaps not attained. Assumption: holds only if
-        `note` does.
+        "exact": attained under the stated prior. "upper bound": proved, but perhaps not attained. "assumption": holds
+        only under the condition in `note`.
     note : str
         The condition, or a remark.
     delta : float
-        What is added: P(event | x) <= e^epsilon P(event | x') + delta. 0 unless releases have a delta of their own.
+        The delta in P(event | x) <= e^epsilon P(event | x') + delta. It is 0 unless releases have a delta.
 
     Examples
     --------
@@ -89,19 +89,19 @@ class Leakage:
 
 
 def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
-    """CPL of a known channel (Algorithm 1): max over outputs of ln(column max/column min) of conditional @ channel.
+    """Return the CPL of a known channel (Algorithm 1): the largest ln(column max/column min) of conditional @ channel.
 
     Parameters
     ----------
     channel : float[|X_j|, outputs]
-        P(Y_j = y | X_j = u), rows sum to one; for instance ``mechanism.channel()``.
+        P(Y_j = y | X_j = u), for instance ``mechanism.channel()``. Rows sum to one.
     conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x), rows sum to one.
+        P(X_j = u | X_i = x). Rows sum to one.
 
     Returns
     -------
     float
-        Leakage about X_i in nats; infinite if some output rules out a value of X_i.
+        Leakage about X_i in nats. Infinite if some output excludes a value of X_i.
 
     Raises
     ------
@@ -123,22 +123,22 @@ def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The worst leakage over all (epsilon, delta)-LDP mechanisms on X_j; what `worst_case_cpl` returns.
+    """The largest leakage over all (epsilon, delta)-LDP mechanisms on X_j, as `worst_case_cpl` returns it.
 
     Parameters
     ----------
     epsilon : float
-        Leakage L about X_i, in nats; attained.
+        Leakage L about X_i, in nats, which is attained.
     delta : float
-        Smallest valid delta' at that epsilon.
+        Smallest valid delta' with this epsilon.
     inputs : (int, int)
-        The values x, x' of X_i that are told apart best.
+        Values x, x' of X_i that can be distinguished best.
     subset : tuple of int
-        The set S* of values of X_j; binary randomised response on 1[X_j in S*] attains `epsilon`.
+        Set S* of values of X_j. Binary randomised response on 1[X_j in S*] attains `epsilon`.
     conditional : float64[|X_i|, |X_j|]
-        The prior the figure is relative to.
+        Prior to which the figure refers.
     mechanism_epsilon, mechanism_delta : float
-        The budget of the release.
+        Budget of the release.
     """
 
     epsilon: float
@@ -150,7 +150,7 @@ class WorstCase:
     mechanism_delta: float
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the smallest delta' such that every such release is (epsilon, delta')-private about X_i.
+        """Return the smallest delta' with which every such release is (epsilon, delta')-private about X_i.
 
         delta' = max{0, delta h, [h (E - 1 + 2 delta) - (e^epsilon - 1)(1 - delta)]/(E + 1)} with
         h = max over x, x' of sum_u [R[x,u] - e^epsilon R[x',u]]_+ ; attained (checked against a linear programme).
@@ -168,19 +168,20 @@ class WorstCase:
 
 
 def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -> WorstCase:
-    """CPL when only the budget of the release is known (Algorithm 2): tight over all (epsilon, delta)-LDP mechanisms.
+    """Return the CPL from the release's budget alone (Algorithm 2); tight over all (epsilon, delta)-LDP mechanisms.
 
-    L = max over x, x', S of ln[(1 + C(E - 1))/(1 + D(E - 1))] with C = R[x, S], D = R[x', S]: for a pair (x, x') the
-    best S is a prefix of the values sorted by R[x, u]/R[x', u], descending.
+    It is L = max over x, x', S of ln[(1 + C(E - 1))/(1 + D(E - 1))] with C = R[x, S], D = R[x', S] and E = e^epsilon.
+    Sort the values by R[x, u]/R[x', u], descending. The best S for a pair (x, x') is then a set of first values.
 
     Parameters
     ----------
     conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x), rows sum to one.
+        P(X_j = u | X_i = x). Rows sum to one.
     epsilon : float
-        Budget of the release of X_j, nats, >= 0.
+        Budget of the release of X_j in nats, >= 0.
     delta : float
-        Its delta over *events* (sets of outputs), in [0, 1]. A bound that only holds output by output is not a delta.
+        Delta of the release for *events* (sets of outputs), in [0, 1]. A bound that holds only for single outputs is
+        not a delta.
 
     Examples
     --------
@@ -262,7 +263,7 @@ def proper_subsets(k: int) -> NDArray[np.int64]:
 
 
 def saturation(conditional: ArrayLike) -> float:
-    """Limit of the worst-case CPL for a release without noise, ln max R[x,u]/R[x',u] (Corollary IV.4); may be inf.
+    """Return the worst-case CPL of a release without noise, ln max R[x,u]/R[x',u] (Corollary IV.4); may be inf.
 
     Examples
     --------
@@ -273,17 +274,17 @@ def saturation(conditional: ArrayLike) -> float:
 
 
 def fixed_size_cpl(conditional: ArrayLike, epsilon: float, size: int) -> float:
-    """CPL of a mechanism whose outputs favour exactly the value sets of one size by the factor e^epsilon.
+    """Return the CPL of a mechanism whose outputs favour all value sets of one size by the factor e^epsilon.
 
-    Subset selection reaches the sets of size omega, GRR the singletons. The best set of a given size maximises a ratio
-    of linear functions; Dinkelbach's iteration solves it exactly in a few sorts.
+    The size is omega for subset selection and 1 for GRR. The best set of a given size maximises a ratio of linear
+    functions. Dinkelbach's iteration finds it exactly, with a few sorts.
 
     Parameters
     ----------
     conditional : float[|X_i|, |X_j|]
         P(X_j = u | X_i = x).
     epsilon : float
-        ln of the ratio between a favoured and another value, >= 0.
+        Logarithm of the ratio between favoured and other values, >= 0.
     size : int
         Size of the sets, 1..|X_j|-1.
 
@@ -329,20 +330,20 @@ def apart(rows: Floats, factor: float) -> float:
 
 
 def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
-    """CPL of one release: exact for every mechanism of the library, but for sketches over large domains a bound.
+    """Return the CPL of one release; exact for every mechanism of the library except sketches with large domains.
 
     Parameters
     ----------
     release : mechanism, channel or float
-        How X_j is released. A float is a budget: the figure is then Algorithm 2's.
+        Mechanism, channel or budget of the release of X_j. For a budget, the figure is that of Algorithm 2.
     conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x), rows sum to one.
+        P(X_j = u | X_i = x). Rows sum to one.
 
     Returns
     -------
     Leakage
-        About X_i, in nats; status "exact" or "upper bound". RAPPOR: of one report, the note adds the figure for any
-        number of reports of one memoised answer.
+        Leakage about X_i in nats, with the status "exact" or "upper bound". For RAPPOR it is for one report, and the
+        note states the figure for any number of reports of one stored answer.
 
     Raises
     ------

@@ -68,9 +68,10 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     joint : float[k_1, ..., k_d]
         Joint probabilities, one axis per attribute.
     target : int
-        The attribute i that is inferred.
+        Attribute i that is inferred.
     sources : int, sequence of int, or None
-        The attributes that are released; all others by default. Several are flattened, last fastest.
+        Attributes that are released. By default all others. The codes of several attributes are combined; the last
+        attribute changes fastest.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     Raises
     ------
     InvalidInputError
-        If a category of the target has probability zero: nothing is conditional on it. Drop it first.
+        If a category of the target has probability zero. Drop this category first.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def joint_from_records(records: ArrayLike, sizes: Sequence[int]) -> Floats:
     InvalidInputError
         If there are no records, or a code is out of range.
     TooLargeError
-        If the table would have more than MAX_STATES cells.
+        If the table has more than MAX_STATES cells.
 
     Examples
     --------

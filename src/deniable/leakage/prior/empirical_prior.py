@@ -99,24 +99,24 @@ class PairCounts:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Records ready for leakage analysis; what `observed` returns.
+    """Records prepared for leakage analysis, as `observed` returns them.
 
     Parameters
     ----------
     codes : int[n, d]
-        Records of the attributes that vary, each recoded to the categories that occur.
+        Records of the attributes that vary, with codes for the categories that occur.
     sizes : tuple of int
-        Number of categories that occur, at least two each.
+        Numbers of categories that occur, at least two for each attribute.
     names : tuple of str
-        Names of these attributes.
+        Names of the attributes that vary.
     attributes : tuple of int
-        Their columns in the original records.
+        Columns of these attributes in the original records.
     categories : tuple of int64 arrays
-        Original codes of the categories that occur, by attribute.
+        Original codes of the categories that occur, for each attribute.
     domains : tuple of int
-        Original sizes of *all* attributes, with the categories that nobody holds.
+        Original sizes of *all* attributes, with categories that nobody holds.
     notes : tuple of str
-        What was left out, by name.
+        What was left out, with names.
     """
 
     codes: Codes
@@ -129,16 +129,16 @@ class Observed:
 
     @cached_property
     def counts(self) -> PairCounts:
-        """Two-way tables of the categories that occur; TooLargeError above `MAX_CATEGORIES` of them."""
+        """Two-way tables of the categories that occur; TooLargeError for more than `MAX_CATEGORIES` categories."""
         return PairCounts.of(self.codes, self.sizes)
 
     @property
     def kept_domains(self) -> tuple[int, ...]:
-        """Domain sizes of the attributes that vary, with the categories that nobody holds."""
+        """Domain sizes of the attributes that vary, with categories that nobody holds."""
         return tuple(self.domains[j] for j in self.attributes)
 
     def widened(self, rows: Floats, j: int) -> Floats:
-        """Return rows over the categories of attribute j that occur as rows over its domain."""
+        """Return rows over the whole domain of attribute j, from rows over the categories that occur."""
         wide = np.zeros((len(rows), self.domains[self.attributes[j]]))
         wide[:, self.categories[j]] = rows
         return wide
@@ -155,25 +155,25 @@ class Observed:
         return self.widened(self.counts.conditional(i, j), j)
 
     def frequencies(self, j: int) -> Floats:
-        """Return the frequencies of attribute j, over its domain."""
+        """Return the frequencies of attribute j over its domain."""
         held = np.diagonal(self.counts.table(j, j)) / len(self.codes)
         return self.widened(held[None], j).reshape(-1)
 
     def joint(self) -> Floats:
-        """Return the empirical joint distribution, shape `sizes`; TooLargeError above its limit."""
+        """Return the empirical joint distribution, shape `sizes`; TooLargeError if it is too large."""
         return joint_from_records(self.codes, self.sizes)
 
     def chosen(self, releases: Releases) -> list[Release]:
-        """Return the releases of the kept attributes from those of the original ones, on their original domains."""
+        """Return the releases of the attributes that vary, with their original domains."""
         if not isinstance(releases, Sequence):
             return [float(releases)] * len(self.attributes)
         check_releases(releases, len(self.domains))
         return [releases[j] for j in self.attributes]
 
     def restricted(self, releases: Releases) -> list[Release]:
-        """Return the releases of the kept attributes on the categories that occur: rows of their channels.
+        """Return the channels of the attributes that vary, with rows for the categories that occur.
 
-        Where some category is missing and the channel cannot be listed, only the epsilon remains.
+        If some category does not occur and the channel cannot be listed, the result has only the epsilon.
         """
         result = self.chosen(releases)
         for position, (j, seen) in enumerate(zip(self.attributes, self.categories, strict=True)):
@@ -184,16 +184,16 @@ class Observed:
 
 
 def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | None = None) -> Observed:
-    """Prepare records for leakage analysis: leave out what is constant or held by nobody, and say so.
+    """Return records without constant attributes and categories that nobody holds, with notes on what is left out.
 
     Parameters
     ----------
     records : int[n, d]
-        Codes, column j in 0..sizes[j]-1.
+        Codes, those of column j in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     names : sequence of str, optional
-        Attribute names; "attribute 0", ... by default.
+        Attribute names. The default is "attribute 0", ...
 
     Raises
     ------

@@ -77,26 +77,27 @@ class Pair(Result):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseLeakage:
-    """Leakage between all pairs of attributes; what `pairwise_leakage` returns.
+    """Leakage between all pairs of attributes, as `pairwise_leakage` returns it.
 
     Parameters
     ----------
     names : tuple of str
-        The d attributes that vary.
+        Names of the d attributes that vary.
     attributes : tuple of int
-        Their columns in the records.
+        Columns of these attributes in the records.
     matrix : float64[d, d]
-        matrix[i, j]: CPL about attribute i by the release of j alone, nats; zero on the diagonal.
+        Entry [i, j] is the CPL about attribute i by the release of j alone, in nats. The diagonal is zero.
     direct : float64[d]
         Epsilon of each attribute's own release.
     statuses : tuple of {"exact", "upper bound"}
-        How sure column j is, which depends on the mechanism of j.
+        Status of each column, which depends on the mechanism of its attribute.
     notes : tuple of str
-        What was left out, by name.
+        What was left out, with names.
     direct_delta : float64[d]
         Delta of each attribute's own release.
     deltas : float64[d, d]
-        deltas[i, j]: smallest delta beside matrix[i, j], zero without `direct_delta`; the paper's relaxation (20).
+        Entry [i, j] is the smallest delta with the epsilon matrix[i, j], by the paper's relaxation (20). Zero without
+        `direct_delta`.
     """
 
     names: tuple[str, ...]
@@ -110,18 +111,18 @@ class PairwiseLeakage:
 
     @property
     def tcpl(self) -> float:
-        """Total correlation-induced leakage, the sum of all pairs' CPL in nats: an index of the data set, no bound."""
+        """Total correlation-induced leakage, the sum of all pairs' CPL in nats; it describes the data and bounds nothing."""
         return fsum(self.matrix.ravel())
 
     @property
     def additive_figure_not_a_bound(self) -> Floats:
-        """Direct leakage plus the sum of pairwise leakages, float64[d]; it can lie below the true total."""
+        """Direct leakage plus the sum of pairwise leakages, float64[d]; it can be less than the true total."""
         figure: Floats = self.direct + self.matrix.sum(axis=1)
         return figure
 
     @property
     def additive_delta_not_a_bound(self) -> Floats:
-        """Own delta plus the sum of the pairs' deltas, float64[d]: the paper's (6). It can lie below the true delta."""
+        """Own delta plus the sum of the pairs' deltas, float64[d], the paper's (6); may be less than the true delta."""
         figure: Floats = self.direct_delta + self.deltas.sum(axis=1)
         return figure
 
@@ -157,29 +158,29 @@ def pairwise_leakage(
     *,
     delta: float = 0.0,
 ) -> PairwiseLeakage:
-    """CPL between all pairs of attributes under the empirical distribution of the records.
+    """Return the CPL between all pairs of attributes, under the empirical distribution of the records.
 
     Parameters
     ----------
     records : int[n, d] or Observed
-        Codes, column j in 0..sizes[j]-1; or what `observed` made of them.
+        Codes, those of column j in 0..sizes[j]-1, or the result of `observed`.
     sizes : sequence of int
         Domain sizes; not needed with an `Observed`.
     releases : float or sequence of mechanisms, channels or epsilons
-        How each attribute is released. A float is everybody's epsilon; the figures are then Algorithm 2's, the worst
-        case over all mechanisms.
+        Mechanism, channel or epsilon of each attribute's release. A single float is the epsilon of all attributes. With
+        an epsilon, figures are those of Algorithm 2, the worst case over all mechanisms.
     names : sequence of str, optional
         Attribute names.
     delta : float
-        Delta of each release over events, in [0, 1]. The releases are then any mechanisms that are (epsilon,
-        delta)-LDP, and each figure is Algorithm 2's with its smallest delta.
+        Delta of each release for events, in [0, 1]. Releases are then any (epsilon, delta)-LDP mechanisms, and each
+        figure is that of Algorithm 2 with its smallest delta.
 
     Raises
     ------
     InvalidInputError
         If a code is out of range, or every attribute is constant.
     InvalidParameterError
-        If delta is out of range, or not 0 with a mechanism that is named.
+        If `delta` is out of range, or not 0 although a mechanism is given.
     TooLargeError
         If all attributes together have more than MAX_CATEGORIES categories.
 

@@ -47,7 +47,7 @@ def merged_places(held: NDArray[np.integer], share: float) -> NDArray[np.int64]:
 
 
 def merge_rare(records: ArrayLike, schema: Schema, share: float = RARE_SHARE) -> tuple[Codes, Schema, tuple[str, ...]]:
-    """Merge the categories that less than a share of the records hold, attribute by attribute, if there are several.
+    """Merge each attribute's rare categories if it has several; rare means below a given share of the records.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def merge_rare(records: ArrayLike, schema: Schema, share: float = RARE_SHARE) ->
     schema : Schema
         Names and labels.
     share : float
-        In [0, 1].
+        Share below which a category is rare, in [0, 1].
 
     Returns
     -------
@@ -68,7 +68,7 @@ def merge_rare(records: ArrayLike, schema: Schema, share: float = RARE_SHARE) ->
     InvalidInputError
         If a code is out of range.
     InvalidParameterError
-        If the share is out of range.
+        If `share` is out of range.
 
     Examples
     --------

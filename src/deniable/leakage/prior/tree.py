@@ -28,23 +28,24 @@ _MARGINAL_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class TreePrior:
-    """Joint distribution of d >= 2 attributes that form a tree.
+    """A joint distribution in which d >= 2 attributes depend on each other along a tree.
 
     Parameters
     ----------
     sizes : tuple of int
         Number of categories of every attribute, all with positive probability.
     edges : tuple of (int, int)
-        d - 1 pairs of attributes that connect all of them. Independent attributes: any edge, with a product table.
+        d - 1 pairs of attributes that connect all attributes. Independent attributes may have any edge, with a product
+        table.
     tables : tuple of float[k_i, k_j]
-        P(X_i, X_j) for every edge (i, j); tables that share an attribute agree about it within 1e-6.
+        P(X_i, X_j) for every edge (i, j). Tables that share an attribute must agree on its frequencies within 1e-6.
     fitted : bool
-        Whether the tree stands in for data that need not obey it.
+        Whether the tree was fitted to data, which need not have this form.
 
     Raises
     ------
     InvalidInputError
-        If the edges are not tree, a table is not a distribution, tables disagree, or a category has probability zero.
+        If the edges are not a tree, a table is not a distribution, tables disagree, or a category has probability zero.
 
     Examples
     --------
@@ -83,16 +84,17 @@ class TreePrior:
     def from_records(
         cls, records: ArrayLike | Observed, sizes: Sequence[int] = (), edges: Sequence[Edge] | None = None
     ) -> TreePrior:
-        """Fit a tree to records: the given edges, or the Chow-Liu tree.
+        """Return a tree fitted to records, with the given edges or those of the Chow-Liu tree.
 
         Parameters
         ----------
         records : int[n, d] or Observed
-            Codes, column j in 0..sizes[j]-1; what is constant or never occurs is left out as by `observed`.
+            Codes, those of column j in 0..sizes[j]-1. Constant attributes and categories that nobody holds are left out
+            (`observed`).
         sizes : sequence of int
             Domain sizes; not needed with an `Observed`.
         edges : sequence of (int, int), optional
-            The tree over the attributes that vary; learned by default.
+            Edges of the tree over the attributes that vary. By default they are learned.
 
         Examples
         --------
@@ -134,7 +136,7 @@ class TreePrior:
         return next(table.sum(axis=1 - edge.index(attribute)) for edge, table in self._at(attribute))
 
     def conditional(self, target: int, source: int) -> Floats:
-        """Return P(X_source | X_target): the product of the conditionals along the path between them."""
+        """Return P(X_source | X_target), the product of the conditionals along the path between them."""
         if (target, source) in self._along:
             return self._along[target, source]
         before = self.parents(target)
@@ -148,7 +150,7 @@ class TreePrior:
         return result
 
     def parents(self, root: int) -> dict[int, int]:
-        """Return every other attribute's neighbour towards the root; keys in the order of a walk from the root."""
+        """Return each attribute's neighbour towards the root; the keys have the order of a walk from the root."""
         before: dict[int, int] = {}
         walk = [root]
         for here in walk:

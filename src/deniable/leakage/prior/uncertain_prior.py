@@ -30,26 +30,26 @@ ESTIMATED_WARNING = (
 
 @dataclass(frozen=True, eq=False)
 class LeakageRange:
-    """A leakage figure over plausible joint distributions.
+    """Range of a leakage figure over plausible joint distributions.
 
-    It is a statement about what the data leave open, not a confidence interval with proved coverage.
+    It shows what the data leave open. It is not a confidence interval with proved coverage.
 
     Parameters
     ----------
     point : float64 scalar or array
-        The figure at the one joint that the data suggest.
+        The figure for the joint distribution that the data suggest.
     low, median, high : same shape
-        Quantiles of the figure over the drawn joints: (1 - level)/2, 1/2, (1 + level)/2.
+        Quantiles of the figure over the drawn joint distributions, at (1 - level)/2, 1/2 and (1 + level)/2.
     level : float
-        Share of the drawn joints between low and high.
+        Share of the drawn joint distributions between `low` and `high`.
     draws : int
-        Number of drawn joints.
+        Number of drawn joint distributions.
     small_cells : int
-        Cells of the table that hold fewer than 5 records, or less than two standard errors.
+        Number of cells of the table with fewer than 5 records, or with less than two standard errors.
     method : str
-        What was drawn.
+        How the distributions were drawn.
     warning : str
-        Why none of this is a guarantee.
+        Reason why the range is not a guarantee.
     """
 
     point: Floats
@@ -84,29 +84,30 @@ def range_from_counts(
     draws: int = 400,
     pseudo_count: float = 0.5,
 ) -> LeakageRange:
-    """Range of a figure over joints from the Dirichlet posterior of a contingency table.
+    """Return the range of a figure over joint distributions from the Dirichlet posterior of a contingency table.
 
     Parameters
     ----------
     counts : int[k_1, ..., k_d]
         Contingency table of n records drawn from a population.
     figure : callable
-        From a joint distribution, float64 of the same shape, to a leakage or an array of leakages.
+        Function of a joint distribution, float64 of the same shape, that returns a leakage or an array of leakages.
     rng : SimulationRandomness
         Source of the draws.
     level : float
-        Share of the draws between the reported bounds, in (0, 1).
+        Share of the draws between the bounds, in (0, 1).
     draws : int
-        Number of joints, >= 20.
+        Number of joint distributions to draw, >= 20.
     pseudo_count : float
-        Records added to every cell in advance (1/2: Jeffreys); keep its sum over the cells well below n.
+        Number of records to add to every cell in advance (1/2 is Jeffreys' prior). Its sum over the cells should be
+        well below n.
 
     Raises
     ------
     InvalidInputError
         If the table holds no records or a negative count.
     TooLargeError
-        If it has more than MAX_RANGE_CELLS cells.
+        If the table has more than MAX_RANGE_CELLS cells.
 
     Examples
     --------

@@ -44,19 +44,19 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, eq=False)
 class SampledLeakage:
-    """Leakage about the d attributes that vary by one report; what `sampled_leakage` returns.
+    """Leakage of one report about the d attributes that vary, as `sampled_leakage` returns it.
 
     Parameters
     ----------
     attributes : tuple of int
-        Their columns in the records.
+        Columns of these attributes in the records.
     matrix : float64[d, d]
-        matrix[i, j]: leakage about attribute i by the part of the report that is about j (for SMP: by a report of j;
-        for PairSample: by a report of j that is not about i), nats; zero on the diagonal.
+        Entry [i, j] is the leakage about attribute i by the part of the report that is about j, in nats. For SMP this
+        is a report of j, for PairSample a report of j that is not about i. The diagonal is zero.
     direct : float64[d]
-        The same about j itself (for PairSample: by a report that is about j).
+        Leakage about j itself by the part of the report that is about j.
     totals : tuple of Leakage
-        Leakage about each attribute by the whole report; exact under the stated prior.
+        Leakage about each attribute by the whole report, exact under the stated prior.
     """
 
     attributes: tuple[int, ...]
@@ -66,23 +66,23 @@ class SampledLeakage:
 
 
 def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
-    """Leakage about every attribute by one report of SMP (adaptive or pivot-coded too), PairSample, RS+FD or RS+RFD.
+    """Return the leakage of one report of SMP, PairSample, RS+FD or RS+RFD about every attribute.
 
     Parameters
     ----------
     records : int[n, d]
-        Codes of the prior's records; their empirical distribution is the prior.
+        Codes of records whose empirical distribution is the prior.
     mechanism : SMP, AdaptiveSMP, PivotCoded, PairSample, RSFD or RSRFD
-        How whole records are randomised.
+        Mechanism that randomises whole records.
 
     Raises
     ------
     InvalidInputError
         If a code is out of the mechanism's range, there are no records, or every attribute is constant.
     InvalidParameterError
-        If the mechanism is of another kind: its whole-record epsilon bounds everything, whatever the prior.
+        If it is another mechanism. Its epsilon for the whole record then bounds every leakage, for any prior.
     TooLargeError
-        If all attributes together have more categories than pairs are counted for.
+        If all attributes together have too many categories to count pairs.
 
     Examples
     --------

@@ -29,7 +29,7 @@ MAX_DELTA_STATES = 1 << 22
 
 
 def composed_delta(deltas: Iterable[float]) -> float:
-    """Return 1 - prod(1 - delta): together with the sum of all epsilons it holds for every prior, and is attained.
+    """Return 1 - prod(1 - delta), which with the sum of all epsilons is valid for every prior, and attained.
 
     Examples
     --------
@@ -40,9 +40,10 @@ def composed_delta(deltas: Iterable[float]) -> float:
 
 
 def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
-    """Return the channel that reveals the value with probability delta, and else leaks all that epsilon allows.
+    """Return the channel that reveals the value with probability delta, and otherwise leaks as much as epsilon allows.
 
-    It is (epsilon, delta)-LDP. Over two values, every (epsilon, delta)-LDP mechanism can be made from its report.
+    It is (epsilon, delta)-LDP. For two values, the report of any (epsilon, delta)-LDP mechanism can be computed from
+    its report.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
     Returns
     -------
     float64[k, 2^k - 2 + k]
-        Rows sum to one; the last k outputs are the values.
+        Matrix whose rows sum to one. The last k outputs reveal the values.
 
     Examples
     --------

@@ -38,18 +38,18 @@ MAX_RAYS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class TreeLeakage:
-    """Leakage about every attribute under a tree prior; what `tree_leakage` returns.
+    """Leakage about every attribute under a tree prior, as `tree_leakage` returns it.
 
     Parameters
     ----------
     totals : tuple of Leakage
-        Total leakage about each attribute, all attributes being released.
+        Total leakage about each attribute if all attributes are released.
     joint_cpl : float64[d]
-        Leakage about each attribute by all the others together, as sure as `totals`.
+        Leakage about each attribute by all other attributes together, with the same status as `totals`.
     direct : float64[d]
         Epsilon of each attribute's own release.
     attained : tuple of bool
-        Whether each total is exact under the tree, not merely a bound.
+        Whether each total is exact under the tree, instead of only a bound.
     """
 
     totals: tuple[Leakage, ...]
@@ -59,19 +59,19 @@ class TreeLeakage:
 
 
 def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int = MAX_RAYS) -> TreeLeakage:
-    """Total leakage about every attribute under a tree prior.
+    """Return the total leakage about every attribute under a tree prior.
 
-    Exact for binary attributes at any number of attributes, and wherever the branches can be listed; an upper bound
-    elsewhere. For a tree that was fitted to data the status is "assumption".
+    It is exact for any number of binary attributes, and if the branches can be listed. Otherwise it is an upper bound.
+    If the tree was fitted to data, the status is "assumption".
 
     Parameters
     ----------
     prior : TreePrior
-        The adversary's prior.
+        Prior of the adversary.
     releases : sequence of d mechanisms, channels or epsilons
-        How each attribute is released.
+        Mechanism, channel or epsilon of each attribute's release.
     max_rays : int
-        Largest number of likelihood vectors that a branch is listed with before it is bounded.
+        Largest number of likelihood vectors for listing a branch. A branch with more is bounded.
 
     Raises
     ------

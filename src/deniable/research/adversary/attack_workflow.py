@@ -31,26 +31,27 @@ _BLOCK_CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class StatisticalLeakage:
-    """Attack-based leakage estimated from simulated reports; what `statistical_cpl` returns.
+    """Attack-based leakage estimated from simulated reports, as `statistical_cpl` returns it.
 
-    All matrices are float64[d, d]: entry (i, j) is about attribute i by the release of j; the diagonal is zero, or one
-    for `p_values`. Estimates of a maximum are biased upward: read them next to `chance_levels`.
+    All matrices are float64[d, d]. Entry (i, j) is the leakage about attribute i by the release of j. The diagonal is
+    zero, or one for `p_values`. Each estimate is a maximum, and so biased upward; compare it with `chance_levels`.
 
     Parameters
     ----------
     estimates : float64[d, d]
-        Largest log-ratio, nats; infinite if a guess never occurred for some value of X_i.
+        Largest log-ratio in nats. Infinite if a guess never occurred for some value of X_i.
     standard_errors : float64[d, d]
-        Of that log-ratio by the delta method, as if every guess were drawn afresh from its row of the table: a little
-        too large, since the records stay the same. Infinite where the estimate is.
+        Standard error of this log-ratio by the delta method. It assumes that every guess is drawn again from its row of
+        the table. It is a little too large, because the records stay the same. Infinite if the estimate is infinite.
     chance_levels : float64[d, d]
-        95% quantile of the surrogates: what independent attributes show by chance. Zero without surrogates.
+        95% quantile of the estimates for independent attributes (surrogates). Zero without surrogates.
     p_values : float64[d, d]
-        (1 + surrogates at least as large)/(1 + surrogates), one pair at a time; one without surrogates.
+        For each pair, (1 + number of surrogates with an estimate at least as large)/(1 + number of surrogates). One
+        without surrogates.
     contributors, replications, surrogates : int
-        Sizes of the simulation.
+        Numbers of the simulation.
     warnings : tuple of str
-        What a reader must know, for instance which tables are sparse.
+        Facts that a reader must know, for instance which tables are sparse.
     """
 
     estimates: Floats
@@ -74,22 +75,24 @@ def statistical_cpl(
 ) -> StatisticalLeakage:
     """Estimate attack-based CPL between all pairs of attributes by simulation, with permutation significance.
 
-    Time grows with n d replications for the reports and with the cells of all tables times `surrogates`.
+    The time for the reports grows with n d `replications`, and the time for surrogates with the number of cells of all
+    tables.
 
     Parameters
     ----------
     records : int[n, d]
-        True codes, column j in 0..sizes[j]-1.
+        True codes, those of column j in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     mechanisms : sequence of d mechanisms
-        How each attribute is released.
+        Mechanism of each attribute's release.
     rng : SimulationRandomness
         Source of noise, ties and surrogates.
     replications : int
-        How often every record is used. It lowers the noise of the mechanism, not that of few records.
+        Number of times that every record is used. More replications lower the mechanism's noise, but not the noise of
+        few records.
     surrogates : int
-        Permuted tables per pair; 0 for none.
+        Number of permuted tables for each pair, or 0.
 
     Raises
     ------

@@ -111,23 +111,24 @@ def _choose(allowed: NDArray[np.bool_], rng: Randomness) -> NDArray[np.int64]:
 
 
 def attack_success(mechanism: FrequencyOracle[Any]) -> float:
-    """Return Q, the probability that the guess from one report is right, whatever the true value; closed form.
+    """Return Q, the probability that the guess from one report is right, in closed form; the same for all true values.
 
-    With E = e^epsilon and p, q the mechanism's implemented support probabilities:
+    Let E = e^epsilon, and let p and q be the mechanism's implemented support probabilities:
 
     * GRR, exponential: Q = p. Subset selection: Q = p/omega.
     * Unary encodings: Q = p (1 - (1-q)^k)/(k q) + (1-p) (1-q)^(k-1)/k.
-    * Local hashing with m cells, p = E/(E + m - 1): Q = p m (1 - (1-1/m)^k)/k + (1-p) (1-1/m)^(k-1)/k. This is over
-      the *full* family of hash functions. The families of this library agree with it on pairs of values only: for
-      small k the prime family's Q lies within 10% of this, Spread's above it, by up to a half where k is about m.
-      `enumerated_attack_channel` gives theirs where it can be listed.
-    * SHE: sum over levels y of P1(y) (F(y)^k - F(y-1)^k)/(k P0(y)), P1 and P0 the laws of a component that is 1 and 0,
-      F the distribution function of P0: the implemented grid. The real-valued mechanism: `continuous_she_success`.
+    * Local hashing with m cells, p = E/(E + m - 1): Q = p m (1 - (1-1/m)^k)/k + (1-p) (1-1/m)^(k-1)/k. This is for the
+      *full* family of hash functions. The families of this library have the same distribution only for pairs of values.
+      For small k, Q of the prime family differs by at most 10%. Q of Spread is larger, by up to a half if k is about m.
+      `enumerated_attack_channel` gives exact values if the channel can be listed.
+    * SHE: sum over levels y of P1(y) (F(y)^k - F(y-1)^k)/(k P0(y)). P1 and P0 are the distributions of a component that
+      is 1 and 0 on the implemented grid, and F is the distribution function of P0. For the real-valued mechanism see
+      `continuous_she_success`.
 
     Raises
     ------
     InvalidParameterError
-        If no inference rule is known for the mechanism.
+        If no rule for guessing is known for the mechanism.
 
     Examples
     --------
@@ -139,9 +140,9 @@ def attack_success(mechanism: FrequencyOracle[Any]) -> float:
 
 
 def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
-    """Return ln[Q (k-1)/(1-Q)]: the epsilon of the GRR that is the channel from true value to guess.
+    """Return ln[Q (k-1)/(1-Q)], the epsilon of the GRR with the same channel from true value to guess.
 
-    A lower bound on the mechanism's own epsilon, not an estimate of it.
+    It is a lower bound on the mechanism's own epsilon, not an estimate of it.
 
     Examples
     --------
@@ -156,7 +157,8 @@ def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
 def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
     """Return P(guess | true value), float64[k, k]: Q on the diagonal, (1-Q)/(k-1) elsewhere.
 
-    Exact for every mechanism but local hashing, where it is that of the full hash family (`attack_success`).
+    It is exact for every mechanism except local hashing. For local hashing it is that of the full hash family
+    (`attack_success`).
 
     Examples
     --------
@@ -177,15 +179,15 @@ def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
 def attack_cpl(mechanism: FrequencyOracle[Any], conditional: ArrayLike) -> float:
     """Return the correlation-induced leakage of the *guess* about X_i, in nats: attack-based CPL.
 
-    What the paper's statistical workflow converges to. It is a lower bound on the CPL of the report itself, and a
-    small one does not make a mechanism private: its rule may only be a poor attack.
+    The paper's statistical workflow converges to this number. It is a lower bound on the CPL of the report itself. A
+    small number does not show that a mechanism is private, because the rule for guessing may be a poor attack.
 
     Parameters
     ----------
     mechanism : FrequencyOracle
-        How X_j is released.
+        Mechanism of the release of X_j.
     conditional : float[|X_i|, k]
-        P(X_j = u | X_i = x), rows sum to one.
+        P(X_j = u | X_i = x). Rows sum to one.
 
     Examples
     --------

@@ -42,14 +42,15 @@ THRESHOLDS = (0.2, 0.4)
 
 @dataclass(frozen=True)
 class AlgorithmScore:
-    """One point of benchmark 1.
+    """Errors of one algorithm in benchmark 1.
 
     Parameters
     ----------
     name : str
         The algorithm.
     undershoot, overshoot : float
-        Mean over ordered pairs of attributes of max(0, reference - estimate)/epsilon, and the other way round.
+        Means over ordered pairs of attributes of max(0, reference - estimate)/epsilon and of max(0, estimate -
+        reference)/epsilon.
     """
 
     name: str
@@ -58,7 +59,7 @@ class AlgorithmScore:
 
     @property
     def region(self) -> Region:
-        """P1: right. R1: only underestimates, a risk. R2: only overestimates, a cost. R3: both; to 1e-9."""
+        """P1: exact. R1: only underestimates, a risk. R2: only overestimates, a cost. R3: both. Up to 1e-9."""
         under, over = self.undershoot > 1e-9, self.overshoot > 1e-9
         return "R3" if under and over else "R1" if under else "R2" if over else "P1"
 
@@ -142,7 +143,7 @@ def grf(
     Parameters
     ----------
     records : int[n, d]
-        Codes, column j in 0..sizes[j]-1.
+        Codes, those of column j in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
@@ -184,24 +185,25 @@ def _grf(data: Observed, epsilon: float, threshold: float, components: bool) -> 
 def benchmark_algorithms(
     records: ArrayLike, sizes: Sequence[int], epsilon: float, *, reference: ArrayLike | None = None
 ) -> tuple[AlgorithmScore, ...]:
-    """Benchmark 1: how far algorithms that estimate CPL are off.
+    """Return the errors of algorithms that estimate CPL (benchmark 1).
 
     Parameters
     ----------
     records : int[n, d]
-        Codes, column j in 0..sizes[j]-1.
+        Codes, those of column j in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
         Budget of every attribute.
     reference : float[d, d], optional
-        The leakage to estimate, over the attributes that vary. By default Algorithm 2: the worst case over all
-        mechanisms with that epsilon.
+        Leakage to estimate, for the attributes that vary. The default is that of Algorithm 2, the worst case over all
+        mechanisms with this epsilon.
 
     Returns
     -------
     tuple of AlgorithmScore
-        SPL-ANL, GRF by pairs and by components at each of `THRESHOLDS`, ITS (as far as `its` goes), GRR-ANL, EXP-ANL.
+        Scores of SPL-ANL, of GRF by pairs and by components at each of `THRESHOLDS`, of ITS (if `its` can compute it),
+        GRR-ANL and EXP-ANL.
 
     Examples
     --------
@@ -261,21 +263,23 @@ MECHANISMS: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = {
 
 @dataclass(frozen=True)
 class MechanismScore:
-    """One mechanism of benchmark 2.
+    """Leakage and error of one mechanism in benchmark 2.
 
     Parameters
     ----------
     name : str
         The mechanism.
     channel_tcpl, attack_tcpl : float
-        Total CPL (the sum over all ordered pairs of attributes) as a share of Algorithm 2's: of the reports, and of
-        an adversary's guesses from them. The paper's (22) is the latter wherever its Algorithm 1 did not apply.
+        Total CPL (the sum over all ordered pairs of attributes) of the reports, and of an adversary's guesses from
+        them. Both are divided by the total of Algorithm 2. The paper's (22) is the CPL of guesses if its Algorithm 1
+        did not apply.
     attack_nmse_cpl : float
-        Squared differences between attack-based CPL and Algorithm 2's, as a share of the latter's squares (29).
+        Sum of squared differences between attack-based CPL and that of Algorithm 2, divided by the squares of the
+        latter (29).
     frequency_nmse : float
-        Expected squared error of the estimated frequencies as a share of their squares, mean over attributes (23).
+        Expected squared error of the estimated frequencies divided by their squares, averaged over attributes (23).
     zero_one_error : float
-        Probability that the adversary's guess of an attribute is wrong, mean over attributes (24).
+        Probability that the adversary's guess of an attribute is wrong, averaged over attributes (24).
     """
 
     name: str
@@ -293,23 +297,24 @@ def benchmark_mechanisms(
     *,
     mechanisms: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = MECHANISMS,
 ) -> tuple[MechanismScore, ...]:
-    """Benchmark 2: what mechanisms leak and what they are good for, exactly.
+    """Return the exact leakage and error of mechanisms (benchmark 2).
 
     Parameters
     ----------
     records : int[n, d]
-        Codes, column j in 0..sizes[j]-1.
+        Codes, those of column j in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
         Budget of every attribute.
     mechanisms : mapping of name to callable
-        From (k, epsilon) to a mechanism; by default the paper's eight, `MECHANISMS`.
+        Functions of (k, epsilon) that return a mechanism. The default is the paper's eight mechanisms, `MECHANISMS`.
 
     Raises
     ------
     InvalidInputError
-        If there are no records, a code is out of range, or the attributes are independent (nothing to normalise by).
+        If there are no records, a code is out of range, or the attributes are independent, so that all leakages are
+        zero.
 
     Examples
     --------

@@ -121,25 +121,25 @@ def _shown(blocks: Sequence[Sequence[int]]) -> str:
 def joint_cpl(
     joint: ArrayLike, mechanisms: Sequence[Release], target: int = 0, sources: int | Sequence[int] | None = None
 ) -> float:
-    """Joint CPL: leakage about one attribute by the release of a set of others together, exact.
+    """Return the joint CPL: the exact leakage about one attribute by the release of several others together.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior.
+        Prior of the adversary.
     mechanisms : sequence of d mechanisms or channels
-        How each attribute is released; those outside `sources` are not looked at.
+        Mechanism or channel of each attribute's release. Only those of `sources` are used.
     target : int
-        The attribute i that is inferred.
+        Attribute i that is inferred.
     sources : int, sequence of int, or None
-        The attributes that are released; all others by default.
+        Attributes that are released. By default all others.
 
     Raises
     ------
     InvalidInputError
         If a shape does not fit, or a category of the target has probability zero.
     TooLargeError
-        If the outputs cannot be enumerated; `concatenated_bound` still can bound them.
+        If the outputs cannot be enumerated. `concatenated_bound` then still gives a bound.
 
     Examples
     --------
@@ -157,16 +157,16 @@ def joint_cpl(
 def concatenated_bound(
     joint: ArrayLike, releases: Sequence[Release], target: int = 0, sources: int | Sequence[int] | None = None
 ) -> Leakage:
-    """Bound a joint CPL by Algorithm 2 on the concatenated sources, with the sum of their epsilons as budget.
+    """Return a bound on a joint CPL, by Algorithm 2 on the combined sources with the sum of their epsilons.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior.
+        Prior of the adversary.
     releases : sequence of d mechanisms, channels or epsilons
-        How each attribute is released; only their epsilons matter.
+        Mechanism, channel or epsilon of each attribute's release. Only the epsilons matter.
     target, sources
-        As for `joint_cpl`.
+        See `joint_cpl`.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def concatenated_bound(
 
 
 def prior_free_bound(releases: Sequence[Release]) -> Leakage:
-    """Bound everybody's total by the sum of all epsilons, whatever the joint distribution.
+    """Return the sum of all epsilons, which bounds every total for any joint distribution.
 
     Examples
     --------
@@ -193,24 +193,24 @@ def prior_free_bound(releases: Sequence[Release]) -> Leakage:
 def partial_bound(
     joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike], rest: Sequence[Release]
 ) -> Floats:
-    """Bound total leakages by exact ones among some attributes plus the epsilons of the rest.
+    """Return bounds on total leakages: exact totals among some attributes, plus the epsilons of all others.
 
-    The rest is at most sum(epsilon)-revealing given anything else, so its joint distribution with the others does not
-    matter.
+    The other attributes reveal at most the sum of their epsilons, given anything else. So their joint distribution with
+    the first attributes does not matter.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        Joint distribution of the attributes that are treated exactly.
+        Joint distribution of the attributes with exact totals.
     mechanisms : sequence of d mechanisms or channels
-        How these are released.
+        Mechanisms or channels of these attributes' releases.
     rest : sequence of mechanisms, channels or epsilons
-        How the remaining attributes are released.
+        Mechanisms, channels or epsilons of the other attributes' releases.
 
     Returns
     -------
     float64[d]
-        An upper bound on the total leakage about every attribute of `joint`.
+        Upper bounds on the total leakage about every attribute of `joint`.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def partial_bound(
 
 @dataclass(frozen=True)
 class BlockBound:
-    """A bound on the total leakage about one attribute, block by block; what `block_bound` returns.
+    """A bound on the total leakage about one attribute, computed from blocks, as `block_bound` returns it.
 
     Parameters
     ----------
@@ -232,9 +232,9 @@ class BlockBound:
     direct : float
         Epsilon of the attribute's own release.
     blocks : tuple of tuple of int
-        The other attributes, by block.
+        Blocks of the other attributes.
     parts : tuple of Leakage
-        Joint CPL of each block, exact or bounded.
+        Joint CPL of each block, exact or as an upper bound.
     """
 
     total: Leakage
@@ -246,16 +246,16 @@ class BlockBound:
 def block_bound(
     joint: ArrayLike, releases: Sequence[Release], target: int, blocks: Sequence[Sequence[int]]
 ) -> BlockBound:
-    """Bound the total leakage about one attribute when the others fall into blocks that are independent given it.
+    """Return a bound on the total leakage about one attribute, from blocks that are independent given it.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior; independence of the blocks is checked on it.
+        Prior of the adversary. It is checked that the blocks are independent.
     releases : sequence of d mechanisms, channels or epsilons
-        How each attribute is released.
+        Mechanism or channel of each attribute's release.
     target : int
-        The attribute i.
+        Attribute i.
     blocks : sequence of sequences of int
         A partition of all other attributes.
 
@@ -284,18 +284,18 @@ def block_bound(
 def block_bound_assuming_independence(
     conditionals: Mapping[tuple[int, ...], ArrayLike], releases: Sequence[Release], target: int
 ) -> BlockBound:
-    """Bound the total leakage about one attribute from its blocks' conditionals alone, where no joint is at hand.
+    """Return a bound on the total leakage about one attribute from the conditionals of blocks, without a joint.
 
-    That the blocks are independent given the target is an assumption, and the result says so.
+    It assumes that the blocks are independent given the target, and the result says so.
 
     Parameters
     ----------
     conditionals : mapping from blocks (tuples of attributes b1, b2, ...) to float[k_target, k_b1, k_b2, ...]
-        P(X_block | X_target), one for each block; together they cover all other attributes.
+        P(X_block | X_target) for each block. Together the blocks contain all other attributes.
     releases : sequence of d mechanisms, channels or epsilons
-        How each attribute is released.
+        Mechanism or channel of each attribute's release.
     target : int
-        The attribute i.
+        Attribute i.
 
     Examples
     --------

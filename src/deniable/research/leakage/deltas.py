@@ -21,16 +21,16 @@ from deniable.research.leakage.joint_totals import check_no_empty_category, chec
 def total_delta(
     joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike], epsilon: float | Sequence[float]
 ) -> Floats:
-    """Smallest delta with which everything together is (epsilon, delta)-private about each attribute, by enumeration.
+    """Return the smallest delta with which all releases together are (epsilon, delta)-private about each attribute.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior.
+        Prior of the adversary.
     mechanisms : sequence of d mechanisms or channels
-        How each attribute is released; channels may rule out values.
+        Mechanism or channel of each attribute's release. Channels may exclude values.
     epsilon : float, or sequence of d floats
-        Nats, >= 0; one for each attribute.
+        One epsilon for all attributes, or one for each, in nats, >= 0.
 
     Returns
     -------
@@ -72,17 +72,18 @@ def total_delta(
 
 
 def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
-    """Smallest delta such that a known release of X_j is (epsilon, delta)-private about X_i.
+    """Return the smallest delta with which a known release of X_j is (epsilon, delta)-private about X_i.
 
-    delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , which also serves mechanisms that are
-    private only up to a delta. It speaks of *events*: outputs that are rare one by one may be likely together.
+    It is delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , also for mechanisms that are
+    themselves only (epsilon, delta)-private. This delta is for *events*, because outputs that are rare one by one may
+    be likely together.
 
     Parameters
     ----------
     channel : float[|X_j|, outputs]
-        P(Y_j = y | X_j = u), rows sum to one.
+        P(Y_j = y | X_j = u). Rows sum to one.
     conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x), rows sum to one.
+        P(X_j = u | X_i = x). Rows sum to one.
     epsilon : float
         Nats, >= 0.
 

@@ -26,20 +26,20 @@ from deniable.oracles.oracle import FrequencyOracle, is_oracle
 
 @dataclass(frozen=True, eq=False)
 class TotalLeakage:
-    """Leakage about every attribute when all attributes are released; what `total_leakage` returns.
+    """Leakage about every attribute if all attributes are released, as `total_leakage` returns it.
 
-    All figures are in nats. All but `prior_free_bound` and `direct` are relative to the stated joint distribution.
+    All figures are in nats. All figures except `prior_free_bound` and `direct` refer to the stated joint distribution.
 
     Parameters
     ----------
     exact : float64[d]
-        Total leakage about each attribute, definition (5): exact, a guarantee under the stated joint.
+        Exact total leakage about each attribute, definition (5). It is a guarantee under the stated joint distribution.
     direct : float64[d]
         Epsilon of each attribute's own release.
     joint_cpl : float64[d]
-        Leakage about each attribute by the release of all the others together.
+        Leakage about each attribute by the release of all other attributes together.
     pairwise : float64[d, d]
-        pairwise[i, j]: leakage about attribute i by the release of j alone; zero on the diagonal.
+        Entry [i, j] is the leakage about attribute i by the release of j alone. The diagonal is zero.
     """
 
     exact: Floats
@@ -49,17 +49,17 @@ class TotalLeakage:
 
     @property
     def prior_free_bound(self) -> float:
-        """Sum of all epsilons: bounds everybody's total whatever the joint distribution is."""
+        """Sum of all epsilons, which bounds every total for any joint distribution."""
         return float(self.direct.sum())
 
     @property
     def additive_figure_not_a_bound(self) -> Floats:
-        """Direct leakage plus the sum of pairwise leakages, float64[d]; the paper's (6). It can lie below `exact`."""
+        """Direct leakage plus the sum of pairwise leakages, float64[d], the paper's (6); may be less than `exact`."""
         figure: Floats = self.direct + self.pairwise.sum(axis=1)
         return figure
 
     def text(self, names: Sequence[str] | None = None) -> str:
-        """Return one line per attribute; `names` instead of numbers. The additive figure carries its label."""
+        """Return a line for each attribute, with `names` instead of numbers. The additive figure is labelled."""
         shown = [f"attribute {i}" for i in range(len(self.exact))] if names is None else list(names)
         width = max(map(len, shown))
         lines = [
@@ -76,24 +76,24 @@ class TotalLeakage:
 
 
 def total_leakage(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> TotalLeakage:
-    """Exact total leakage about every attribute, its parts, and the additive figure beside it.
+    """Return the exact total leakage about every attribute, its parts, and the additive figure.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior: joint distribution of the attributes.
+        Prior of the adversary: the joint distribution of the attributes.
     mechanisms : sequence of d mechanisms or channels
-        How each attribute is released, independently given the record: objects with ``channel()``, or row-stochastic
-        matrices of shape (k_j, outputs).
+        Mechanisms (objects with ``channel()``) or channels (matrices of shape (k_j, outputs) whose rows sum to one).
+        Releases are independent given the record.
 
     Raises
     ------
     InvalidInputError
-        If a shape does not fit, or a category has probability zero (drop it first: `drop_unseen`).
+        If a shape does not fit, or a category has probability zero. Drop such categories first (`drop_unseen`).
     InvalidParameterError
         If the budgets sum to more than MAX_TOTAL_EPSILON.
     TooLargeError
-        If the outputs' state space exceeds MAX_TOTAL_STATES; the message names its size and the alternatives.
+        If the state space of the outputs exceeds MAX_TOTAL_STATES. The message names its size and the alternatives.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def total_leakage(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | 
 
 
 def exact_totals(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> Floats:
-    """Exact total leakage about every attribute and nothing else, float64[d]: the `exact` of `total_leakage`.
+    """Return the exact total leakage about every attribute, float64[d]: the `exact` of `total_leakage`.
 
     Parameters and errors are those of `total_leakage`.
 
@@ -135,7 +135,7 @@ def exact_totals(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | A
 
 
 def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats, list[Floats], tuple[str, ...]]:
-    """Drop categories of probability zero from a joint table and from the channels' inputs.
+    """Return a joint table and channels without the categories of probability zero.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
     Returns
     -------
     joint, channels, notes
-        Smaller tables, and what was dropped. An axis of length one is left for a constant attribute.
+        Smaller tables, and notes on what was dropped. A constant attribute keeps an axis of length one.
 
     Examples
     --------

@@ -25,22 +25,22 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Attributes to release; what `select_attributes` returns.
+    """Attributes to release, as `select_attributes` returns them.
 
     Parameters
     ----------
     attributes : tuple of int
         The attributes, in order.
     cap : float
-        What every total stays below, nats.
+        Cap on every total, in nats.
     totals : float64[d]
-        Exact total about every attribute, released or not, under the stated prior.
+        Exact totals about all attributes, released or not, under the stated prior.
     worth : float
-        Sum of the weights of the attributes.
+        Sum of the weights of the chosen attributes.
     greedy_worth : float
-        The same for the greedy choice alone.
+        Sum of the weights of the greedy choice.
     at_most : float
-        Upper bound for the worth of every feasible choice; equal to `worth` if that is optimal.
+        Upper bound for the worth of every feasible choice. It equals `worth` if the choice is optimal.
     """
 
     attributes: tuple[int, ...]
@@ -52,7 +52,7 @@ class Selection:
 
     @property
     def is_optimal(self) -> bool:
-        """Return whether no choice below the cap is worth more."""
+        """Return whether every choice that meets the cap has at most this worth."""
         return self.worth >= self.at_most * (1 - _SLACK)
 
     def __str__(self) -> str:
@@ -69,22 +69,23 @@ def select_attributes(
     epsilon_total: float,
     weights: Sequence[float] | None = None,
 ) -> Selection:
-    """Choose the attributes to release that are worth most, while every exact total stays at or below a cap.
+    """Return the attributes worth most to release, such that every exact total is at or below a cap.
 
-    A release of more attributes never says less, so that every part of a feasible choice is feasible. The greedy search
-    adds the attribute that raises the largest total least for its weight, until none fits. For up to MAX_EXHAUSTIVE
-    attributes all feasible choices are considered, too, and the best is returned.
+    A release of more attributes never reveals less. So every part of a feasible choice is feasible. The greedy search
+    adds attributes one by one: each time the attribute that raises the largest total least for its weight, until no
+    other fits. For up to MAX_EXHAUSTIVE attributes, the function also compares all feasible choices and returns the
+    best.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The adversary's prior, with attributes that are not to be released but to be protected.
+        Prior of the adversary. It may contain attributes that must be protected and are not released.
     mechanisms : sequence of d mechanisms or channels
-        How each attribute is released if it is.
+        Mechanism or channel with which each attribute would be released.
     epsilon_total : float
-        Cap on the total leakage about every attribute, released or not, nats.
+        Cap in nats on the total leakage about every attribute, released or not.
     weights : sequence of d floats, optional
-        What each attribute is worth, >= 0; 0 for one that is not wanted. One each by default.
+        Worth of releasing each attribute, >= 0. Use 0 for an attribute that is not needed. By default 1 for all.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def select_attributes(
     InvalidParameterError
         If the cap is not positive and finite, or a weight is negative or not finite.
     TooLargeError
-        If exact totals are out of reach.
+        If exact totals cannot be computed.
 
     Examples
     --------

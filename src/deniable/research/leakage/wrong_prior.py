@@ -45,14 +45,15 @@ MAX_GREEDY_CELLS = 1 << 22
 
 
 def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float:
-    """Return the largest CPL over all conditional distributions near the stated one, in nats; exact.
+    """Return the exact largest CPL over all conditional distributions near the stated one, in nats.
 
     Parameters
     ----------
     release : mechanism, channel or float
-        How X_j is released. A float is a budget: the worst of all mechanisms, for at most 8 values.
+        Mechanism, channel or budget of the release of X_j. A budget stands for the worst of all mechanisms, for at most
+        8 values.
     conditional : float[|X_i|, |X_j|]
-        P(X_j = u | X_i = x) of the prior, rows sum to one.
+        P(X_j = u | X_i = x) of the prior. Rows sum to one.
     radius : float
         Largest total variation distance of a row from the prior's, in [0, 1].
 
@@ -61,7 +62,7 @@ def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float
     InvalidInputError
         If a matrix is not row-stochastic, or the shapes do not fit.
     InvalidParameterError
-        If the radius is out of range, or a budget comes with more than 8 values.
+        If `radius` is out of range, or a budget is given for more than 8 values.
 
     Examples
     --------
@@ -90,24 +91,24 @@ def totals_within(
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        The stated prior.
+        Stated prior.
     mechanisms : sequence of d mechanisms or channels
-        How each attribute is released.
+        Mechanism or channel of each attribute's release.
     radius : float
         Largest total variation distance of P(other answers | X_i = x) from the prior's, for every x, in [0, 1].
 
     Returns
     -------
     tuple of d Leakage
-        Exact for few attributes. Beyond MAX_GREEDY_CELLS an upper bound: the radius is then charged the full span
-        between the likeliest and the least likely record of each report.
+        Totals, which are exact for few attributes and upper bounds beyond MAX_GREEDY_CELLS. The bounds multiply the
+        radius by the full span between the likeliest and the least likely record of each report.
 
     Raises
     ------
     InvalidInputError
         If a shape does not fit, or a category has probability zero.
     InvalidParameterError
-        If the radius is out of range.
+        If `radius` is out of range.
     TooLargeError
         If the outputs have too many combinations.
 
@@ -195,27 +196,27 @@ def range_from_estimate(
     level: float = 0.9,
     draws: int = 400,
 ) -> LeakageRange:
-    """Range of a figure over joints around an estimate that came from randomised reports.
+    """Return the range of a figure over joint distributions around an estimate from randomised reports.
 
-    Every draw adds independent normal noise with the estimate's own standard errors to the raw frequencies and projects
-    onto the probability simplex; the point is the projection of the estimate itself. Draws in which a category vanishes
-    altogether say nothing about it and are drawn again.
+    Every draw adds independent normal noise to the raw frequencies, with the estimate's standard errors, and projects
+    the result onto the probability simplex. The point is the projection of the estimate itself. If a category vanishes
+    in a draw, it is drawn again, because the draw says nothing about this category.
 
     Parameters
     ----------
     estimate : Estimate
-        Raw estimate of the cells of a joint table, last attribute fastest; for instance of a product domain.
+        Raw estimate of the cells of a joint table, in which the last attribute changes fastest.
     shape : sequence of int
-        Domain sizes (k_1, ..., k_d); their product is the estimate's k.
+        Domain sizes (k_1, ..., k_d), whose product is the estimate's k.
     figure, rng, level, draws
-        As for `range_from_counts`.
+        See `range_from_counts`.
 
     Raises
     ------
     InvalidInputError
-        If the shape does not fit, or a category vanishes in most draws: merge it with another.
+        If the shape does not fit, or a category vanishes in most draws. Merge it with another category.
     NoIntervalError
-        If the estimate was post-processed, so that it has no standard errors, or comes from no reports.
+        If the estimate has no standard errors, because it was post-processed or has no reports.
 
     Examples
     --------
@@ -256,7 +257,7 @@ def range_from_estimate(
 def joint_from_estimate(estimate: Estimate, shape: Sequence[int]) -> Floats:
     """Return the joint distribution nearest to an estimate of its cells, float64 of the given shape.
 
-    Negative frequencies become zero, and an empty cell can make a leakage look larger than it is: see
+    Negative frequencies become zero. An empty cell can make a leakage look larger than it is; see
     `range_from_estimate`.
 
     Examples
@@ -284,24 +285,24 @@ def calibrate_worst(
     criterion: Criterion = "exact",
     mechanism: MechanismFactory | None = GRR,
 ) -> Calibration:
-    """Return the largest common budget that holds for an adversary with any one of several priors.
+    """Return the largest common budget that meets the cap for every one of several priors.
 
     Parameters
     ----------
     joints : sequence of float[k_1, ..., k_d]
-        The priors, all of one shape.
+        Priors, all with the same shape.
     epsilon_total, criterion, mechanism
-        As for `calibrate`.
+        See `calibrate`.
 
     Returns
     -------
     Calibration
-        Its figures and totals are the largest over the priors.
+        Calibration whose figures and totals are the largest over the priors.
 
     Raises
     ------
     InvalidInputError
-        If there is no prior, or they differ in shape.
+        If there is no prior, or priors have different shapes.
 
     Examples
     --------

@@ -45,27 +45,28 @@ def calibrate_unequal(
     mechanism: MechanismFactory = GRR,
     blocks: Blocks | None = None,
 ) -> Calibration:
-    """Return budgets of least total variance such that every attribute's figure stays below its own cap.
+    """Return the budgets with least total variance that keep every attribute's figure below its own cap.
 
-    Total variance is the sum over attributes of the mean variance, over the attribute's values, of an estimated
-    frequency under a flat distribution. The optimum is found numerically (sequential quadratic programming over the
-    logarithms, from two starting points), then scaled back until every cap holds and raised again wherever one
-    attribute alone can have more. That the caps hold is certain; that no better budgets exist is not proved. Every step
-    evaluates all figures d + 1 times: seconds up to 12 binary attributes, minutes for 20.
+    Total variance is a sum over attributes. Its terms are the mean variances of estimated frequencies over the
+    attribute's values, under a uniform distribution. The optimum is found numerically, by sequential quadratic
+    programming over the logarithms from two starting points. The budgets are then lowered until every cap holds, and
+    single budgets are raised again if their caps allow it. It is certain that the caps hold, but not proved that no
+    better budgets exist. Every step evaluates all figures d + 1 times. This takes seconds for up to 12 binary
+    attributes, and minutes for 20.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d] or TreePrior
-        The adversary's prior.
+        Prior of the adversary.
     caps : sequence of d floats
-        Cap on the total leakage about each attribute, nats.
+        Cap on the total leakage about each attribute, in nats.
     criterion, mechanism, blocks
-        As for `calibrate`; the mechanism has ``variance(f, n)``.
+        See `calibrate`. The mechanism must have ``variance(f, n)``.
 
     Raises
     ------
     InvalidInputError
-        If there is not one cap per attribute.
+        If the number of caps is not the number of attributes.
     InvalidParameterError
         If a cap is not positive and finite, or too small for d attributes.
 

@@ -29,20 +29,20 @@ from deniable.survey.schema import Schema
 def check_budgets(
     budgets: Budgets, records: ArrayLike, schema: Schema, *, source: str, mechanism: MechanismFactory | None = None
 ) -> CheckedBudgets:
-    """Data-protection officer: what calibrated budgets come to if the adversary's prior is that of other records.
+    """Data-protection officer: return the totals of budgets if the adversary's prior comes from other records.
 
     Parameters
     ----------
     budgets : Budgets
-        From `calibrate_records`.
+        Budgets from `calibrate_records`.
     records : int[n, d]
-        Codes of the schema's attributes: the population that the budgets are checked against.
+        Codes of the schema's attributes in the other records.
     schema : Schema
-        The schema that the budgets were calibrated with.
+        Schema with which the budgets were calibrated.
     source : str
-        Where the records come from, for instance a file's name.
+        Source of the records, for instance the name of a file.
     mechanism : callable (k, epsilon) -> mechanism, or None
-        The one that the budgets were calibrated for.
+        The same `mechanism` as in `calibrate_records`.
 
     Raises
     ------
@@ -116,18 +116,18 @@ class CheckedTotal(Result):
 
 @dataclass(frozen=True, eq=False)
 class CheckedBudgets(Result):
-    """Totals of budgets for an adversary with another prior; what `check_budgets` returns.
+    """Totals of budgets for an adversary with another prior, as `check_budgets` returns them.
 
     Parameters
     ----------
     source : str
-        Where the other prior comes from: a file's name.
+        Source of the other prior: the name of a file.
     records : int
-        How many records it has.
+        Number of its records.
     totals : tuple of CheckedTotal
-        About the attributes that vary there.
+        Totals about the attributes that vary in these records.
     notes, warnings : tuple of str
-        What was left out; why figures may be larger than in a population.
+        What was left out, and reasons why figures may be larger than in a population.
     """
 
     also: ClassVar = {"text": "text"}
@@ -140,7 +140,7 @@ class CheckedBudgets(Result):
 
     @property
     def text(self) -> str:
-        """One sentence: whether the caps hold under the other prior."""
+        """A sentence that says whether the caps hold under the other prior."""
         whom = f"For somebody who knows {self.source} ({self.records:,} records)"
         broken = [one.attribute for one in self.totals if one.within is False]
         unknown = [one.attribute for one in self.totals if one.within is None]
@@ -160,7 +160,7 @@ _Prior: TypeAlias = Floats | TreePrior
 
 @dataclass(frozen=True, eq=False)
 class CalibrationPrior(Result):
-    """Adversary that totals are relative to.
+    """Prior of the adversary to which the totals refer.
 
     Parameters
     ----------
@@ -226,22 +226,22 @@ class Budget(Result):
 
 @dataclass(frozen=True, eq=False)
 class Budgets(Result):
-    """Budgets of the attributes of a data set, with what they hold for; what `calibrate_records` returns.
+    """Budgets of the attributes of a data set, and what they guarantee, as `calibrate_records` returns them.
 
     Parameters
     ----------
     calibration : Calibration
         From `calibrate` or `calibrate_unequal`.
     names : tuple of str
-        The attributes that vary, in its order.
+        Names of the attributes that vary, in the order of the budgets.
     prior : CalibrationPrior
-        Adversary that totals are relative to.
+        Prior of the adversary to which the totals refer.
     worst_case : bool
         Whether totals are the largest over all mechanisms with these epsilons.
     notes, warnings : tuple of str
-        What was left out or changed; why figures may be larger than in a population.
+        What was left out or changed, and reasons why figures may be larger than in a population.
     check : Result or None
-        What the budgets come to under another prior (`check_budgets`), if that was asked.
+        Totals of the budgets under another prior (`check_budgets`), if they were computed.
     """
 
     format = "deniable calibration"
@@ -264,7 +264,7 @@ class Budgets(Result):
 
     @property
     def attributes(self) -> tuple[Budget, ...]:
-        """The budgets, one attribute at a time."""
+        """The budgets and totals of every attribute."""
         found = self.calibration
         figures: Sequence[float | None] = found.figures.tolist() if self.additive else [None] * len(self.names)
         deltas: Sequence[float | None] = [None] * len(self.names)
@@ -275,12 +275,12 @@ class Budgets(Result):
 
     @property
     def additive(self) -> bool:
-        """Return whether the budgets come from the additive figure, which bounds nothing."""
+        """Return whether the budgets come from the additive figure, which is not a bound."""
         return self.calibration.criterion == "additive"
 
     @property
     def warning(self) -> str | None:
-        """Return why the budgets are not guarantee; None if they are one."""
+        """Return the reason why the budgets are not a guarantee; None if they are."""
         if self.calibration.is_guarantee:
             return None
         if not self.additive:
@@ -296,7 +296,7 @@ class Budgets(Result):
 
     @property
     def above(self) -> list[bool]:
-        """Return whether an attribute's exact total exceeds its cap; False where exact totals are not known."""
+        """Return whether an attribute's exact total exceeds its cap; False if exact totals are not known."""
         exact = self.calibration.caps if self.calibration.exact is None else self.calibration.exact.tolist()
         return [total > cap * (1 + 1e-9) for total, cap in zip(exact, self.calibration.caps, strict=True)]
 
@@ -307,7 +307,7 @@ class Budgets(Result):
 
     @property
     def comparison(self) -> str:
-        """One sentence: how these budgets compare with splitting, which needs no prior."""
+        """A sentence that compares the budgets with equal splitting, which needs no prior."""
         share = min(self.calibration.caps) / len(self.names)
         split = f"Splitting the smallest cap equally gives {share:.6g} each, and that holds for any prior"
         if not self.calibration.is_guarantee:
@@ -332,33 +332,33 @@ def calibrate_records(
     notes: Sequence[str] = (),
     delta: float = 0.0,
 ) -> Budgets:
-    """Data-protection officer: the largest budgets per attribute that keep what is leaked about each below a cap.
+    """Data-protection officer: return the largest budgets that keep the leakage about each attribute below a cap.
 
     Parameters
     ----------
     records : int[n, d]
-        Codes of the schema's attributes; their empirical distribution is the adversary's prior.
+        Codes of the schema's attributes. Their empirical distribution is the adversary's prior.
     schema : Schema
         Names and labels.
     epsilon_total : float, Fraction, Decimal or str
-        Cap on the total leakage about every attribute, nats.
+        Cap on the total leakage about every attribute, in nats.
     source : str
-        Where the records come from, for instance a file's name.
+        Source of the records, for instance the name of a file.
     mechanism : callable (k, epsilon) -> mechanism, or None
-        How attributes are released. None: by any mechanisms with these epsilons.
+        Function that returns the mechanism of an attribute. None stands for any mechanisms with these epsilons.
     criterion : {"exact", "blocks", "prior-free", "additive"} or None
-        As for `calibrate`; "additive" is not a guarantee and says so. None: the first of "exact", "blocks" and
-        "prior-free" that is in reach; a note says why it is not the first.
+        See `calibrate`. "additive" is not a guarantee, and the result says so. With None, it is the first of "exact",
+        "blocks" and "prior-free" that can be computed, and a note explains if it is not "exact".
     along_tree : bool
-        Replace the joint distribution, where it is too large, by the likeliest tree: an assumption.
+        If True, a joint distribution that is too large is replaced by the likeliest tree. This is an assumption.
     unequal : bool
-        Unequal budgets of least total variance instead of equal ones.
+        If True, find unequal budgets with the least total variance.
     caps : mapping of names to numbers, optional
-        Caps of single attributes, in place of epsilon_total; they make budgets unequal.
+        Caps of single attributes, which replace epsilon_total. Budgets are then unequal.
     notes : sequence of str
-        What a reader must know about the records.
+        Facts about the records that a reader must know.
     delta : float
-        Delta of each release over events, for any mechanism with its budget and this delta.
+        Delta of each release for events. Releases are then any mechanisms with their budget and this delta.
 
     Raises
     ------
@@ -368,7 +368,7 @@ def calibrate_records(
         If the criterion does not fit the other arguments, a cap is for an unknown attribute or out of bounds, the
         schema asks for open text, or the mechanism is for whole records.
     TooLargeError
-        If the criterion is named and its figures are out of reach; the message names the size.
+        If the figures of the given criterion cannot be computed. The message names the size.
 
     Examples
     --------

@@ -55,30 +55,30 @@ _ANY = "for any joint distribution"
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Result):
-    """Budgets and what they guarantee; what `calibrate` and `calibrate_unequal` return.
+    """Budgets and what they guarantee, as `calibrate` and `calibrate_unequal` return them.
 
     Parameters
     ----------
     epsilons : tuple of float or Fraction
         Budget of every attribute, in nats.
     caps : tuple of float
-        What the criterion's figure about every attribute had to stay below.
+        Cap on the criterion's figure about every attribute.
     criterion : {"exact", "blocks", "prior-free", "additive"}
-        Which figure that was.
+        Criterion of the calibration.
     figures : float64[d]
-        The criterion's figures at these budgets. Additive figures bound nothing.
+        Figures of the criterion at these budgets. Additive figures are not bounds.
     exact : float64[d] or None
-        Exact totals at these budgets under the stated prior; None where they are out of reach.
+        Exact totals at these budgets under the stated prior. None if they cannot be computed.
     totals : tuple of Leakage
-        What is known about every attribute's total: exact where computed, else the best bound at hand.
+        Total of every attribute: exact if it was computed, otherwise the best known bound.
     mechanism : str
         Name of the mechanism, or "any mechanism".
     caveat : str
-        What the figures are relative to, or the warning that they are not bounds.
+        Prior to which the figures refer, or the warning that they are not bounds.
     delta : float
-        Delta of each release; the totals have theirs.
+        Delta of each release. The totals have their own deltas.
     figure_deltas : float64[d] or None
-        Deltas of the additive figures, which bound nothing either; None for other criteria, and without a delta.
+        Deltas of the additive figures, which are not bounds either. None for other criteria and without a delta.
     """
 
     also: ClassVar = {"is_guarantee": "is_guarantee", "figures_are": "figures_are"}
@@ -98,7 +98,7 @@ class Calibration(Result):
     def is_guarantee(self) -> bool:
         """Return whether the caps are proved to hold for the stated prior.
 
-        Never so for the additive criterion, nor for a tree that stands in for data it was fitted to.
+        It is False for the additive criterion, and for a tree that was fitted to data.
         """
         if self.criterion in ("additive", "prior-free"):
             return self.criterion == "prior-free"
@@ -106,7 +106,7 @@ class Calibration(Result):
 
     @property
     def figures_are(self) -> str:
-        """Return what `figures` are: a guarantee, a figure under an assumption, or the additive figure."""
+        """Return the kind of `figures`: a guarantee, figures under an assumption, or additive figures."""
         if self.criterion == "additive":
             return ADDITIVE_LABEL
         return "guarantee" if self.is_guarantee else "figure under an assumption"
@@ -134,36 +134,39 @@ def calibrate(
     *,
     delta: float = 0.0,
 ) -> Calibration:
-    """Return the largest budget, the same for every attribute, that keeps every attribute's figure <= epsilon_total.
+    """Return the largest common budget that keeps every attribute's figure at or below epsilon_total.
 
-    The figure of the criterion rises with the budget; the search ends below the crossing and rounds down to nine
-    digits. Where a mechanism changes shape with epsilon (a subset's size, a sketch's width) the figure may have jumps;
-    the budget returned is then feasible, but a larger one may be, too.
+    The figure of the criterion rises with the budget. The search ends just below the cap and rounds the budget down to
+    nine digits. If a mechanism changes its form with epsilon (the size of a subset, the width of a sketch), the figure
+    may jump. The returned budget then meets the cap, but a larger budget may meet it, too.
 
     Parameters
     ----------
     joint : float[k_1, ..., k_d] or TreePrior
-        The adversary's prior. For "prior-free" only its shape matters.
+        Prior of the adversary. For "prior-free" only its shape matters.
     epsilon_total : float
-        Cap on the total leakage about every attribute, nats.
+        Cap on the total leakage about every attribute, in nats.
     criterion : {"exact", "blocks", "prior-free", "additive"}
-        "exact": exact totals. "blocks": direct leakage plus the joint CPL of all others, or of each block; branches
-        under a tree prior. "prior-free": the sum of all epsilons. "additive": the figure (6), which is not a bound.
+        Figure to keep below the cap. "exact": exact totals. "blocks": direct leakage plus the joint CPL of all other
+        attributes, or of each block; the blocks of a tree prior are its branches. "prior-free": the sum of all
+        epsilons. "additive": the figure (6), which is not a bound.
     mechanism : callable (k, epsilon) -> mechanism, or None
-        How attributes are released. None: any mechanism with these epsilons (Algorithm 2), not with "exact".
+        Function that returns the mechanism of an attribute. None stands for any mechanism with these epsilons
+        (Algorithm 2); it cannot be used with "exact".
     blocks : partition of the attributes, or mapping from each attribute to a partition of the others; optional
-        For "blocks": parts that are independent given the attribute, which is checked on the joint.
+        For "blocks": parts of the other attributes that are independent given the attribute. This is checked on the
+        joint distribution.
     delta : float
-        Delta of each release over events, for any mechanism. Budgets are those of delta = 0; each total then has the
-        smallest known delta that is valid beside its epsilon.
+        Delta of each release for events, for any mechanism. Budgets are those for delta = 0. Each total has the
+        smallest delta that is known to be valid with its epsilon.
 
     Raises
     ------
     InvalidParameterError
-        If epsilon_total is not positive and finite, or the criterion does not fit the other arguments, or delta is
-        not 0 with a mechanism that is named.
+        If `epsilon_total` is not positive and finite, or the criterion does not fit the other arguments, or `delta` is
+        not 0 although a mechanism is given.
     TooLargeError
-        If exact totals are out of reach; the message names the size and the alternatives.
+        If exact totals cannot be computed. The message names the size and the alternatives.
 
     Examples
     --------
