@@ -29,16 +29,16 @@ _NODES = 15
 
 
 class Design(NamedTuple):
-    """Rows of columns and how probable each row is.
+    """Possible rows of the columns, and the probability of each row.
 
     Attributes
     ----------
     rows : float64[r, p]
-        Columns, the intercept among them.
+        Values of the columns, with the intercept.
     weights : float64[r]
-        Probabilities, of sum one.
+        Probabilities of the rows, which sum to one.
     said : str
-        The design in words, to stand beside every planned number.
+        Description of the design, which is shown with every planned number.
     """
 
     rows: Floats
@@ -49,7 +49,7 @@ class Design(NamedTuple):
 def usual_design(normal: int = 1, coins: int = 1) -> Design:
     """Return the design of an intercept, independent standard normal columns, and fair 0/1 columns.
 
-    Normal columns are averaged over by Gauss-Hermite quadrature, so that the result is exact to many digits.
+    Averages over normal columns use Gauss-Hermite quadrature, so the result is exact to many digits.
 
     Examples
     --------
@@ -75,15 +75,15 @@ def coefficient_error(
     Parameters
     ----------
     mechanism : Mechanism
-        One for codes, or for records with a likelihood.
+        Mechanism for codes, or for records with a likelihood.
     n : int
-        Number of contributors; where each reports one of d attributes, it is about n/d.
+        Number of contributors. If each reports only one of d attributes, about n/d report the outcome.
     params : float64[p] or float64[k - 1, p]
-        Supposed coefficients: of every category but the first.
+        Assumed coefficients of every category except the first.
     design : Design, optional
-        The columns; `usual_design` by default.
+        Design of the columns. The default is `usual_design`.
     attribute : int
-        The outcome, for records.
+        For records: index of the outcome.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def people_needed(
     design: Design | None = None,
     attribute: int = 0,
 ) -> int:
-    """Return how many contributors bring the standard error of one column's coefficients to `error`.
+    """Return the number of contributors with whom the standard error of one column's coefficients is `error`.
 
     Examples
     --------
@@ -171,18 +171,18 @@ def people_needed(
 
 @dataclass(frozen=True, eq=False)
 class CoefficientRow(Result):
-    """A coefficient under one mechanism.
+    """Number of people needed, and error of a coefficient, for one mechanism.
 
     Parameters
     ----------
     mechanism : str
-        Its name.
+        Name of the mechanism.
     contributors_needed : int or None
-        How many bring the standard error down to what is wanted; None where reports have no likelihood.
+        Number of contributors with whom the standard error is as wanted. None if reports have no likelihood.
     standard_error : float or None
-        With the planned number of contributors, where one is given.
+        Standard error with the planned number of contributors, if this is given.
     note : str
-        Why there is none.
+        Reason why there are no numbers.
     """
 
     mechanism: str
@@ -193,20 +193,20 @@ class CoefficientRow(Result):
 
 @dataclass(frozen=True, eq=False)
 class CoefficientPlan(Result):
-    """The people that a coefficient needs.
+    """Number of people needed to estimate a coefficient.
 
     Parameters
     ----------
     name : str
-        The column.
+        Name of the column.
     error : float
-        The standard error that is wanted.
+        Wanted standard error.
     contributors : int or None
-        A planned number of them.
+        Planned number of contributors.
     design : str
-        The columns that were supposed.
+        Description of the assumed columns.
     rows : tuple of CoefficientRow
-        One for each mechanism.
+        One row for each mechanism.
     """
 
     name: str
@@ -223,28 +223,30 @@ def plan_coefficient(
     contributors: int | None = None,
     name: str = "x",
 ) -> CoefficientPlan:
-    """Return the people that bring a slope's standard error to `error`, for each mechanism.
+    """Return the number of contributors with whom a slope's standard error is `error`, for each mechanism.
 
-    The model is a logit of the first attribute on one standard normal column: its slope is per standard deviation.
+    The model is a logit of the first attribute on one standard normal column, so the slope is for one standard
+    deviation.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        They are compared in this order; all for the same attributes.
+        Mechanisms in the order of the comparison, all for the same attributes.
     error : float
-        Wanted standard error. More than two categories have several slopes; the least precise one counts.
+        Wanted standard error. With more than two categories there are several slopes, and the least precise one counts.
     params : float64[2] or float64[k - 1, 2], optional
-        Supposed intercept and slope of every category but the first; by default equal shares and no effect.
+        Assumed intercept and slope of every category except the first. By default shares are equal and there is no
+        effect.
     contributors : int, optional
-        For the standard error with that many.
+        Also compute the standard error with this number of contributors.
     name : str
         The column's name.
 
     Raises
     ------
     InvalidParameterError
-        If the error is not above zero, the coefficients do not fit, or the mechanisms are for different attributes or
-        for open text.
+        If `error` is not above zero, the coefficients do not fit, or the mechanisms are for different attributes or for
+        open text.
 
     Examples
     --------

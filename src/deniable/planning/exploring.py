@@ -136,26 +136,26 @@ class Stop(Result):
 
 @dataclass(frozen=True)
 class Exploration(Result):
-    """Numbers of a page for any budget and number of contributors; made by `explore`.
+    """Numbers for a page with sliders for budget and number of contributors, as `explore` returns them.
 
     Parameters
     ----------
     contributors : int
-        Where the page starts.
+        Number of contributors at the start.
     start : int
-        The stop where it starts.
+        Index of the stop at the start.
     confidence, z : float
-        Of the intervals, and how many standard errors that is.
+        Confidence of the intervals, and the number of standard errors for it.
     target : float
-        Half-width that contributors are counted for, in percentage points or hundredths of a scale.
+        Half-width for the number of contributors needed, in percentage points or hundredths of a scale.
     precision : float
-        By how much, relatively, a half-width may exceed the target.
+        Fraction by which a half-width may exceed the target.
     useful, useless : float
-        Half-widths, as a share of the range, up to which answers are good, and beyond which they decide little.
+        Half-widths as shares of the range: answers are good up to `useful`, and decide little beyond `useless`.
     questions : tuple of Explored
-        In the schema's order.
+        Questions in the schema's order.
     stops : tuple of Stop
-        By rising budget.
+        Budgets in increasing order, with their numbers.
     """
 
     format: ClassVar[str] = "deniable exploration"
@@ -191,25 +191,25 @@ def explore(
     confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
 ) -> Exploration:
-    """Organiser: compute what `deniable.report.save_explorer` puts into a page.
+    """Organiser: return the numbers for the page of `deniable.report.save_explorer`.
 
     Parameters
     ----------
     schema : Schema
         What is asked.
     contributors : int
-        How many people are expected; the page starts there.
+        Expected number of contributors, with which the page starts.
     epsilons : sequence of float, Fraction, Decimal or str
-        Budgets to stop at beside the grid's; the page starts at the first of them, or at 1.
+        Budgets to offer in addition to the grid. The page starts at the first of them, or at 1.
     target, confidence
-        As of `deniable.planning.plan_survey`.
+        See `deniable.planning.plan_survey`.
     progress : callable, optional
-        Called with (budgets done, budgets in all).
+        Function that is called with (finished budgets, total budgets).
 
     Raises
     ------
     InvalidParameterError
-        As `plan_survey`.
+        See `plan_survey`.
 
     Examples
     --------

@@ -22,20 +22,21 @@ sought for 10."""
 
 
 def infeasibility(collection: Collection, contributors: int, confidence: float = 0.95) -> str:
-    """Return why a survey cannot work with so many contributors, and what would; "" if it can.
+    """Return the reason why a survey cannot work, with remedies, or "" if it can work.
 
-    It cannot if the interval of some question's answer may reach more than 15 points either way, or 15% of its range;
-    remedies are for 10. The worst case over all answers is meant, and these contributors: the mechanism's noise.
-    Mechanisms whose errors cannot be planned (`deniable.planning.questions.can_be_planned`) get no such sentence.
+    A survey cannot work if the half-width of some interval may be more than 15 percentage points, or 15% of the range
+    of a number. The remedies aim at 10. Intervals are for these contributors (the mechanism's noise), in the worst case
+    over all answers. For mechanisms whose errors cannot be planned, the result is ""
+    (`deniable.planning.questions.can_be_planned`).
 
     Parameters
     ----------
     collection : Collection
-        Questions and mechanism.
+        Collection with the questions and the mechanism.
     contributors : int
-        How many are expected.
+        Expected number of contributors.
     confidence : float
-        Of the intervals, in (0, 1).
+        Confidence of the intervals, in (0, 1).
 
     Raises
     ------

@@ -36,18 +36,18 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Distinct records and how many of them there are, in any unit.
+    """A guess of the answers: distinct records, and the weight of each.
 
     Parameters
     ----------
     schema : Schema
-        What is asked.
+        Schema of the survey.
     records : int64[r, d]
-        Codes of the record's columns.
+        Codes of the distinct records.
     weights : float64[r]
-        How many hold each, as a share or as a number; not all 0.
+        Weight of each record, as a share or as a number of people. Not all are 0.
     from_answers : bool
-        Whether it was made of rows of answers, which may be somebody's.
+        Whether the guess came from rows of answers, which may be real people's.
     """
 
     schema: Schema
@@ -57,7 +57,7 @@ class Guess:
 
     @classmethod
     def from_codes(cls, schema: Schema, codes: Codes) -> Guess:
-        """Return the guess that people answer as these did, int[n, d]."""
+        """Return the guess that people answer like these records, int[n, d]."""
         if not len(codes):
             raise InvalidInputError("the guess must have at least one row of answers, got none")
         records, counts = np.unique(codes.astype(np.int64), axis=0, return_counts=True)
@@ -65,23 +65,24 @@ class Guess:
 
     @classmethod
     def from_shares(cls, schema: Schema, shares: Mapping[str, Mapping[str, float]]) -> Guess:
-        """Return the guess that so many give each answer.
+        """Return the guess that answers have given shares.
 
-        Nothing is said about who gives which answers together, and nothing that a rehearsal counts depends on it: the
-        people who come first in the lists of all questions are taken to be the same ones.
+        The shares do not say which answers people give together, and no result of a rehearsal depends on it. The guess
+        assumes that the people who choose the first listed answers are the same for all questions.
 
         Parameters
         ----------
         schema : Schema
-            What is asked.
+            Schema of the survey.
         shares : mapping of question to mapping of category to float
-            Of every question; categories that are not named have none. The shares of a question sum to 1, but for a
-            question of several answers: there each box has its own, of those who tick it.
+            Shares of the categories of every question. Categories that are not named have share 0. The shares of a
+            question sum to 1. For a question with several answers, each option has its own share of people who choose
+            it.
 
         Raises
         ------
         InvalidInputError
-            If a question is absent, a category is none, or the shares of a question are not shares.
+            If a question is missing, a category is unknown, or the shares of a question are not valid.
 
         Examples
         --------
@@ -110,14 +111,14 @@ class Guess:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
-        """Read a CSV or Parquet file: a row of answers each, or of the columns attribute, category and share.
+        """Return the guess in a CSV or Parquet file of rows of answers, or with columns attribute, category and share.
 
-        Numbers on a grid are rounded to it at random, the same way each time.
+        Numbers are rounded to their grid at random, in the same way each time.
 
         Raises
         ------
         InvalidInputError
-            If an answer cannot be encoded, or shares are not shares; naming row or question.
+            If an answer cannot be encoded, or shares are not valid. The message names the row or the question.
         FileFormatError
             If the file cannot be read.
         """
@@ -150,9 +151,10 @@ class Guess:
         return cls.from_shares(schema, shares)
 
     def people(self, contributors: int, seed: int = 0) -> tuple[Codes, NDArray[np.int64]]:
-        """Return so many contributors: distinct records int64[r, d] and how many hold each, int64[r].
+        """Return distinct records int64[r, d] of contributors, and the number of people with each, int64[r].
 
-        As near to the guess as whole people can be; `seed` decides between records of the same remainder.
+        The numbers are as near to the guess as whole numbers can be. `seed` decides between records with the same
+        remainder.
         """
         n = checked_integer("contributors", contributors, 1, MOST)
         exact = self.weights / self.weights.sum() * n

@@ -14,14 +14,14 @@ _DOMAIN = b"deniable rotating panel\0"
 
 @dataclass(frozen=True)
 class RotatingPanel:
-    """Waves of a panel; made by `rotating_panel`.
+    """Waves of a panel, as `rotating_panel` returns them.
 
     Parameters
     ----------
     seed : str
         The published seed.
     waves : tuple of tuple of str
-        Names of the people who are asked in each wave, in the order of the list that was given.
+        Names of the people who are asked in each wave, in the order of the given list.
     asked : int
         Number of waves in which each person is asked.
     """
@@ -31,22 +31,22 @@ class RotatingPanel:
     asked: int
 
     def waves_of(self, name: str) -> tuple[int, ...]:
-        """Return the waves, numbered from 0, in which a person is asked; () for a stranger."""
+        """Return the waves, numbered from 0, in which a person is asked; () for an unknown name."""
         return tuple(number for number, people in enumerate(self.waves) if name in people)
 
 
 def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1) -> RotatingPanel:
-    """Organiser: divide people among waves, so that each is asked in the same number of waves.
+    """Organiser: divide people among waves, so that everyone is asked in the same number of waves.
 
-    The division depends on the names and the seed alone, not on the order of the list: anyone who has both can check
-    it. Publish the seed after the list is fixed, and take it from something that nobody can choose. People are ordered
-    by SHA-256 of the seed and their name, and dealt out in this order; the waves of one person are evenly spaced.
+    The division depends only on the names and the seed, not on the order of the list. Anyone who has both can check it.
+    Publish the seed after the list is fixed, and take it from a source that nobody can influence. People are ordered by
+    SHA-256 of the seed and their name, and assigned to waves in this order. The waves of one person are evenly spaced.
 
     Parameters
     ----------
     people : sequence of str
-        Distinct names, at least one for each wave. Use pseudonyms, since the list and the seed tell who is
-        asked when.
+        Distinct names, at least one for each wave. Use pseudonyms, because the list and the seed reveal who is asked
+        when.
     waves : int
         Number of waves, at least 2.
     seed : str

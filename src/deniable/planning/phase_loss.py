@@ -29,20 +29,20 @@ NOT_DETERMINED = "how much this phase loses beside the default on the same peopl
 
 
 def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float:
-    """Return the mean variance of a phase's unbiased estimates in units of the default's, on the same people.
+    """Return the mean variance of a phase's unbiased estimates, divided by that of the default mechanism.
 
     Parameters
     ----------
     mechanism : RecordMechanism
-        Of the phase, for instance what `learn` returned.
+        Mechanism of the phase, for instance from `learn`.
     frequencies : sequence of float64[k_j]
-        How frequent answers are taken to be, for instance phase one's estimates; clipped to distributions.
+        Assumed frequencies, for instance phase one's estimates, which are clipped to distributions.
 
     Returns
     -------
     float
-        Mean over values, then attributes, noise and sampling of both; NaN if it cannot be determined: the phase has no
-        unbiased estimate, or its errors are infinite.
+        Ratio for the same people. Both variances include noise and sampling, and are averaged over values and then
+        attributes. NaN if the phase has no unbiased estimate, or its errors are infinite.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _loss(mechanism: Any, frequencies: Sequence[ArrayLike], usual: Any) -> float
 
 
 def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
-    """Return `second_phase_loss` in one sentence.
+    """Return `second_phase_loss` as a sentence.
 
     Examples
     --------
@@ -101,9 +101,9 @@ def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
 
 
 def two_phases_text(sizes: Sequence[int], epsilon: EpsilonLike, contributors: int) -> str:
-    """Return one sentence: what Corr-RR's two phases together lose beside the default, before phase one.
+    """Return a sentence that compares Corr-RR's two phases with the default mechanism, before phase one.
 
-    Its tables are not learned yet: taken are the best ones, as `corr_rr_plan` does, which flatters it.
+    Its tables are not learned yet. The best tables are assumed, as in `corr_rr_plan`, which flatters Corr-RR.
 
     Examples
     --------

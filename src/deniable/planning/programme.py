@@ -76,17 +76,17 @@ class PlannedSurvey:
     Parameters
     ----------
     name : str
-        What people call it.
+        Title that people read.
     collection : Collection
-        What is asked, and how.
+        Collection of the survey.
     waves : int
-        Number of times that one person answers it.
+        Number of times that one person answers the survey.
     answers : int or None
-        Most different answers of one person, where permanent responses are kept; None if nothing is known.
+        Largest number of different answers of one person, if permanent responses are kept. None if it is not known.
     times_known : bool
         Whether the collector may learn when an answer changed.
     people : str
-        Group that is asked. Nobody is in two groups; "everyone" is in all.
+        Name of the group that is asked. Nobody is in two groups. "everyone" means all groups.
     """
 
     name: str
@@ -113,15 +113,15 @@ class SurveyTotal(Result):
     Parameters
     ----------
     name, mechanism, people : str
-        The survey, its mechanism and the group that it asks.
+        Names of the survey, its mechanism, and the group that it asks.
     waves : int
         Number of reports of one person.
     each : float
-        Epsilon of one report; infinite if it has no bound.
+        Epsilon of one report; infinite if there is no bound.
     total : Fraction or None
-        Epsilon of all its reports, exact; None without a bound.
+        Exact epsilon of all reports of one person; None if there is no bound.
     holds : str
-        Condition under which the total holds; "" if there is none.
+        Condition under which the total holds, or "".
     """
 
     also: ClassVar = {"epsilon": "epsilon"}
@@ -142,16 +142,16 @@ class SurveyTotal(Result):
 
 @dataclass(frozen=True, eq=False)
 class AttributeLeakage(Result):
-    """Leakage of a whole programme about one attribute, which stays the same in all waves; nats.
+    """Leakage of a whole programme about one attribute that stays the same in all waves, in nats.
 
     Parameters
     ----------
     about : str
-        The attribute.
+        Name of the attribute.
     own_epsilon : float
-        What the reports of this attribute say about it; 0 if none asks it.
+        Leakage by the reports of this attribute; 0 if no survey asks it.
     total : float
-        What all reports say about it, for an adversary who knows the joint distribution.
+        Leakage by all reports, for an adversary who knows the joint distribution.
     status : str
         "exact" or "upper bound".
     """
@@ -164,25 +164,25 @@ class AttributeLeakage(Result):
 
 @dataclass(frozen=True, eq=False)
 class Programme(Result):
-    """Totals of a programme; made by `programme`.
+    """Totals of a programme, as `programme` returns them.
 
     Parameters
     ----------
     title : str
-        What people call it.
+        Title that people read.
     surveys : tuple of SurveyTotal
         One for each survey.
     groups : mapping of str to float
-        Largest total of a contributor in each group of people, those of everyone included; rounded up, infinite
-        without a bound.
+        Largest total of a contributor in each group of people, with the surveys of everyone. Rounded up; infinite if
+        there is no bound.
     conditions : tuple of str
         Conditions under which the totals hold.
     leakage : tuple of AttributeLeakage
-        What everything together says about each attribute; empty without a prior.
+        Leakage by all surveys together about each attribute. Empty without a prior.
     prior : str
-        What the adversary of the leakage knows; "" without a prior.
+        Knowledge of the adversary, or "" without a prior.
     notes : tuple of str
-        What the leakage leaves out or assumes.
+        Notes on what the leakage leaves out or assumes.
     """
 
     format = FORMAT
@@ -212,12 +212,12 @@ class Programme(Result):
 
 
 def load_programme(path: PathLike) -> tuple[str, tuple[PlannedSurvey, ...]]:
-    r"""Read a programme (TOML) and the collections that it names, relative to its folder; return title and surveys.
+    r"""Return the title and the surveys of a programme (TOML), with the collections that it names.
 
     Raises
     ------
     FileFormatError
-        If the file is missing, not TOML, has another key, or names a collection that cannot be read.
+        If the file is missing or not TOML, has an unknown key, or names a collection that cannot be read.
     InvalidParameterError
         If a value is out of bounds.
     MismatchError
@@ -263,24 +263,25 @@ def programme(
     schema: Schema | None = None,
     source: str = "",
 ) -> Programme:
-    """Organiser: return the largest total of one contributor in all surveys, and what they leak together.
+    """Organiser: return the largest total of one contributor in all surveys, and the leakage of all surveys.
 
     Parameters
     ----------
     surveys : sequence of PlannedSurvey
-        At least one.
+        At least one survey.
     title : str
-        What people call the programme.
+        Title of the programme.
     records, schema, source : int[n, d], Schema, str
-        Answers of a population, which the adversary of the leakage knows, their attributes, and where they come from.
-        The leakage is about attributes that stay the same in all waves, for a person in every group.
+        Answers of a population, which the adversary knows, with their schema and their source. Give them to compute the
+        leakage. It is about attributes that stay the same in all waves, and for a person in every group.
 
     Raises
     ------
     InvalidParameterError
-        If there is no survey, or two have one name.
+        If there is no survey, or two surveys have the same name.
     MismatchError
-        If two surveys of the same people share permanent responses, or an attribute has other categories in the schema.
+        If two surveys of the same people share permanent responses, or an attribute has different categories in the
+        schema.
 
     Examples
     --------

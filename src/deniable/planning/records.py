@@ -45,16 +45,16 @@ _MEAN = "mean over attributes, values and a flat prior"
 
 @dataclass(frozen=True)
 class MechanismChoice:
-    """A mechanism that nobody named, and the reason in words.
+    """A mechanism that was chosen automatically, and the reason in words.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Ready to use; of two phases, that of phase one.
+        Mechanism, ready to use. With two phases it is that of phase one.
     reason : str
-        What it was compared with, and by how much it is better.
+        Alternatives of the choice, and how much better it is.
     phase_two : str
-        Name of the mechanism of phase two, "" if there is only one phase.
+        Name of the mechanism of phase two, or "" if there is only one phase.
 
     Examples
     --------
@@ -76,11 +76,11 @@ def records_default(
     contributors: int | None = None,
     pairs: bool = False,
 ) -> MechanismChoice:
-    """Return the mechanism of least expected error for records of several attributes, and why; a pure function.
+    """Return the mechanism with the least expected error for records, and the reason; a pure function.
 
-    By default the better of splitting the budget (`SPL` over GRR or OUE) and sampling one attribute (`SMP`, or
-    `AdaptiveSMP` where attributes call for different oracles). Variances within 1% are a tie, which goes to fewer bits
-    per report.
+    By default the function chooses the better of two ways: splitting the budget (`SPL` over GRR or OUE), and sampling
+    one attribute (`SMP`, or `AdaptiveSMP` if attributes need different oracles). If variances differ by at most 1%, the
+    mechanism with fewer bits per report is chosen.
 
     Parameters
     ----------
@@ -89,14 +89,17 @@ def records_default(
     epsilon : float, Fraction, Decimal or str
         Budget of the whole contributor in nats, in [1e-6, 32].
     full_record : bool
-        A report must be a code of every attribute: `SPL` over GRR, or the pivot code `PivotCoded`.
+        If True, a report must contain a code of every attribute. The choice is then `SPL` over GRR or `PivotCoded`.
     hide_sampled_attribute : bool
-        The collector must not be told which attribute was sampled. That is a policy; local differential privacy does
-        not ask for it, and it costs precision. `RSFD`, or Corr-RR in two phases, or `SPL`, which samples none.
+        If True, the collector must not learn which attribute was sampled. Local differential privacy does not need
+        this, and it costs precision. The choice is then `RSFD`, Corr-RR in two phases, or `SPL`, which samples no
+        attribute.
     contributors : int, optional
-        How many are expected. Corr-RR is considered only if this is given: its bias does not fall with their number.
+        Expected number of contributors. Corr-RR is considered only if this is given, because its bias does not fall
+        with the number.
     pairs : bool
-        Tables of all pairs of attributes are wanted, `PairSample`. It estimates shares of single attributes too.
+        If True, tables of all pairs of attributes are wanted. The choice is then `PairSample`, which also estimates
+        single attributes.
 
     Raises
     ------

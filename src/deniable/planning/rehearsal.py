@@ -160,29 +160,29 @@ class RehearsedDifference(Result):
 
 @dataclass(frozen=True)
 class Rehearsal(Result):
-    """Results of many invented runs of a survey; made by `rehearse`.
+    """Results of many invented runs of a survey, as `rehearse` returns them.
 
     Parameters
     ----------
     contributors : int
-        Invented people.
+        Number of invented people.
     runs : int
-        How many times they reported.
+        Number of runs.
     epsilon : float or Fraction
         Budget of the whole contributor.
     mechanism : str
         Name of the mechanism.
     confidence : float
-        Of the report's intervals.
+        Confidence of the report's intervals.
     questions : tuple of RehearsedQuestion
-        In the schema's order.
+        Results for the questions, in the schema's order.
     differences : tuple of RehearsedDifference
-        Those that were declared.
+        Results for the declared differences.
     example : Summary
-        The report of the first run.
+        Report of the first run.
     private : bool
-        Whether the guess was made of rows of answers. Then everything here tells of them, the estimates and the rates
-        as well as the shares: if they are somebody's, it is for their holder only.
+        Whether the guess came from rows of answers. All results then reveal something about these rows: shares,
+        estimates and rates. If the rows are real people's answers, only their holder may see the results.
     """
 
     format: ClassVar[str] = "deniable rehearsal"
@@ -200,13 +200,13 @@ class Rehearsal(Result):
 
     @property
     def notice(self) -> str:
-        """Words that say who may see it; "" if anybody may."""
+        """Notice that says who may see the results, or "" if everybody may."""
         return OF_ANSWERS if self.private else ""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A comparison that the report is meant to decide: which of two categories of a question is more frequent."""
+    """A comparison that the report should decide: which of two categories of a question is more frequent."""
 
     name: str
     first: str
@@ -224,32 +224,32 @@ def rehearse(
     confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rehearsal:
-    """Organiser: collect from invented people many times, and count how often the report would mislead.
+    """Organiser: simulate a survey many times with invented people, and count how often the report would mislead.
 
     Parameters
     ----------
     collection : Collection
-        The survey.
+        Collection of the survey.
     contributors : int
-        How many people are expected.
+        Expected number of contributors.
     guess : Guess
-        What they might answer.
+        Guess of the answers.
     runs : int
-        How often they report, >= 2.
+        Number of runs, >= 2.
     rng : SimulationRandomness
-        Source of all runs.
+        Source of random words for all runs.
     differences : sequence of Difference
-        Pairs of categories whose order the report is meant to tell.
+        Pairs of categories whose order the report should determine.
     confidence : float
-        Of the report's intervals, in (0, 1).
+        Confidence of the report's intervals, in (0, 1).
     progress : callable, optional
-        Called with (runs done, runs in all).
+        Function that is called with (finished runs, total runs).
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, the guess is of other questions, a difference is of no category, or nothing is
-        known about the mechanism's reports without making them (mechanisms with a dealer).
+        If a parameter is out of bounds, the guess is for other questions, or a difference names an unknown category.
+        Also if aggregates of the mechanism cannot be simulated without reports (mechanisms with a dealer).
 
     Examples
     --------

@@ -21,7 +21,7 @@ FRESH, ROTATING, MEMOISED = "fresh budgets", "rotating panel", "memoised answers
 
 @dataclass(frozen=True, eq=False)
 class WavesRow(Result):
-    """One way of asking in many waves.
+    """One way to ask in many waves.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class WavesRow(Result):
     epsilon : float
         Budget of one report.
     people : int
-        People who are asked in each wave, at least.
+        Smallest number of people who are asked in a wave.
     standard_error : float
-        Standard error of one category's frequency among all contributors in one wave: the root of the mean variance
-        over categories and a flat prior, with the sampling where only some are asked.
+        Standard error of one category's frequency among all contributors in one wave. It is the root of the variance
+        averaged over categories and all possible frequencies. It includes the sampling if only some people are asked.
     half_width : float
-        Half-width of its interval.
+        Half-width of the interval.
     holds : str
-        Condition under which the total stays within the budget; "" if it always does.
+        Condition under which the total stays within the budget, or "".
     reason : str
-        Why it cannot be recommended; "" if it can.
+        Reason why it cannot be recommended, or "".
     recommended : bool
         True for one row.
     """
@@ -66,22 +66,22 @@ class WavesRow(Result):
 
 @dataclass(frozen=True, eq=False)
 class WavesPlan(Result):
-    """Comparison of ways to ask in many waves; made by `plan_waves`.
+    """Comparison of ways to ask in many waves, as `plan_waves` returns it.
 
     Parameters
     ----------
     k, waves, contributors : int
-        Categories, waves, and people in all.
+        Numbers of categories, waves, and people.
     epsilon : float or Fraction
         Budget of one person over all waves.
     answers : int
-        Most different answers that one person has over all waves.
+        Largest number of different answers of one person in all waves.
     times_known : bool
         Whether the times at which answers change may be known.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     rows : tuple of WavesRow
-        The ways, best first.
+        Ways to ask, the best first.
     why : str
         Reason for the recommendation.
     """
@@ -118,11 +118,11 @@ def plan_waves(
 
     * Fresh budgets: everyone reports in every wave, with an equal part of the budget each time.
     * A rotating panel: everyone reports in one wave, with all of the budget (`rotating_panel`).
-    * Memoised answers: everyone reports in every wave from permanent responses. Its total is `answers` times
-      epsilon_forever, and holds only if answers never change or if the times of change may be known.
+    * Memoised answers: everyone reports in every wave from permanent responses. The total is `answers` times
+      epsilon_forever. It holds only if answers never change, or if the times of changes may be known.
 
-    The error is that of a frequency among all contributors in one wave. Rows within 1% of the least variance are a tie,
-    which goes to the rotating panel.
+    The error is for a frequency among all contributors in one wave. If the variance of the rotating panel is at most 1%
+    above the least variance, the panel is recommended.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def plan_waves(
     waves : int
         Number of waves, at least 2.
     contributors : int
-        Number of people in all, at least one for each wave.
+        Total number of people, at least one for each wave.
     answers : int, optional
-        Most different answers that one person has over all waves; by default one for each wave. 1 says that nobody's
-        answer ever changes.
+        Largest number of different answers of one person in all waves. The default is the number of waves. With 1,
+        nobody's answer ever changes.
     times_known : bool
         Whether the times at which answers change may be known to the collector.
     confidence : float
-        Of the intervals, in (0, 1).
+        Confidence of the intervals, in (0, 1).
 
     Raises
     ------

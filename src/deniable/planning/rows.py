@@ -23,40 +23,42 @@ differ a thousandfold in size."""
 
 @dataclass(frozen=True)
 class PlanRow(Result):
-    """Expected errors of one mechanism; numbers are None where it cannot be built.
+    """Expected errors of one mechanism; numbers are None if it cannot be built.
 
     Parameters
     ----------
     name : str
-        The mechanism's name; "SPL[OUE]" is SPL over OUE.
+        Name of the mechanism. "SPL[OUE]" is SPL over OUE.
     mechanism : Mechanism or None
-        Ready to use; of two phases, that of phase one.
+        Mechanism, ready to use. With two phases it is that of phase one.
     parameters : mapping
-        Its specification's fields, for instance ``{"k": 4, "epsilon": "1"}``.
+        Fields of its specification, for instance ``{"k": 4, "epsilon": "1"}``.
     mean_variance : float
-        Variance averaged over values, attributes and a flat prior; what mechanisms are compared by. Of a biased
-        estimate, its mean squared error.
+        Variance averaged over values, attributes and all possible frequencies, by which mechanisms are compared. For a
+        biased estimate it is the mean squared error.
     mean_standard_error : float
-        Its square root.
+        Square root of `mean_variance`.
     standard_error : float
-        Standard error of a category of true frequency `Plan.frequency`; the worst attribute's.
+        Standard error of a category with true frequency `Plan.frequency`, for the worst attribute.
     half_width : float
-        Half-width of the interval of that category at `Plan.confidence`: z standard errors.
+        Half-width of the interval for this category at `Plan.confidence`: z standard errors.
     bits_per_report : float
         Information content of one report.
     contributors_needed : int or None
-        Smallest number whose `half_width` is at most `Plan.target_error`, to four digits; None without a target.
+        Smallest number of contributors with a `half_width` of at most `Plan.target_error`, to four digits. None without
+        a target.
     feasible : bool
-        Whether it can be built, is practical, and reaches the target with the contributors there are.
+        Whether the mechanism can be built, is practical, and reaches the target with the given contributors.
     reason : str
-        Why it is infeasible; "" if it is feasible.
+        Reason why it is infeasible, or "".
     note : str
-        What else a reader must know.
+        Further facts that a reader must know.
     mean_bias : float
-        Root of the mean squared bias, which is part of `mean_standard_error`; 0 for all that is unbiased. A biased
+        Root of the mean squared bias, which is part of `mean_standard_error`. 0 if the estimate is unbiased. A biased
         estimate has no standard error and no interval.
     recommended : bool
-        True for one feasible row at most: the least mean variance; within 1% of it, fewer bits.
+        True for at most one feasible row: the one with the least mean variance, or with fewer bits if variances differ
+        by at most 1%.
 
     Examples
     --------
@@ -82,7 +84,7 @@ class PlanRow(Result):
     recommended: bool = False
 
     def expected(self, n: int, frequency: float, confidence: float) -> PlanRow:
-        """Return the row of a mechanism that was built with its errors for n contributors."""
+        """Return the row of a mechanism, with its errors for n contributors."""
         assert self.mechanism is not None
         average, error = mean_variance(self.mechanism, n), math.sqrt(worst_variance(self.mechanism, frequency, n))
         return replace(
@@ -96,7 +98,7 @@ class PlanRow(Result):
 
 @dataclass(frozen=True)
 class Plan(Result):
-    """The rows of a comparison and what they assume; made by `plan`.
+    """A comparison of mechanisms and its assumptions, as `plan` returns it.
 
     Parameters
     ----------
@@ -105,25 +107,26 @@ class Plan(Result):
     epsilon : float or Fraction
         Whole-contributor budget.
     n : int
-        Number of contributors that errors are stated for: the given one, or else the fewest that any mechanism needs.
+        Number of contributors for the errors: the given number, or the smallest number that any mechanism needs.
     contributors : int or None
-        The given number.
+        Given number of contributors.
     target_error : float or None
-        The given half-width.
+        Given half-width.
     frequency : float
-        True frequency of the category that `standard_error` and `half_width` are for.
+        True frequency of the category for `standard_error` and `half_width`.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     rows : tuple of PlanRow
-        Best mean variance first; mechanisms that cannot be built last.
+        Rows, those with the least mean variance first. Mechanisms that cannot be built come last.
     dealt : tuple of PlanRow
-        Mechanisms that need a dealer, if `contributors` was given and no mechanism was named; never recommended.
+        Rows of mechanisms that need a dealer, if `contributors` was given and no mechanism was named. They are never
+        recommended.
     bound : BoundPrice or None
-        What a bound on all frequencies gains and costs, if `max_frequency` or `pilot` was given.
+        Price of a bound on all frequencies, if `max_frequency` or `pilot` was given.
     pilot : int
-        Contributors of a first phase that finds the bound; 0 if there is none.
+        Number of contributors in a first phase that finds the bound, or 0.
     expected_bound : bool
-        Whether the bound is what such a pilot finds if all values are rare.
+        Whether the bound is the one that such a pilot finds if all values are rare.
 
     Examples
     --------
@@ -152,7 +155,7 @@ class Plan(Result):
 
     @property
     def recommended(self) -> PlanRow | None:
-        """The recommended row; None if nothing is feasible."""
+        """The recommended row, or None if no mechanism is feasible."""
         return next((row for row in self.rows if row.recommended), None)
 
     @property
@@ -162,7 +165,7 @@ class Plan(Result):
 
     @property
     def verdict(self) -> str:
-        """The recommendation in words, or why there is none."""
+        """The recommendation in words, or the reason why there is none."""
         if self.recommended is not None:
             return f"recommended: {self.choice}"
         known = [(row.contributors_needed, row) for row in self.rows if row.contributors_needed is not None]
@@ -178,7 +181,7 @@ class Plan(Result):
 
     @property
     def assumptions(self) -> str:
-        """Assumptions of the numbers, in one line."""
+        """Assumptions behind the numbers, in one line."""
         rare = "f -> 0" if self.frequency == 0 else f"f = {self.frequency:g}"
         worst = "" if len(self.sizes) == 1 else ", worst attribute"
         target = "" if self.target_error is None else f" Target: half-width <= {self.target_error:g} at {rare}."
@@ -189,7 +192,7 @@ class Plan(Result):
         )
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as a pyarrow table: the fields of `PlanRow` but the mechanism; parameters as JSON text."""
+        """Return the rows as a pyarrow table: the fields of `PlanRow` except `mechanism`; parameters as JSON."""
         texts = ("name", "parameters", "reason", "note")
         flags = ("feasible", "recommended")
         columns = {}

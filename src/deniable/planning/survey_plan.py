@@ -231,18 +231,18 @@ class Setting(Result):
 
 @dataclass(frozen=True)
 class SurveyPlan(Result):
-    """Plan of a questionnaire; made by `plan_survey`.
+    """Plan of a questionnaire, as `plan_survey` returns it.
 
     Parameters
     ----------
     contributors : int
-        How many are expected.
+        Expected number of contributors.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     target : float or None
         Wanted half-width in percentage points, or hundredths of a scale.
     settings : tuple of Setting
-        One per epsilon.
+        One setting for each epsilon.
 
     Examples
     --------
@@ -265,7 +265,7 @@ class SurveyPlan(Result):
 
     @property
     def assumptions(self) -> str:
-        """Assumptions of the numbers."""
+        """Assumptions behind the numbers."""
         return (
             f"Half-widths of {100 * self.confidence:g}% intervals with {self.contributors:,} contributors, for the "
             "answers that make them largest, and of the noise alone: they are about these contributors, not about a "
@@ -274,7 +274,7 @@ class SurveyPlan(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return why the survey cannot work, for every epsilon at which it cannot."""
+        """Return the reasons why the survey cannot work, for every epsilon with which it cannot."""
         return tuple(setting.warning for setting in self.settings if setting.warning)
 
 
@@ -288,31 +288,31 @@ def plan_survey(
     every: bool = False,
     pairs: bool = False,
 ) -> SurveyPlan:
-    """Organiser: return how precise every question's answer will be, and what it costs, for several budgets.
+    """Organiser: return the precision of every question and its price in privacy, for several budgets.
 
-    Nothing is simulated, and nobody's answer is needed.
+    Nothing is simulated, and no answers are needed.
 
     Parameters
     ----------
     schema : Schema
         What is asked.
     contributors : int
-        How many people are expected to take part.
+        Expected number of contributors.
     epsilons : sequence of float, Fraction, Decimal or str
         Budgets of the whole contributor to compare, in [1e-6, 32].
     target : float, optional
         Wanted half-width of the intervals in (0, 100): percentage points, or hundredths of a scale.
     confidence : float
-        Of the intervals, in (0, 1).
+        Confidence of the intervals, in (0, 1).
     every : bool
-        Compare every mechanism whose errors can be planned, not only those that a collection chooses from.
+        If True, compare all mechanisms with errors that can be planned, not only those from which a collection chooses.
     pairs : bool
-        Plan for tables of all pairs of questions, too: for `PairSample`.
+        If True, also plan for tables of all pairs of questions, with `PairSample`.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, no mechanism is practical, or the schema is of open text.
+        If a parameter is out of bounds, no mechanism is practical, or the schema asks for open text.
 
     Examples
     --------

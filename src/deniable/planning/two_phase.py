@@ -42,13 +42,13 @@ class CorrRRPlan(NamedTuple):
     Parameters
     ----------
     n1, n2 : int
-        Contributors of the phases, chosen for the least expected error.
+        Numbers of contributors in the phases, chosen for the least expected error.
     variance : float
-        Noise and sampling, mean over attributes and values.
+        Variance from noise and sampling, averaged over attributes and values.
     squared_bias : float
         Mean squared bias. It does not fall with the number of contributors.
     assumed : str
-        The marginals that the numbers are for, in words.
+        Description of the assumed marginals.
     """
 
     n1: int
@@ -66,31 +66,32 @@ class CorrRRPlan(NamedTuple):
 def corr_rr_plan(
     sizes: Sequence[int], epsilon: EpsilonLike, contributors: int, marginals: Sequence[ArrayLike] | None = None
 ) -> CorrRRPlan:
-    """Return Corr-RR's expected error, bias included, before anybody is asked.
+    """Return the expected error of Corr-RR, with its bias, before anyone is asked.
 
-    P is the one that the pairwise rule learns from the *true* marginals, and the contributors are split between the
-    phases in the best way with a tenth to half of them in phase one: both flatter Corr-RR, whose real phase one is
-    noisy. Over domains that differ the induced channel is solved, which is unbiased. The split is a recommendation:
-    over one domain it was measured beside fixed shares, on settings that chose nothing (docs/papers/corr_rr.md).
+    P is computed by the pairwise rule from the *true* marginals. The contributors are divided between the phases in the
+    best way, with a tenth to half of them in phase one. Both assumptions flatter Corr-RR, because its real phase one is
+    noisy. If the domains differ in size, the plan is for the unbiased estimate `unmixed`. The division is also a
+    recommendation. For equal domains it was compared with fixed shares, on settings that played no part in its design
+    (docs/papers/corr_rr.md).
 
     Parameters
     ----------
     sizes : sequence of int
         Domain sizes of two or more attributes.
     epsilon : float, Fraction, Decimal or str
-        Budget of the whole contributor.
+        Budget of the whole contributor in nats.
     contributors : int
-        Of both phases together, >= 20.
+        Number of contributors in both phases together, >= 20.
     marginals : sequence of float64[k_j], optional
-        The frequencies that are expected of each attribute. By default the error is averaged over marginals that are
-        drawn from the flat prior, independently.
+        Expected frequencies of each attribute. By default the error is averaged over random marginals, drawn uniformly
+        and independently.
 
     Raises
     ------
     InvalidParameterError, InvalidInputError
         If a parameter is out of bounds, or the marginals do not fit the sizes.
     TooLargeError
-        If domains differ and have more than 32 values together.
+        If domains differ in size and have more than 32 values together.
 
     Examples
     --------

@@ -111,7 +111,7 @@ class PairwiseLeakage:
 
     @property
     def tcpl(self) -> float:
-        """Total correlation-induced leakage, the sum of all pairs' CPL in nats; it describes the data and bounds nothing."""
+        """Total correlation-induced leakage, the sum of all pairs' CPL in nats; an index, not a bound."""
         return fsum(self.matrix.ravel())
 
     @property
