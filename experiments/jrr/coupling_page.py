@@ -41,18 +41,20 @@ def _binary(results: Results) -> list[str]:
 
     jrr, coupled, quota = "JRR, optimum", "report coupling", "quota RR"
     return [
-        f"| variance/RR at f = {setting(0.05)}: JRR optimum | {line(jrr, 0.05)} | | report coupling | "
-        f"{line(coupled, 0.05)} | | QuotaRR, designed at 1/2 | {line(quota, 0.05)} | | variance/RR at "
-        f"f = {setting(0.5)}: report coupling | {line(coupled, 0.5)} | | QuotaRR, designed at 1/2 | "
-        f"{line(quota, 0.5)} |",
-        f"others' base rate {setting(0.05)} known: JRR | {line(jrr, 0.05, 'base rate known')} | | report coupling | "
-        f"{line(coupled, 0.05, 'base rate known')} |",
+        f"| JRR optimum, f = {setting(0.05)} | {line(jrr, 0.05)} |",
+        f"| report coupling, f = {setting(0.05)} | {line(coupled, 0.05)} |",
+        f"| QuotaRR, designed at 1/2, f = {setting(0.05)} | {line(quota, 0.05)} |",
+        f"| report coupling, f = {setting(0.5)} | {line(coupled, 0.5)} |",
+        f"| QuotaRR, designed at 1/2, f = {setting(0.5)} | {line(quota, 0.5)} |",
+        f"base rate {setting(0.05)} of the others",
+        f"| JRR | {line(jrr, 0.05, 'base rate known')} |",
+        f"| report coupling | {line(coupled, 0.05, 'base rate known')} |",
     ]
 
 
 def _others(results: Results) -> list[str]:
-    rare = ", ".join(results.number("couplings-oue", "of OUE", ".3f", epsilon=e) for e in (0.1, 0.5, 1.0, 2.0, 4.0))
-    quotes = [f"m = 5 colluders and {setting('128')} values the ratio at f = 0 is {rare} for epsilon"]
+    rare = " | ".join(results.number("couplings-oue", "of OUE", ".3f", epsilon=e) for e in (0.1, 0.5, 1.0, 2.0, 4.0))
+    quotes = [f"m = 5 colluders and {setting('128')} values", f"| variance / OUE's variance | {rare} |"]
     for own, epsilon in (("False", 0.5), ("False", 1.0), ("False", 2.0), ("True", 1.0)):
         label = "own pairs for every bit" if own == "True" else "one pairing"
         cells = " | ".join(
@@ -66,8 +68,8 @@ def _others(results: Results) -> list[str]:
     shares, unknown, seconds = (float(row["value"]) for row in results.rows("couplings-facts"))
     return [
         *quotes,
-        f"m = 5. With the same p and rho, the second row gives {traced(shares, '.5f')}",
-        f"it is {traced(unknown, '.3f')} where the stated epsilon is {setting(0.5)}",
+        f"m = 5. With the same p and rho, row b gives {traced(shares, '.5f')}",
+        f"if the stated epsilon is {setting(0.5)}, it is {traced(unknown, '.3f')}",
         f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
     ]
 
@@ -78,11 +80,13 @@ PAGE = Page(
     stated={
         "f = 0 | .01 | 1/k | .5 | 1 | epsilon at delta": "settings",
         "for k = 10, n = 10,000": "a setting",
-        "m = 5 | epsilon = .1 | .5 | 1": "settings",
+        "variance | epsilon = .1 | .5 | 1": "settings",
+        "epsilon at delta = 1e-6 | epsilon = .1 | .5 | 1": "settings",
+        "epsilon | .1 | .5 | 1 | 2 | 4": "settings",
         "such as 1e-6": "the default delta",
         "likelihood of all 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
-        "c is slightly above 1/m, by less than 1 part in 196": "P >= 7m: at most 1/14^2",
+        "c exceeds 1/m by less than 1/196 of 1/m": "P >= 7m: at most 1/14^2",
         "f = 0 | .01 | .05 | .5": "settings",
         "With k = 10 or more values, the gain for rare values is below 4%": "the column f = 0 of the table",
     },
