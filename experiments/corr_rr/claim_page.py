@@ -256,7 +256,9 @@ def share_rows(r: Results) -> list[str]:
         )
         for d in (2, 3, 4)
     ]
-    quotes.append(f"the error falls to {falls[0]}, {falls[1]} and {falls[2]} of its first value at d = 2, 3 and 4")
+    quotes.append(
+        f"error at the largest rho is {falls[0]}, {falls[1]} and {falls[2]} times the error at the smallest rho at d"
+    )
     printed = [float(row["best"]) for row in r.rows("claims-printed-shares")]
     least = sum(value == 0.05 for value in printed)
     assert set(printed) == {0.05, 0.1}, "the page says: at 5% or at 10%"

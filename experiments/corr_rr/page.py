@@ -144,7 +144,7 @@ def _errors(r: Results) -> list[str]:
         for one in r.rows("claims", figure=figure, claim="falls with rho, d = 4", data=EQUAL, rule=POPETS)
     ]
     return [
-        f"at d = 4 the error at the largest rho is {flat[0]} times the error at the smallest rho for SynA, and {flat[1]} times for SynB",
+        f"The ratio is {flat[0]} for SynA and {flat[1]} for SynB",
         f"At epsilon .5, on the described data, `SMP` has {least} to {most} times the error of the best baseline",
         f"With the *true* frequencies as priors its error is {truth}, and with learned priors it is {learned}",
         f"The standard errors are {r.number('statements-methods', 'error', '.1e', method='RS+RFD, true priors')} and "
@@ -153,9 +153,9 @@ def _errors(r: Results) -> list[str]:
         f"| our error (standard error) | {' | '.join(both(method) for method in ('Corr-RR', CLIPPED, 'RS+FD', 'SPL', 'SMP'))} |",
         f"| Table 6 of the paper | {of('Corr-RR, printed')} |",
         f"the squared bias of Corr-RR would be {bias(2, 0.1)} in this example",
-        f"the error *rises* from {at(described, 0.1, 'Corr-RR')} ({at(described, 0.1, 'Corr-RR error')}) at rho {setting('.1')} to "
-        f"{at(described, 0.9, 'Corr-RR')} ({at(described, 0.9, 'Corr-RR error')}) at {setting('.9')}",
-        f"Over 200 runs, the error at {setting('.9')} is {risen} times the error at {setting('.1')}",
+        f"it is {at(described, 0.1, 'Corr-RR')} ({at(described, 0.1, 'Corr-RR error')}) at rho {setting('.1')} and "
+        f"{at(described, 0.9, 'Corr-RR')} ({at(described, 0.9, 'Corr-RR error')}) at rho {setting('.9')}",
+        f"Over 200 runs, the error at rho {setting('.9')} is {risen} times the error at rho {setting('.1')}",
         f"the squared bias would be {bias(4, 0.1)} at rho {setting('.1')} and {bias(4, 0.9)} at {setting('.9')}",
         f"The error of the decoded default falls from {at(described, 0.1, 'default, decoded')} "
         f"({at(described, 0.1, 'default, decoded error')}) to {at(described, 0.9, 'default, decoded', '.0e')} "
@@ -467,7 +467,7 @@ PAGE = Page(
         "say 5 to 10%": "the paper, 4.3.4",
         "10 to 20% in phase one | 4.3.4 says 5 to 10% further on": "the paper, 3.2.2 and 4.3.4",
         "Figures 9 and 10, 200 runs": "a setting",
-        "raw estimates, 200 runs per cell (100 for the preprint)": "a setting",
+        "Each cell has 200 runs, and in the preprint's figures 100 runs": "a setting",
         "from rho .3 on (our words)": "the paper, 4.3.3",
         "says about rho = .1": "the paper, 4.3.3",
         'by "up to 80% in some settings". For this claim we looked at the smallest ratio among 120 cells': "the paper, 4.5; eight figures of 15 cells",
@@ -497,7 +497,7 @@ PAGE = Page(
         "described, rho .9": "a setting",
         "rho .9, epsilon 3": "a setting",
         "for rho = .1, .5 and .9": "a setting",
-        "run at least 40 times, and until its runs had estimated at least 2,000 free frequencies (k - 1 per attribute)": "a setting",
+        "run at least 40 times. The runs of a setting together estimated at least 2,000 free frequencies (k - 1 per attribute)": "a setting",
         "do not add up to 1": "the words of a bound",
         "dotted line is at 1.05": "a line of the picture",
         "20 runs": "a setting",

@@ -288,7 +288,7 @@ def _does_not(results: Results) -> list[str]:
         for epsilon, spec in zip(EPSILONS, (".1f", ".2f", ".2f"), strict=True)
     ]
     return [
-        f"from M = {worse[0]}, {worse[1]} and {worse[2]} on at epsilon .01, .1 and 1 (n = 10,000, share of ones {setting('.1')}, exact). "
+        f"it is worse from M = {worse[0]}, {worse[1]} and {worse[2]} on (n = 10,000, share of ones {setting('.1')}, exact). "
         f"JRR's error is then larger by {most[0]} at most",
         f"RI is {results.number('fig-7', 'RI', '.3f', method=ALG, n=10_000, epsilon=0.01)} at epsilon .01, and R at n = 1,000 is "
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
@@ -429,7 +429,7 @@ PAGE = Page(
         "share .05": "a setting",
         "At a share of .1 and": "a setting",
         "a share of 1 and epsilon": "a setting",
-        "659 clicks or more on Kosarak are a little more probable, and in one of the 200 repetitions": "results/jrr/seeds.csv",
+        "659 clicks or more on Kosarak are a little more probable. In one of the 200 repetitions": "results/jrr/seeds.csv",
         "two samples of 1,000": "a setting",
         "over 200 repetitions": "a setting, `SEEDS` of fig-2",
         "over 1,000 deals": "a setting",
