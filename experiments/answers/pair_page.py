@@ -21,10 +21,10 @@ def _tables(results: Results) -> list[str]:
     ours, most = (results.number(TABLES, column, ".2f", method=WEIGHTED) for column in ("geometric mean", "worst"))
     spl = results.number(TABLES, "geometric mean", ".0f", method=SPL_RAW)
     every = traced(len(settings), "d")
-    rows.append(f"Over all {every} settings, the decoder has {ours} times the error of the reference method")
+    rows.append(f"Over all {every} settings, it has {ours} times the error of the reference method")
     assert worse == 0, "the page says: better in every setting"
     rows.append(f"The worst ratio is {most}")
-    rows.append(f"The error of SPL is {spl} times the error of the reference method")
+    rows.append(f"The error of SPL (the first row) is {spl} times the error of the reference method")
     return rows
 
 
@@ -65,7 +65,7 @@ STATED = {
     "We tested 1,000 collections of independent answers": "the default of --runs",
     "in each setting, at level .05": "the level",
     "independent answers at .05": "the level",
-    'decoder "weighted shrinkage, beta 0"': "a name",
+    "weighted shrinkage with beta 0": "a name",
     "Each mark is the share of 1,000 collections": "the default of --runs",
 }
 """Texts with numbers that are no results."""

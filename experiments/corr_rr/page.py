@@ -169,10 +169,10 @@ def _errors(r: Results) -> list[str]:
 _SETTINGS = ("rho .1", "rho .9", "rho .9, epsilon 3", "equal marginals", "Adult", "Mushroom 9, epsilon 3")
 _VARIANTS = {
     "Corr-RR": "Corr-RR",
-    "its indices as Algorithm 1 prints them": "Corr-RR as printed",
-    "joint optimum of P": "Corr-RR joint",
-    "four rounds of refinement": "Corr-RR, four rounds",
-    "groups, as many as expected to be best": "Corr-RR groups",
+    "Corr-RR, indices as in Algorithm 1": "Corr-RR as printed",
+    "Corr-RR, joint optimum of P": "Corr-RR joint",
+    "Corr-RR, four rounds of refinement": "Corr-RR, four rounds",
+    "Corr-RR in groups, best expected number of groups": "Corr-RR groups",
     "two pivots, unbiased": "two pivots unmixed",
     "default": "default",
 }
