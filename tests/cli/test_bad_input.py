@@ -361,7 +361,7 @@ def test_usage_errors_exit_2_and_point_to_help(run: Run, arguments: tuple[str, .
 def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> None:
     again = collected("randomize", "survey.json", "answers.csv", "-o", "again.parquet")
     assert again.exit_code == 2
-    assert again.stderr.endswith("To randomise them again, pass --allow-repeat\n")
+    assert again.stderr.endswith("To randomise these answers again, pass --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
     assert "has no category “never”; its categories are yes, no" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")

@@ -135,7 +135,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("combine one.json one.aggregate", "at least two phases must be given, each as a collection and an aggregate"),
         ("combine one.json one.aggregate two.json", "got 3 files"),
         ("combine two.json two.aggregate one.json one.aggregate", "phase 2 (collection"),
-        ("combine one.json one.aggregate one.json one.aggregate", "merge its aggregates first"),
+        ("combine one.json one.aggregate one.json one.aggregate", "merge the aggregates of this collection first"),
         ("combine one.json two.aggregate two.json two.aggregate", "the aggregate belongs to collection"),
         ("combine one.json one.aggregate two.json two.aggregate --weights lots", "got weights=“lots”"),
         ("combine one.json one.aggregate two.json two.aggregate --weights 1,2,3", "weights must be 2 numbers"),
@@ -143,7 +143,7 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate belongs to collection"),
         ("learn one.json one.aggregate --contributors 1 -o x.json", "contributors must be >= 2, got contributors=1"),
         ("learn one.json one.aggregate --contributors 10 --mechanism GRR -o x.json", "mechanism must be one of"),
-        ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "got “metod”"),
+        ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "leave out “metod”"),
         ("learn one.json one.aggregate --contributors 10 --set as_printed=7 -o x.json", "got as_printed=7"),
         (
             "learn one.json one.aggregate --contributors 10 --mechanism Cond-RR -o x.json",
@@ -343,7 +343,7 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
         ),
         (
             "learn a.json a.aggregate b.json b.aggregate --set as_printed=true --contributors 9 -o x.json",
-            "only the settings method, alignment can be chosen when Corr-RR from several phases is learned, got",
+            "when Corr-RR from several phases is learned, you can choose only these settings: method, alignment",
         ),
         ("learn a.json a.aggregate b.json b.aggregate --contributors 1 -o x.json", "contributors must be >= 2"),
     ],

@@ -100,8 +100,8 @@ def merkle_root(leaves: Rows) -> bytes:
     texts = [leaf.tobytes() for leaf in leaves]
     if any(one > other for one, other in itertools.pairwise(texts)):
         raise MismatchError(
-            "leaves must be sorted, got another order: sort the leaves, because their order could otherwise tell when "
-            "each report came"
+            "leaves must be sorted, got another order. Sort the leaves, because another order could tell when each "
+            "report came"
         )
     level = [hashlib.sha256(_LEAF + leaf).digest() for leaf in texts]
     if not level:

@@ -132,7 +132,7 @@ def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
     width = report_width(mechanism)
     if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
         raise InvalidReportError(
-            f"rows must be an array uint8[n, {width}] for {mechanism.name}, one row for each report, got "
+            f"rows must be an array uint8[n, {width}] for {mechanism.name} (one row for each report), got "
             f"dtype={rows.dtype}, shape={rows.shape}"
         )
     return unpacked(mechanism, rows)
@@ -231,7 +231,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     collection, reports = found["collection"], found["reports"]
     if not isinstance(collection, str) or not _HEX.fullmatch(collection):
         raise InvalidReportError(
-            "collection must be an id with 64 hexadecimal digits: take it from the collection's file"
+            "collection must be an id with 64 hexadecimal digits: take the id from the collection's file"
         )
     if not isinstance(reports, list):
         raise InvalidReportError("reports must be a list, got something else")
@@ -264,8 +264,8 @@ def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
     reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
     if reports < 0 or reports % one:
         raise InvalidReportError(
-            f"the body must have {_COLLECTION_BYTES} bytes, and then {one} bytes for every report, got {len(content)} "
-            "bytes"
+            f"the body must have {_COLLECTION_BYTES} bytes, and another {one} bytes for every report, got "
+            f"{len(content)} bytes in total"
         )
     _check_count(reports // one)
     table = np.frombuffer(content, np.uint8, offset=_COLLECTION_BYTES).reshape(-1, one)
@@ -291,7 +291,7 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
     last = _LAST[length % 4]
     for row, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise InvalidReportError(f"{what} must be a text, but it is something else in report {row}")
+            raise InvalidReportError(f"{what} must be a string, but it is something else in report {row}")
         if len(text) != length:
             raise InvalidReportError(f"{what} must have {length} characters, but it has {len(text)} in report {row}")
         if last and text[-1] not in last:

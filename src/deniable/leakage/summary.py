@@ -612,8 +612,8 @@ def summarize_collection(
     mechanism: Any = collection.mechanism
     if len(schema.sizes) < 2:
         raise InvalidParameterError(
-            "leakage through correlation needs at least two attributes, but the collection has one attribute. The "
-            f"leakage about this attribute is epsilon = {collection.privacy().epsilon:g}, whatever the prior"
+            "leakage through correlation needs at least two attributes, but the collection has one attribute. For "
+            f"every prior, the leakage about this attribute is epsilon = {collection.privacy().epsilon:g}"
         )
     spec = to_spec(mechanism)
     over = f" over {spec['oracle']}" if "oracle" in spec else ""

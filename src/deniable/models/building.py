@@ -163,16 +163,16 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
         if 0 < apart < FEWEST_ROWS:
             raise InvalidParameterError(
                 f"column {quoted(name)} must differ from its most frequent value in at least {FEWEST_ROWS} rows, but "
-                f"it differs in only {apart} rows: predictions from this column would be guesses about single "
-                "people; merge categories"
+                f"only {apart} rows differ; merge categories. Predictions from so few rows would be guesses about "
+                "single people"
             )
     products = gram(values)
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
     eigen = np.linalg.eigvalsh(products / np.outer(scale, scale)) if p else np.ones(1)
     if eigen[0] < 1e-10:
         raise InvalidParameterError(
-            f"the columns {', '.join(names)} depend on each other linearly; leave out a column that follows from the "
-            "others"
+            f"the columns {', '.join(names)} depend on each other linearly; leave out a column that the others "
+            "determine"
         )
 
 
@@ -510,8 +510,8 @@ def _responses(
         scores = attribute.code_scores
         if scores is None:
             raise InvalidParameterError(
-                f"{formula.outcome} must have a score for each category in a linear model, but the schema has none; "
-                'use model="multinomial"'
+                f"{formula.outcome} must have a score for each category in a linear model, but the schema has no "
+                'scores; use model="multinomial"'
             )
         scores = scores[[attribute.labels.index(label) for label in categories]]
         known = np.isfinite(scores)
@@ -550,7 +550,7 @@ def check_model(
         k = len(answered_labels(attribute, attribute.name in silent))
         if k < 2:
             raise InvalidParameterError(
-                f'{attribute.name} must have at least two categories beside "no answer" with missing="drop", got {k}'
+                f'{attribute.name} must have at least two categories besides "no answer" if missing="drop", got {k}'
             )
         chosen = _outcome_model(model, method, attribute, k, predictors)
     else:
@@ -563,12 +563,12 @@ def check_model(
             )
         if chosen == "logit" and not binary:
             raise InvalidParameterError(
-                f'model must be "linear" or "poisson", got model={quoted(model)}: the outcome has other numbers than '
-                "0 and 1"
+                f'model must be "linear" or "poisson", got model={quoted(model)}: the outcome has numbers other than 0 '
+                "and 1"
             )
         if chosen == "poisson" and ((outcome < 0).any() or (outcome != np.round(outcome)).any()):
             raise InvalidParameterError(
-                'model must be "linear", got model="poisson": the outcome has other numbers than whole numbers >= 0'
+                'model must be "linear", got model="poisson": the outcome has numbers that are not whole numbers >= 0'
             )
     if method == "auto" and attribute is not None and predictors:
         raise InvalidParameterError(
@@ -613,8 +613,8 @@ def _outcome_model(model: str, method: str, attribute: Attribute, k: int, predic
         )
     if chosen == "ordered" and attribute.unranked:
         raise NotIdentifiedError(
-            f'{attribute.name} has answers that have no place in its order; use model="multinomial", whose '
-            "coefficients do not depend on the order"
+            f'some answers of {attribute.name} have no place in its order; use model="multinomial", which needs no '
+            "order"
         )
     if chosen == "ordered" and predictors:
         raise InvalidParameterError('model must be "multinomial" with a randomised predictor, got model="ordered"')

@@ -101,7 +101,8 @@ def fit_compliance(
     parsed = parse_formula(formula, (outcome,), [str(name) for name in table.columns if name not in (outcome, second)])
     if not parsed.randomised_outcome or parsed.predictors:
         raise InvalidParameterError(
-            f"formula must have {outcome} alone on its left side, and nowhere else, got formula={quoted(formula)}"
+            f"formula must have {outcome} alone on its left side, and not on its right side, got "
+            f"formula={quoted(formula)}"
         )
     weighting, groups = row_values(table, weights, "weights"), row_values(table, clusters, "clusters")
     kept = complete(Rows(None, table), [outcome, second, *parsed.columns], missing, weighting, groups)
@@ -114,7 +115,7 @@ def fit_compliance(
     check_columns(values, plain.names)
     if plain.intercept is None:
         raise InvalidParameterError(
-            f"formula must have an intercept, got formula={quoted(formula)}; leave out 0 and -1"
+            f"formula must have an intercept, got formula={quoted(formula)}; leave 0 and -1 out of the formula"
         )
     scaling = standardise(values, plain.intercept, centred=False)
     alike = followers == "same"

@@ -437,13 +437,13 @@ class Fit:
         )
         if not nested or len(smaller.names) == len(self.names):
             raise InvalidParameterError(
-                "`smaller` must be nested in this model: of the same kind and collection, with only some of the terms. "
-                "Leave some terms out of this model's formula, and fit that smaller model"
+                "`smaller` must be nested in this model: the same kind of model for the same collection, with only "
+                "some of the terms. Leave some terms out of this model's formula, and fit that smaller model"
             )
         if self.source.table.index.tolist() != smaller.source.table.index.tolist():
             raise InvalidParameterError(
-                f"smaller must be fitted to the same rows, got {smaller.n:,} rows instead of {self.n:,}; before you "
-                "fit both models, drop the rows with missing values in the columns of this formula"
+                f"smaller must be fitted to the same rows, got {smaller.n:,} rows instead of {self.n:,}; drop the rows "
+                "with missing values in the columns of this formula, and fit both models again"
             )
         statistic, degrees = max(2 * (self.llf - smaller.llf), 0.0), len(self.names) - len(smaller.names)
         return LikelihoodRatio(statistic, degrees, float(stats.chi2.sf(statistic, degrees)))

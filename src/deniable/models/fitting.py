@@ -157,7 +157,7 @@ def fit(
     cells = math.prod(attribute.k for attribute in attributes.values())
     if cells > MAX_CELLS:
         raise InvalidParameterError(
-            f"randomised attributes of a formula must have at most {MAX_CELLS} combinations of categories, got "
+            f"the randomised attributes of a formula must have at most {MAX_CELLS} combinations of categories, got "
             f"{cells}; merge categories"
         )
     outcome, labels = (np.empty(0), ()) if parsed.randomised_outcome else plain_outcome(parsed, rows.table)
@@ -324,9 +324,9 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
     if expected > MOST_ERROR and not force:
         raise NotIdentifiedError(
-            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which "
-            f"is too large. About {needed:,} people would bring it to {MOST_ERROR}, but there are {n:,}; pass "
-            "force=True to fit anyway"
+            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which is "
+            f"too large. An error of {MOST_ERROR} needs about {needed:,} people, but there are {n:,}; pass force=True "
+            "to fit anyway"
         )
     warnings.append(
         f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "

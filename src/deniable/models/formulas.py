@@ -136,8 +136,8 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     both = sorted(needed & known & randomised)
     if both:
         raise InvalidParameterError(
-            f"formula names {quoted(both[0])}, which is an attribute of the survey and a column of the table; rename "
-            "the column"
+            f"formula names {quoted(both[0])}, which is both an attribute of the survey and a column of the table; "
+            "rename the column"
         )
     neither = sorted(needed - known - randomised)
     if neither:
@@ -154,8 +154,8 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
         used = _variables(package, factors[expression]) if name is None else set()
         if used & randomised:
             raise InvalidParameterError(
-                f"{sorted(used & randomised)[0]} must stand alone or as C(...) in the formula, got "
-                f"{quoted(expression)}: its answers are randomised"
+                f"{sorted(used & randomised)[0]} must stand alone or inside C(...) in the formula, got "
+                f"{quoted(expression)}: the answers to this question are randomised"
             )
     outcome_name = hidden.get(_spelled(left[0].factors[0])) if len(left[0].factors) == 1 else None
     plain_terms, terms = [], []
@@ -205,9 +205,7 @@ def _check_terms(terms: Sequence[RandomisedTerm], plain: Sequence[Any], outcome:
     own = [frozenset(_spelled(factor) for factor in term.factors) for term in plain]
     for term in terms:
         if outcome in term.names:
-            raise InvalidParameterError(
-                f"{outcome} must be on one side of the formula only, but it is on the left and on the right side"
-            )
+            raise InvalidParameterError(f"{outcome} must be on only one side of the formula, but it is on both sides")
         if len(set(term.names)) < len(term.names):
             raise InvalidParameterError(f"every term must name an attribute only once, got {':'.join(term.spelled)}")
         missing = [name for name in term.names if (name,) not in alone]
@@ -294,8 +292,9 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     except Exception as error:
         # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(
-            "the plain columns of the formula must be numbers, or categories that are also in the fitted table, got "
-            f"{type(error).__name__}; check their types and spelling, and write C(...) around categories"
+            "every plain column of the formula must have numbers, or categories that are also in the fitted table, "
+            f"got {type(error).__name__}; check the types and the spelling in these columns, and write C(...) around "
+            "columns of categories"
         ) from None
     if len(values) != len(table):
         raise InvalidInputError(f"every column of the formula must have {len(table)} rows, got {len(values)}")

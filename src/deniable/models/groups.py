@@ -236,7 +236,8 @@ def by_group(
     kept &= told.asked
     if not kept.any():
         raise InvalidInputError(
-            f"{outcome} must have at least one finite number in the rows whose report is about {group}, got none"
+            f"{outcome} must have at least one finite number in the rows whose report is about {group}, got no finite "
+            "number"
         )
     labels = survey.schema.columns[place].labels
     statement = privacy_statement(survey.mechanism, survey.privacy())

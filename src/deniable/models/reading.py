@@ -195,7 +195,7 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
     if len(table) != n:
         raise MismatchError(
             f"there are {n:,} reports, but the table has {len(table):,} rows; give one row for each report, in the "
-            "same order, or pass key=, the name of a column that says which report belongs to which row"
+            "same order, or pass key= with the name of the column that matches reports with rows"
         )
     return Rows(found, table, blank=blank)
 
@@ -226,15 +226,15 @@ def _filled(collection: Collection, reports: Any) -> tuple[Any, NDArray[np.bool_
 def _keys(path: Path | None, key: str) -> list[Any]:
     if path is None:
         raise InvalidParameterError(
-            f"key must name a column of the reports, got key={quoted(key)}, but these reports have no columns; give "
-            "the reports as a table or a path"
+            f"key must name a column of the reports, got key={quoted(key)}: these reports have no columns. Give the "
+            "reports as a table or a path"
         )
     import pyarrow.parquet as pq
 
     if key not in pq.read_schema(path).names:
         raise MismatchError(
-            f"{path} must have the column {quoted(key)}, by which rows are matched; add the column, or leave out key "
-            "to match rows by their order"
+            f"{path} must have the column {quoted(key)}, because rows are matched by this column; add the column, or "
+            "leave out key to match rows by their order"
         )
     keys: list[Any] = pq.read_table(path, columns=[key]).column(key).to_pylist()
     return keys
@@ -245,20 +245,20 @@ def _matched(
 ) -> Rows:
     if key not in table.columns:
         raise MismatchError(
-            f"the table must have the column {quoted(key)}, by which rows are matched, got "
+            f"the table must have the column {quoted(key)} to match its rows with the reports, got "
             f"{', '.join(map(str, table.columns))}"
         )
     theirs = table[key].tolist()
     for which, own in (("reports", keys), ("the table", theirs)):
         if len(set(own)) < len(own):
             raise MismatchError(
-                f"{key} must be unique in {which}, but two rows have the same value, so two rows of one contributor "
-                "cannot be told apart; keep one of the two rows"
+                f"{key} must be unique in {which}, but two rows have the same value and cannot be told apart; keep one "
+                "of the two rows"
             )
     places = {value: place for place, value in enumerate(theirs)}
     kept = np.array([place for place, value in enumerate(keys) if value in places], dtype=np.int64)
     if not len(kept):
-        raise MismatchError(f"the reports and the table must have values of {key} in common, but they have none")
+        raise MismatchError(f"the reports and the table must share some values of {key}, but they share no value")
     order = [places[keys[place]] for place in kept]
     own = some_reports(reports, kept, collection.mechanism)
     return Rows(own, table.iloc[order].reset_index(drop=True), blank=None if blank is None else blank[kept])

@@ -44,8 +44,8 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     budget = spent(epsilon)
     if k * k > budget * SCALE:
         raise InvalidParameterError(
-            f"k must be <= 2^32 sqrt(epsilon), got k={k} with epsilon={float(budget)}: with a larger k, 64-bit "
-            "thresholds cannot tell answers apart. Choose a smaller k"
+            f"k must be <= 2^32 sqrt(epsilon), got k={k} with epsilon={float(budget)}: for a larger k, 64-bit "
+            "thresholds are too coarse. Choose a smaller k"
         )
     lower, _ = exp_bounds(budget)
     return threshold_up(1 / (lower + k - 1))

@@ -81,7 +81,7 @@ class LinearOracle(FrequencyOracle[Reports]):
         w, held = np.asarray(weights, dtype=np.float64), self._checked_frequencies(f)
         if w.shape != held.shape:
             raise InvalidParameterError(
-                f"weights must have shape ({self.k},), one number for each category, got shape={w.shape}"
+                f"weights must have shape ({self.k},) (one number for each category), got shape={w.shape}"
             )
         return self._linear_variance(w, held) / n
 
@@ -101,6 +101,6 @@ class LinearOracle(FrequencyOracle[Reports]):
         held = np.asarray(f, dtype=np.float64)
         if held.shape != (self.k,):
             raise InvalidParameterError(
-                f"f must have shape ({self.k},), one frequency for each category, got shape={held.shape}"
+                f"f must have shape ({self.k},) (one frequency for each category), got shape={held.shape}"
             )
         return held

@@ -117,7 +117,7 @@ class Memoised(FrequencyOracle[Reports]):
         if not p > q:
             raise InvalidParameterError(
                 f"k must be smaller with this epsilon_once, got k={self.k} with "
-                f"epsilon_once={float(self.epsilon_once):g}: 64-bit thresholds cannot tell this many answers apart"
+                f"epsilon_once={float(self.epsilon_once):g}: 64-bit thresholds are too coarse for this many answers"
             )
         settle(self, memoised_epsilon=log_up(self.permanent_ratio()))
 
@@ -891,8 +891,8 @@ def pattern(history: Sequence[int]) -> tuple[int, ...]:
 def _histories(rows: int, waves: int, most: int, mechanism: Memoised[Any]) -> list[tuple[int, ...]]:
     if rows**waves > most:
         raise TooLargeError(
-            f"the histories of {quoted(mechanism)} are too many to be listed for reports={waves}: use fewer reports, "
-            "or history_epsilon, which bounds the histories"
+            f"{quoted(mechanism)} has too many histories to list for reports={waves}: use fewer reports, or use the "
+            "bound of history_epsilon"
         )
     found: list[tuple[int, ...]] = [()]
     for _ in range(waves):

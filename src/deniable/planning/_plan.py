@@ -159,7 +159,8 @@ def _bound(
     if len(sizes) != 1:
         name = "max_frequency" if at_most is not None else "pilot"
         raise InvalidParameterError(
-            f"{name} works only with one attribute, but sizes lists {len(sizes)}: leave out {name}", parameters=(name,)
+            f"{name} works only with one attribute, but sizes lists {len(sizes)} attributes: leave out {name}",
+            parameters=(name,),
         )
     if at_most is None:
         at_most = least_bound(OCMS(sizes[0], epsilon), pilot, confidence)

@@ -262,12 +262,12 @@ def plan_coefficient(
     for mechanism in mechanisms:
         if mechanism.takes_text:
             raise InvalidParameterError(
-                f"mechanisms must be for listed categories, got {mechanism.name}, which is for open text: leave it "
-                "out, because no model explains open text"
+                f"mechanisms must be for listed categories, but {mechanism.name} is for open text: leave this "
+                "mechanism out, because no model explains open text"
             )
         if mechanism.domain != domain:
             raise InvalidParameterError(
-                f"mechanisms must all be for the same attributes, got the numbers of categories {domain} for "
+                f"mechanisms must all be for the same attributes, but the numbers of categories are {domain} for "
                 f"{mechanisms[0].name} and {mechanism.domain} for {mechanism.name}"
             )
     design = usual_design(1, 0)

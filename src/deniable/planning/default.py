@@ -176,7 +176,7 @@ def default_mechanism(
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(
-                f"{wish}=True works only for collections with several attributes: leave it out",
+                f"{wish}=True works only for collections with several attributes: leave out {wish}=True",
                 parameters=(f"{wish}=True",),
             )
     if schema.is_text:

@@ -94,13 +94,13 @@ class Guess:
         unknown = [name for name in shares if name not in schema.asked]
         if unknown:
             raise InvalidInputError(
-                f"the guess must only name questions in the schema; {quoted(unknown[0])} is not in it"
+                f"the guess must name only questions of the schema; {quoted(unknown[0])} is not in the schema"
             )
         columns: list[NDArray[np.float64]] = []
         for attribute in schema.attributes:
             if attribute.name not in shares:
                 raise InvalidInputError(
-                    f"the guess must have shares for every question; {quoted(attribute.name)} has none"
+                    f"the guess must have shares for every question, but {quoted(attribute.name)} has no shares"
                 )
             columns += _columns(attribute, shares[attribute.name])
         ends = [np.cumsum(column) for column in columns]
@@ -178,10 +178,12 @@ def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]
     if strange:
-        raise InvalidInputError(f"{where} must use the question's categories; {quoted(strange[0])} is not one of them")
+        raise InvalidInputError(
+            f"{where} must use only categories of the question; {quoted(strange[0])} is not a category of the question"
+        )
     values = np.array([shares.get(label, 0.0) for label in attribute.labels])
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
-        raise InvalidInputError(f"{where} must contain shares between 0 and 1; write 0.25 for a quarter")
+        raise InvalidInputError(f"{where} must contain shares between 0 and 1; for example, write 0.25 for a quarter")
     if attribute.question_kind.several:
         return [np.array([1 - ticked, ticked]) for ticked in values.clip(0, 1)]
     if abs(values.sum() - 1) > SLACK:
@@ -196,6 +198,6 @@ def _share(text: object, row: int) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InvalidInputError(
-            f"the guess must have a number in the share column of every row, but row {row} does not"
+            f"the guess must have a number in the share column of every row, but row {row} has no number there"
         )
     return value

@@ -101,8 +101,8 @@ class PlannedSurvey:
             return
         if self.answers is not None or self.times_known:
             raise InvalidParameterError(
-                f"answers and times_known must be left out for the survey {quoted(self.name)}, because its mechanism, "
-                f"{self.collection.mechanism.name}, keeps no permanent responses"
+                f"answers and times_known must be left out for the survey {quoted(self.name)}, because the mechanism "
+                f"{self.collection.mechanism.name} keeps no permanent responses"
             )
 
 
@@ -337,7 +337,7 @@ def _check_names(surveys: Sequence[PlannedSurvey]) -> None:
             if first is not one and (first.people == one.people or EVERYONE in (first.people, one.people)):
                 raise MismatchError(
                     f"the surveys {quoted(first.name)} and {quoted(one.name)} share their permanent responses: write "
-                    "them as one survey with more waves"
+                    "both surveys as one survey with more waves"
                 )
 
 
@@ -452,7 +452,7 @@ def _places(asked: Schema, schema: Schema, name: str) -> list[int]:
         if _labels(schema)[place] != labels:
             raise MismatchError(
                 f"{quoted(attribute)} must have the same categories in the survey {quoted(name)} and in the records, "
-                "but they differ"
+                "but the categories differ"
             )
         places.append(place)
     return places

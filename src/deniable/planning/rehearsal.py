@@ -312,13 +312,16 @@ def _checked(collection: Collection, one: Difference) -> tuple[Difference, int, 
     columns = collection.schema.columns
     names = [column.name for column in columns]
     if one.name not in names:
-        raise InvalidParameterError(f"difference must name a question of the schema; {quoted(one.name)} is not in it")
+        raise InvalidParameterError(
+            f"difference must name a question of the schema; {quoted(one.name)} is not in the schema"
+        )
     j = names.index(one.name)
     labels = columns[j].labels
     for label in (one.first, one.second):
         if label not in labels:
             raise InvalidParameterError(
-                f"difference must name categories of {quoted(one.name)}; {quoted(label)} is not one of them"
+                f"difference must name categories of {quoted(one.name)}; {quoted(label)} is not a category of this "
+                "question"
             )
     if one.first == one.second:
         raise InvalidParameterError(

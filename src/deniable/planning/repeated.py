@@ -159,7 +159,7 @@ def plan_waves(
     number, people = checked_integer("waves", waves, 2), checked_integer("contributors", contributors, 1)
     if not number <= people <= MAX_CONTRIBUTORS:
         raise InvalidParameterError(
-            f"contributors must be at least {number:,}, one for each wave, got contributors={people:,}",
+            f"contributors must be at least {number:,} for {number:,} waves, got contributors={people:,}",
             parameters=("contributors",),
         )
     most = min(number, k) if answers is None else checked_integer("answers", answers, 1, min(number, k))

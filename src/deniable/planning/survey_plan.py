@@ -337,8 +337,8 @@ def plan_survey(
     budgets = [checked_epsilon(epsilon) for epsilon in epsilons]
     if schema.is_text:
         raise InvalidParameterError(
-            "schema must have categories, because a plan cannot say how precisely open text is found. "
-            "Give the question a list of answers, or a dictionary"
+            "schema must have categories, because a plan cannot say how precisely open text is found. Give the "
+            "question a list of answers or a dictionary"
         )
     settings = tuple(_setting(schema, budget, n, target, confidence, every, pairs) for budget in budgets)
     return SurveyPlan(n, confidence, target, settings)

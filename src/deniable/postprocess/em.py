@@ -101,8 +101,8 @@ def iterative_bayes(
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
-            "iterative_bayes needs an aggregate of GRR, of SquareWave, or of records over GRR, got an aggregate of "
-            f"{quoted(mechanism)}, which does not count every possible report; use iterative_bayes_reports, or norm_sub"
+            "iterative_bayes needs counts of every possible report, as in an aggregate of GRR, of SquareWave, or of "
+            f"records over GRR, got an aggregate of {quoted(mechanism)}; use iterative_bayes_reports or norm_sub"
         )
     record: RecordEstimate = mechanism.estimate(aggregate)
     if is_direct(mechanism):

@@ -204,7 +204,7 @@ def _checked_groups(estimates: RecordEstimate, groups: Iterable[Sequence[Name]])
                 )
             if name in seen:
                 raise InvalidParameterError(
-                    f"every attribute must be in one group at most, got {quoted(name)} in two groups"
+                    f"every attribute must be in at most one group, got {quoted(name)} in two groups"
                 )
             seen.add(name)
         sizes = {estimates[name].k for name in group}

@@ -104,8 +104,8 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
             {name: _smoothed(oracle, raw, part) if oracle.ordered else raw for oracle, (name, raw), part in whole}
         )
     raise MismatchError(
-        f"smooth does not work with an aggregate of {mechanism.name}. It works with SquareWave, with GRR, and with "
-        "records over SquareWave, if the answers are ordered. Use hierarchical or simplex instead"
+        f"smooth does not work with an aggregate of {mechanism.name}. If the answers are ordered, smooth works with "
+        "SquareWave, with GRR, and with records over SquareWave. Use hierarchical or simplex instead"
     )
 
 

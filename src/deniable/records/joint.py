@@ -138,7 +138,7 @@ class JointTable(ABC):
         given = np.asarray(weights, dtype=np.float64)
         if given.ndim != 3 or given.shape[1:] != self.shape:
             raise InvalidParameterError(
-                f"weights must be tables of shape ({self.shape[0]}, {self.shape[1]}), one for each question, got "
+                f"weights must have one table of shape ({self.shape[0]}, {self.shape[1]}) for each question, got "
                 f"shape={given.shape}"
             )
         return given.reshape(len(given), -1)

@@ -159,7 +159,7 @@ class Column(ABC):
         if len(attributes) != len(body):
             raise InvalidReportError(
                 f"attributes and {self.field.name} must have one entry for each report, but attributes has "
-                f"{len(attributes)} entries and {self.field.name} has {len(body)}"
+                f"{len(attributes)} entries and {self.field.name} has {len(body)} entries"
             )
         check_counters(sum(oracle.state_size for oracle in self.oracles))
         return self._states(attributes, body), len(body)

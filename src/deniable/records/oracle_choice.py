@@ -82,7 +82,7 @@ def checked_oracles(
             raise InvalidParameterError(f"oracles[{j}] must be {', '.join(others)} or {last}, got {quoted(oracle)}")
         if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
             raise InvalidParameterError(
-                f"oracles[{j}] must have k={size} and epsilon={epsilon}, as attribute {j} has, got {quoted(oracle)}"
+                f"oracles[{j}] must have k={size} and epsilon={epsilon} for attribute {j}, got {quoted(oracle)}"
             )
     return tuple(given)
 

@@ -469,7 +469,7 @@ class PairSample(
         j, held = self._checked_attribute(attribute), np.asarray(f, dtype=np.float64)
         if held.shape != (self.sizes[j],):
             raise InvalidParameterError(
-                f"f must have shape ({self.sizes[j]},), one frequency for each category, got shape={held.shape}"
+                f"f must have shape ({self.sizes[j]},) (one frequency for each category), got shape={held.shape}"
             )
         matrix = -(np.diag(held) - np.outer(held, held)) / n
         for part, weight, number in self._weighted(j, n):

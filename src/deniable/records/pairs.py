@@ -95,7 +95,8 @@ def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[
             margin = table.sum(axis=axis)
             if not np.array_equal(found.setdefault(attribute, margin), margin):
                 raise DamagedStateError(
-                    f"all tables of attribute {attribute} must have the same totals for its categories, but they differ"
+                    f"all tables of attribute {attribute} must have the same total for each category, but the totals "
+                    "differ"
                 )
     return [found[j] for j in range(len(sizes))]
 

@@ -90,7 +90,7 @@ def estimate_page(
     if any([row.attribute for row in summary.attributes] != names for summary in summaries):
         raise InvalidParameterError(
             "all summaries must describe the same attributes in the same order, but these summaries differ: show each "
-            "of them on its own"
+            "summary separately"
         )
     several = len(summaries) > 1
     notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]

@@ -43,7 +43,7 @@ def add(surveys: Surveys, values: Values) -> Values:
     if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
         raise InvalidParameterError(
             f"name must be new, but there is an account {quoted(name)} already; change that account with `deniable "
-            "analyst role` or `deniable analyst password`, or remove it first"
+            "analyst role` or `deniable analyst password`, or remove that account first"
         )
     added = {"name": name, "role": role, "surveys": _listed(slugs)}
     if not values.get("token"):

@@ -53,8 +53,8 @@ class SurveyAddress:
         if parts.fragment and not found:
             # What an invitation's link ends in is a secret.
             raise InvalidParameterError(
-                "the link of a survey must end with # and 32 digits. The link of an invitation has a dot and 22 "
-                "characters after these digits; copy the whole link"
+                "the link of a survey must end with # and 32 digits. The link of an invitation must end with these "
+                "digits, a dot and 22 characters; copy the whole link"
             )
         digits, token = found.groups() if found else ("", None)
         path, _, slug = parts.path.partition("/s/")

@@ -152,9 +152,9 @@ def test_constant_attributes_and_unheld_categories() -> None:
         (
             {"mechanisms": (GRR(2, 1.0), GRR(2, 1.0))},
             InvalidInputError,
-            r"numbers of categories as the records, 2, 3, got 2, 2",
+            r"numbers of categories of the records \(2, 3\), got 2, 2",
         ),
-        ({"mechanisms": (GRR(2, 1.0),)}, InvalidInputError, r"numbers of categories as the records, 2, 3, got 2"),
+        ({"mechanisms": (GRR(2, 1.0),)}, InvalidInputError, r"numbers of categories of the records \(2, 3\), got 2"),
         ({"replications": 0}, InvalidParameterError, "replications must be >= 1"),
         ({"surrogates": -1}, InvalidParameterError, "surrogates must be >= 0"),
     ],

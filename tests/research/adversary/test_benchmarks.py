@@ -194,7 +194,7 @@ def test_normalised_squared_differences() -> None:
         (
             lambda: benchmark_mechanisms(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), (2, 2), 1.0),
             InvalidInputError,
-            "must have attributes that depend on each other",
+            "the attributes of the records must depend on each other",
         ),
         (lambda: benchmark_algorithms(np.zeros((3, 2), dtype=int), (2, 2), 1.0), InvalidInputError, "must vary"),
     ],

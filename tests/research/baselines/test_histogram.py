@@ -89,7 +89,7 @@ def test_a_table_that_is_too_coarse_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         "deniable.research.baselines.histogram.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x)
     )
-    with pytest.raises(InvalidParameterError, match="resolution and clamp must be small enough for weights"):
+    with pytest.raises(InvalidParameterError, match="resolution and clamp must be small enough for 64-bit weights"):
         noise_weights(Fraction(1, 3), 3, 5)
 
 

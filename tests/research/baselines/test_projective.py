@@ -126,7 +126,7 @@ def test_fast_counts_of_large_spaces(q: int, t: int) -> None:
 
 def test_counts_beyond_what_a_double_holds_are_refused() -> None:
     histogram = np.random.default_rng(1).integers(0, 2**52, size=point_count(3, 5))
-    with pytest.raises(TooLargeError, match="n must be <= 10000000000000 to be decoded in floating point"):
+    with pytest.raises(TooLargeError, match="n must be <= 10000000000000 to decode the reports in floating point"):
         incidence_counts(histogram, int(histogram.sum()), 3, 5)
     # Counters that belong to more reports than n says.
     with pytest.raises((TooLargeError, DamagedStateError)):

@@ -58,7 +58,7 @@ def test_more_of_a_type_than_any_deal_has_is_refused() -> None:
     signs = Shares("", (np.ones(6, dtype=np.uint8),))
     with pytest.raises(
         InvalidInputError,
-        match="n=10 contributors has at most 5 shares of type 1, got 6: at least one share is duplicated",
+        match="n=10 contributors must have at most 5 shares of type 1, got 6 shares: at least one share is duplicated",
     ):
         KaryJRR(3, 0.5, -0.5, 10).randomize([0] * 6, signs, rng)
     quota = QuotaRR(1.0, 10, 3)
@@ -112,7 +112,7 @@ def test_the_cap_is_named_where_it_is_wrong() -> None:
             make(math.inf)
         with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be .*32.*, got epsilon_aux=33"):
             make(33)
-    with pytest.raises(InvalidParameterError, match=r"nearest feasible values are epsilon_aux=1.0 and epsilon=0.5"):
+    with pytest.raises(InvalidParameterError, match=r"raise epsilon_aux to 1.0, or lower epsilon to 0.5"):
         KaryJRR.optimal(3, 10, 1.0, 1, epsilon_aux=0.5)
 
 

@@ -420,7 +420,7 @@ def test_hostile_reports_can_be_skipped() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ((20, 6), "m must be a prime power for the hash family linear, got m=6"),
+        ((20, 6), "m must be a prime power for the hash family “linear”, got m=6"),
         ((20, 1), "m must be >= 2, got m=1"),
         ((20, 2**17), "m must be <= 65536"),
         ((20, 3.0), "m must be an integer"),

@@ -75,7 +75,7 @@ def test_the_specification_nests() -> None:
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        ((1, 2, 1), "queries must be distinct, got the code 1 at the places 0 and 2"),
+        ((1, 2, 1), "queries must be distinct, got the code 1 at the positions 0 and 2"),
         ((), "queries must list at least one code, got none"),
         ((3, 10), r"queries must be in 0\.\.9, got queries\[1\]=10"),
         ((-1,), r"got queries\[0\]=-1"),

@@ -183,7 +183,7 @@ def test_bad_mechanisms_are_named() -> None:
         total_leakage(joint, [GRR(k=2, epsilon=1.0)])
     with pytest.raises(
         InvalidInputError,
-        match="mechanisms\\[1\\] must have 3 possible answers, one for each category on axis 1 of joint, got 2",
+        match="mechanisms\\[1\\] must have 3 possible answers, got 2: axis 1 of joint has 3 categories",
     ):
         total_leakage(joint, [GRR(k=2, epsilon=1.0)] * 2)
     with pytest.raises(InvalidInputError, match="channel must have rows that sum to one"):

@@ -85,7 +85,10 @@ def test_refuses() -> None:
         ({"maps": ((0, 1),)}, r"maps must have one map for each of the 2 attributes"),
         ({"maps": 3}, "maps must have one map for each of the"),
         ({"maps": ((0, 1), (0, 1, 2, 1, 0))}, r"maps\[1\]\[2\] must be <= 1"),
-        ({"maps": ((0, 1), (0, 0, 0, 0, 0))}, r"maps\[1\] must use every group 0\.\.1, but group 1 has no code"),
+        (
+            {"maps": ((0, 1), (0, 0, 0, 0, 0))},
+            r"maps\[1\] must map at least one code to every group in 0\.\.1, but no code is mapped to group 1",
+        ),
         ({"sizes": (2, 1)}, r"sizes\[1\] must be >= 2"),
         ({"epsilon": 0}, "epsilon must be > 0"),
         ({"copy_probabilities": ((1, 2), (0, 1))}, r"copy_probabilities\[0\]\[1\] must be in"),

@@ -115,7 +115,7 @@ def test_refuses() -> None:
     with pytest.raises(InvalidParameterError, match="attribute must be <= 1"):
         pair_tables(aggregate)[0, 2]
     three = SPLPairs((2, 2, 2), 1.0)
-    with pytest.raises(DamagedStateError, match="tables of attribute 0 must have the same totals"):
+    with pytest.raises(DamagedStateError, match="tables of attribute 0 must have the same total for each category"):
         Aggregate(three, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     table = pair_tables(aggregate)[0, 1]
     for measure in (cramers_v, pearson):
@@ -124,5 +124,7 @@ def test_refuses() -> None:
             match=r"table must be raw \(not post-processed\), got a table that was processed by simplex",
         ):
             measure(table.projected)
-    with pytest.raises(InvalidParameterError, match=r"one number for each category: first 3 numbers, then 2"):
+    with pytest.raises(
+        InvalidParameterError, match=r"two lists, with 3 numbers for the first attribute and 2 numbers for the second"
+    ):
         pearson(table, [[0, 1], [0, 1]])

@@ -158,7 +158,7 @@ def test_pairs_that_the_tables_cancel_are_not_called_unbiased() -> None:
 def test_beyond_the_limits() -> None:
     wide = _mechanism((22, 22, 22))
     assert wide.state_size == 3 * 484
-    with pytest.raises(TooLargeError, match="at most 1024 cells to be solved for, got 1452"):
+    with pytest.raises(TooLargeError, match="at most 1024 cells in total, got 1452"):
         wide.estimate(wide.aggregate([[0, 0, 0]]))
     many = _mechanism((3,) * 9)
     with pytest.raises(NoIntervalError, match="no standard error is known beyond 8192"):
@@ -268,7 +268,7 @@ def test_refuses() -> None:
     with pytest.raises(TooLargeError, match="at most 262144 probabilities"):
         TwoPivotRR.learn(wide.aggregate(np.zeros((1, 50), dtype=np.int64)), 10)
     mechanism = _mechanism((2, 2, 2))
-    with pytest.raises(DamagedStateError, match="all tables of attribute 0 must have the same totals"):
+    with pytest.raises(DamagedStateError, match="all tables of attribute 0 must have the same total for each category"):
         Aggregate(mechanism, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     for name in ("estimate", "debiased", "joint"):
         with pytest.raises(EmptyAggregateError):

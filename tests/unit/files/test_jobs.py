@@ -52,10 +52,10 @@ def test_draft_of_a_file(tmp_path: Path, small_blocks: None) -> None:
 
 def test_a_draft_never_replaces_its_answers(tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.csv")
-    with pytest.raises(OutputError, match=r"^cannot write .*a.csv: it is the input$"):
+    with pytest.raises(OutputError, match=r"^cannot write .*a.csv: the input is the same file$"):
         draft_schema_file(answers, answers)
     (tmp_path / "link").symlink_to(answers)
-    with pytest.raises(OutputError, match="it is the input"):
+    with pytest.raises(OutputError, match="the input is the same file"):
         draft_schema_file(answers, tmp_path / "link")
 
 
@@ -175,7 +175,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     for output, reason in [
         (tmp_path / "nowhere" / "r.parquet", "No such file or directory"),
         (tmp_path, "it is a directory"),
-        (answers, "it is the input"),
+        (answers, "the input is the same file"),
     ]:
         with pytest.raises(OutputError, match=rf"^cannot write {output}: {reason}$"):
             randomize_file(SURVEY, answers, output, rng())

@@ -115,5 +115,5 @@ def test_bodies_carry_leaves_in_both_forms() -> None:
     assert from_json(Body(body.collection, body.ids, body.rows).to_json()).leaves is None
     with pytest.raises(InvalidReportError, match="leaf must have 43 characters, but it has 44"):
         from_json(body.to_json().replace(b'"leaf":"', b'"leaf":"A', 1))
-    with pytest.raises(InvalidReportError, match="must have 32 bytes, and then 50 bytes for every report"):
+    with pytest.raises(InvalidReportError, match="must have 32 bytes, and another 50 bytes for every report"):
         from_binary(body.to_binary()[:-1], 2, leaves=True)

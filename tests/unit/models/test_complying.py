@@ -203,7 +203,7 @@ def test_rows_are_counted_and_other_values_refused_without_quoting_them() -> Non
     [
         ("report ~ x + second", {}, "must name attributes"),
         ("report ~ x - 1", {}, "must have an intercept"),
-        ("report ~ x + report", {}, "must be on one side|on its left side"),
+        ("report ~ x + report", {}, "must be on only one side|on its left side"),
         ("nothing ~ x", {}, "must have the column “nothing”"),
         ("report ~ x", {"followers": "2"}, "followers must be one of"),
     ],

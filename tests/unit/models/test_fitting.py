@@ -292,7 +292,7 @@ def test_too_few_reports_are_refused_and_forced_fits_have_score_intervals() -> N
     grr = dn.GRR(k=2, epsilon=0.5)
     survey = survey_of(grr, smoker=("no", "yes"))
     reports = grr.randomize(answers_of(people), dn.SimulationRandomness(1))
-    with pytest.raises(NotIdentifiedError, match=r"About [0-9,]+ people would bring it to 0\.7, but there are 150"):
+    with pytest.raises(NotIdentifiedError, match=r"An error of 0\.7 needs about [0-9,]+ people, but there are 150"):
         models.fit("smoker ~ age", survey, reports, people)
     fit = models.fit("smoker ~ age", survey, reports, people, force=True)
     assert fit.interval_kind == "score"

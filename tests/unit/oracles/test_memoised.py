@@ -253,7 +253,7 @@ def test_changes_are_visible_where_reports_copy_the_permanent_response() -> None
 
 
 def test_too_many_histories_are_refused() -> None:
-    with pytest.raises(TooLargeError, match="history_epsilon, which bounds the histories"):
+    with pytest.raises(TooLargeError, match="use the bound of history_epsilon"):
         MemoisedGRR(8, 2.0, 1.0).history_ratio(5)
     with pytest.raises(InvalidParameterError, match="reports must be >= 1"):
         MemoisedGRR(8, 2.0, 1.0).history_epsilon(0)

@@ -50,7 +50,7 @@ def test_a_plan_compares_mechanisms() -> None:
 
 def test_refuses_mechanisms_that_cannot_be_compared() -> None:
     grr = dn.GRR(k=2, epsilon=1.0)
-    with pytest.raises(InvalidParameterError, match=r"got the numbers of categories \(2,\) for GRR and"):
+    with pytest.raises(InvalidParameterError, match=r"but the numbers of categories are \(2,\) for GRR and"):
         plan_coefficient([grr, dn.SPL(sizes=(2, 2), epsilon=1.0)], 0.1)
-    with pytest.raises(InvalidParameterError, match="got HeavyHitters, which is for open text"):
+    with pytest.raises(InvalidParameterError, match="but HeavyHitters is for open text"):
         plan_coefficient([HeavyHitters(epsilon=1.0)], 0.1)

@@ -64,9 +64,9 @@ def test_files_of_answers_and_of_shares(tmp_path: Path) -> None:
         ("attribute,category,share\nsmoker,yes,-1\nsmoker,no,2\n", "shares between 0 and 1"),
         (
             "attribute,category,share\nsmoker,maybe,1\n",
-            "must use the question's categories; “maybe” is not one of them",
+            "must use only categories of the question; “maybe” is not a category of the question",
         ),
-        ("attribute,category,share\nage,old,1\n", "must only name questions in the schema; “age” is not in it"),
+        ("attribute,category,share\nage,old,1\n", "must name only questions of the schema; “age” is not in the schema"),
         ("other\nyes\n", "smoker"),
         ("smoker\nnobody-must-read-this\n", "smoker"),
     ],

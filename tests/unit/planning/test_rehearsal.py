@@ -144,7 +144,7 @@ def test_a_question_that_nobody_reports_misleads() -> None:
 def test_bad_input() -> None:
     guess = Guess.from_shares(SMOKER, {"smoker": {"yes": 1}})
     survey, rng = collection(SMOKER, 1.0), SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match="for every question; “smoker” has none"):
+    with pytest.raises(InvalidInputError, match="for every question, but “smoker” has no shares"):
         Guess.from_shares(SMOKER, {})
     with pytest.raises(InvalidInputError, match="at least one row"):
         Guess.from_codes(SMOKER, np.empty((0, 1), np.int64))
@@ -156,7 +156,7 @@ def test_bad_input() -> None:
         ({"differences": [Difference("age", "a", "b")]}, "difference must name a question"),
         (
             {"differences": [Difference("smoker", "yes", "b")]},
-            "difference must name categories of “smoker”; “b” is not one of them",
+            "difference must name categories of “smoker”; “b” is not a category of this question",
         ),
         ({"differences": [Difference("smoker", "yes", "yes")]}, "got “yes” twice"),
     ):

@@ -153,7 +153,7 @@ def test_given_groups_pool_across_labels_and_leave_the_others_alone() -> None:
     ("groups", "message"),
     [
         ([["a", "z"]], "groups must name attributes of the estimate, but the estimate has no attribute “z”"),
-        ([["a", "b"], ["b"]], "every attribute must be in one group at most, got “b” in two groups"),
+        ([["a", "b"], ["b"]], "every attribute must be in at most one group, got “b” in two groups"),
         ([["a", "c"]], "all attributes of a group must have the same number of categories, got “a”, “c” with 2, 3"),
         (["ab"], "groups must be sequences of attribute names, got “ab”"),
         ([3], "groups must be sequences of attribute names, got 3"),

@@ -186,5 +186,5 @@ def test_bad_parameters_are_named_with_what_helps() -> None:
     with pytest.raises(FileFormatError, match="omegas is missing"):
         from_spec({**spec, "omegas": []})
     mechanism = PairSample((2, 3), 1.0)
-    with pytest.raises(MismatchError, match="does not count every possible report"):
+    with pytest.raises(MismatchError, match="needs counts of every possible report"):
         iterative_bayes(mechanism, mechanism.aggregate(mechanism.randomize([[0, 0]], SimulationRandomness(1))))

@@ -258,7 +258,7 @@ def test_collections_of_one_attribute_and_of_other_mechanisms_are_refused() -> N
     one = Collection(schema_of(("a",)), GRR(k=2, epsilon=1.0))
     with pytest.raises(
         InvalidParameterError,
-        match=r"the collection has one attribute\. The leakage about this attribute is epsilon = 1",
+        match=r"the collection has one attribute\. For every prior, the leakage about this attribute is epsilon = 1",
     ):
         summarize_collection(np.zeros((3, 1), dtype=int), one, source="x.csv")
 

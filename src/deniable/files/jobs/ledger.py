@@ -141,7 +141,7 @@ class Ledger:
         try:
             return bytes.fromhex(shape.key)
         except ValueError as error:
-            raise FileFormatError(f"{self.path}: key must be hexadecimal digits") from error
+            raise FileFormatError(f"{self.path}: key must contain only hexadecimal digits") from error
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -221,8 +221,8 @@ def answers_ledger() -> Ledger:
             directory.chmod(0o700)
     except OSError as error:
         raise OutputError(
-            f"cannot write {directory}: {error.strerror or error}. That directory has the ledger of what was "
-            "randomised: set XDG_STATE_HOME to use another place"
+            f"cannot write {directory}: {error.strerror or error}. This directory contains the ledger of what was "
+            "randomised: set XDG_STATE_HOME to use another directory"
         ) from error
     return Ledger(directory / FILE_NAME, FORMAT)
 

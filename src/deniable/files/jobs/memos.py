@@ -197,8 +197,8 @@ class MemoStore:
         values = np.asarray(codes).reshape(-1)
         if len(values) != 1:
             raise InvalidParameterError(
-                f"answers must have one row, got {len(values)} rows: permanent responses are kept for one person. "
-                "Give every person a file and a name (--person)"
+                f"answers must have one row, got {len(values)} rows: permanent responses are kept for one person at a "
+                "time. Give every person a separate file of answers, and a name (--person)"
             )
         return memoised_of(collection).report_from(self.memo(collection, rng).rows, values[0], rng)
 

@@ -293,8 +293,8 @@ class PersonLedger:
             for draw in theirs:
                 if ours.get(draw.draw, draw) != draw:
                     raise FileFormatError(
-                        f"{path} must agree with this ledger about every draw, but the two have different entries for "
-                        f"draw {draw.draw}; nothing was merged"
+                        f"{path} must agree with this ledger about every draw, but the file and the ledger have "
+                        f"different entries for draw {draw.draw}; nothing was merged"
                     )
             added = [draw for draw in dict.fromkeys(theirs) if draw.draw not in ours]
             if len({draw.draw for draw in added}) < len(added):
@@ -399,7 +399,7 @@ def require(found: PersonTotal, before: PersonTotal, maximum: EpsilonLike, name:
     )
     raise PrivacyLimitError(
         f"epsilon of all reports of this person must be <= {name}={maximum}, got {found.bound}{more}; spent before: "
-        f"{before.bound}{f' ({listed})' if listed else ''}. Nothing was drawn: ask for a collection with a smaller "
+        f"{before.bound}{f' ({listed})' if listed else ''}. No report was made: ask for a collection with a smaller "
         "epsilon, or accept a larger total",
         parameters=(name,),
     )
@@ -418,7 +418,8 @@ def read_draws(path: PathLike) -> tuple[Draw, ...]:
         body, version = document_body(text, str(path), DEVICE_FORMAT, 2)
         if version < 2:
             raise FileFormatError(
-                f"{path} must have format_version=2, got format_version={version}; save the list again"
+                f"{path} must have format_version=2, got format_version={version}; save the list again on the survey "
+                "page"
             )
         with placed(str(path)):
             shape = DeviceShape.model_validate_json(body)

@@ -191,7 +191,7 @@ def randomize_file(
         messages = list(_spent_again(Path(answers), found))
         if messages and not allow_repeat:
             raise AlreadyRandomizedError(
-                f"{'; '.join(messages)}. To randomise them again, pass allow_repeat=True",
+                f"{'; '.join(messages)}. To randomise these answers again, pass allow_repeat=True",
                 parameters=("allow_repeat=True",),
             )
         if max_epsilon is not None:
@@ -478,7 +478,7 @@ def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
     """Raise OutputError if an output is one of its inputs, or a directory."""
     for path in inputs:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise OutputError(f"cannot write {output}: it is the input")
+            raise OutputError(f"cannot write {output}: the input is the same file")
     if Path(output).is_dir():
         raise OutputError(f"cannot write {output}: it is a directory")
 

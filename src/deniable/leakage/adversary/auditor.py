@@ -90,14 +90,14 @@ class LabelReader(Reader):
         if labels.shape != owners.shape or not np.issubdtype(labels.dtype, np.integer):
             raise InvalidReportError(
                 f"the labels of reports must be integers of shape ({len(owners)},), got dtype={labels.dtype}, "
-                f"shape={labels.shape}: pass reports_of, the mechanism that made the reports, or events, a function "
-                "that gives each report a label"
+                f"shape={labels.shape}: pass reports_of (the mechanism that made the reports), or events (a function "
+                "that gives each report a label)"
             )
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= MAX_LABELS:
             raise InvalidReportError(
-                f"labels of reports must be in 0..{MAX_LABELS - 1}, got {low if low < 0 else high}: pass events, a "
-                "function that groups the reports"
+                f"labels of reports must be in 0..{MAX_LABELS - 1}, got {low if low < 0 else high}: pass events (a "
+                "function that groups the reports)"
             )
         if high >= self._counts.shape[1]:
             self._counts = np.pad(self._counts, ((0, 0), (0, high + 1 - self._counts.shape[1])))
@@ -152,7 +152,9 @@ def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], eve
     if events is not None or mechanism is None or says_one(mechanism):
         return LabelReader(len(inputs), events)
     if inputs.ndim != 1 or inputs.min() < 0 or inputs.max() >= mechanism.k:
-        raise InvalidInputError(f"inputs must be codes of answers in 0..{mechanism.k - 1} for {quoted(mechanism)}")
+        raise InvalidInputError(
+            f"inputs must be codes of answers in 0..{mechanism.k - 1} for {quoted(mechanism)}, got another input"
+        )
     return FeatureReader(mechanism, inputs.astype(np.int64))
 
 
@@ -320,7 +322,7 @@ def audit(
     if samples * len(answers) > MAX_REPORTS:
         raise TooLargeError(
             f"an audit must make at most {MAX_REPORTS} reports in total, got {samples} for each of {len(answers)} "
-            "inputs: compare fewer inputs. A very small or very large claim cannot be audited"
+            "inputs: compare fewer inputs. A claimed epsilon that is very small or very large cannot be audited"
         )
     half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
     total = 2 * half * len(answers)
@@ -466,8 +468,8 @@ def _checked_inputs(inputs: ArrayLike | None, k: int | None) -> NDArray[Any]:
     if inputs is None:
         if k is None:
             raise InvalidParameterError(
-                "inputs must be given, because this client does not state how many answers are possible: pass "
-                "inputs, or k"
+                "inputs must be given, because this client does not state how many answers are possible: pass inputs "
+                "or k"
             )
         if k > MAX_INPUTS:
             raise InvalidParameterError(

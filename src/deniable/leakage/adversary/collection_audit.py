@@ -84,8 +84,8 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     )
     if collection.dealt:
         raise InvalidParameterError(
-            f"an audit runs one client, but the guarantee of {mechanism.name} is about all reports of a deal "
-            "together: read the proof of this guarantee and the enumeration in docs/theory/quota_rr.md instead"
+            f"an audit runs a single client, but the guarantee of {mechanism.name} is about all reports of a deal "
+            "together. Instead, read the proof of this guarantee and the enumeration in docs/theory/quota_rr.md"
         )
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:

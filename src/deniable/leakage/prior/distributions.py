@@ -93,7 +93,7 @@ def conditional_from_joint(joint: ArrayLike, target: int = 0, sources: int | Seq
     kept = rest if sources is None else [sources] if isinstance(sources, int) else list(sources)
     if not kept or target in kept or len(set(kept)) != len(kept) or not set(kept) <= set(rest) | {target}:
         raise InvalidInputError(
-            f"sources must name different attributes, at least one, and not target={target}, got sources={quoted(kept)}"
+            f"sources must name one or more different attributes, but not target={target}, got sources={quoted(kept)}"
         )
     dropped = tuple(j for j in rest if j not in kept)
     order = [target, *kept]

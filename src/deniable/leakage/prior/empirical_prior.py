@@ -63,8 +63,8 @@ class PairCounts:
         total, d = starts[-1], len(sizes)
         if total > MAX_CATEGORIES:
             raise TooLargeError(
-                f"pairwise leakage is computed for at most {MAX_CATEGORIES} categories over all attributes, got "
-                f"{total}: merge rare categories, or leave attributes out"
+                f"pairwise leakage is computed for at most {MAX_CATEGORIES} categories in total over all attributes, "
+                f"got {total}: merge rare categories, or leave attributes out"
             )
         counts = np.zeros(total * total, dtype=np.int64)
         step = max(1, _BLOCK_CELLS // d)
@@ -243,8 +243,8 @@ def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed
     data = observed(codes, schema.sizes, schema.names)
     if target is not None and target not in data.names:
         raise InvalidInputError(
-            f"target {quoted(target)} is the same in all records, so reports cannot reveal anything about it: choose "
-            "another target"
+            f"target {quoted(target)} is the same in all records, so reports cannot reveal anything about this "
+            "attribute: choose another target"
         )
     if len(data.names) < 2:
         raise InvalidInputError(

@@ -227,7 +227,7 @@ def own_deltas(delta: float, releases: Sequence[Any]) -> Floats:
         if own and not (is_budget(release) or _is_any_mechanism(release)):
             raise InvalidParameterError(
                 f"delta must be 0 for a named mechanism, got delta={share}: the guarantee of a named mechanism needs "
-                "no delta. To ask about any mechanism with an epsilon and a delta, give the epsilon in place of the "
+                "no delta. To ask about all mechanisms with an epsilon and a delta, give the epsilon in place of the "
                 "mechanism"
             )
     return shares

@@ -184,7 +184,7 @@ class TreePrior:
             apart = max(float(np.abs(one - sums[0]).max()) for one in sums)
             if apart > _MARGINAL_TOLERANCE:
                 raise InvalidInputError(
-                    f"tables must give the same probabilities of attribute {attribute}, up to "
+                    f"tables must agree about the probabilities of attribute {attribute}, up to "
                     f"{_MARGINAL_TOLERANCE:g}, but two tables differ by {apart:.3g}"
                 )
             if min(float(one.min()) for one in sums) == 0:
@@ -207,10 +207,10 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
             )
         group = [group[i] if one == group[j] else one for one in group]
     if d < 2:
-        raise InvalidInputError(f"a tree must have at least 2 attributes, got {d}: name at least 2")
+        raise InvalidInputError(f"a tree must have at least 2 attributes, got {d}: add attributes")
     if len(pairs) != d - 1:
         raise InvalidInputError(
-            f"edges must connect all {d} attributes in a tree, which has {d - 1} edges, got {len(pairs)} edges"
+            f"edges must connect all {d} attributes in a tree with {d - 1} edges, got {len(pairs)} edges"
         )
     return pairs
 

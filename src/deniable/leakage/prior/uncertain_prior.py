@@ -131,7 +131,7 @@ def range_from_counts(
         )
     n = int(table.sum())
     if n == 0:
-        raise InvalidInputError("counts must have at least one record, got a sum of 0")
+        raise InvalidInputError("counts must include at least one record, got a sum of 0")
     if not pseudo_count > 0:
         raise out_of_range("pseudo_count", "> 0", pseudo_count)
     check_cells(table.size)

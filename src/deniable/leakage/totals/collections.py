@@ -100,8 +100,8 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
     if mechanism.reveals not in ("one", "fakes", "pairs"):
         raise InvalidParameterError(
             f"mechanism must be SMP, SMP[ADP], PivotCoded, PairSample, RS+FD or RS+RFD, got {quoted(mechanism)}: for "
-            "this mechanism, use the epsilon of the whole contributor, which bounds the leakage about every "
-            "attribute, whatever the prior"
+            "this mechanism, use the epsilon of the whole contributor. For every prior, this epsilon bounds the "
+            "leakage about every attribute"
         )
     if mechanism.reveals == "pairs":
         return _of_pairs(records, mechanism)

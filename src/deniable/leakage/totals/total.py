@@ -72,7 +72,7 @@ def check_states(states: Sequence[int]) -> None:
             f"exact total leakage is computed for at most {MAX_TOTAL_STATES} states, got {total} for {len(states)} "
             f"attributes ({total * 8 / 2**30:.3g} GiB for each table). Do one of these: call block_bound if blocks of "
             "attributes are independent; give a tree prior; call partial_bound for some of the attributes; or use the "
-            "sum of all epsilons, which is a bound, too"
+            "sum of all epsilons, which is also a bound"
         )
 
 

@@ -148,8 +148,8 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
             k, listed = len(channel), _rays(channel)
     if k != size:
         raise InvalidInputError(
-            f"mechanisms[{j}] must have {size} possible answers, one for each category of attribute {j} of the "
-            f"prior, got {k} possible answers"
+            f"mechanisms[{j}] must have {size} possible answers, got {k}: attribute {j} of the prior has {size} "
+            "categories"
         )
     if listed is not None:
         return _Message(worst_log_ratios(listed), listed, exact=not is_budget(release))

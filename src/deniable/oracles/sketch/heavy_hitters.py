@@ -193,7 +193,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             If an entry is not text or contains a NUL. The message names its row, counted from 1.
         """
         if isinstance(texts, (str, bytes)):
-            raise InvalidInputError(f"strings must be a sequence of texts, got a single {type(texts).__name__}")
+            raise InvalidInputError(f"strings must be a sequence of strings, got a single {type(texts).__name__}")
         # Bytes once: one text of all, its bytes, and where each string begins in them.
         try:
             content = "\0".join(texts).encode()
@@ -382,12 +382,12 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     def outputs(self) -> PrefixReports:
         """Raise TooLargeError, because open text has no codes and so no channel to list."""
         raise TooLargeError(
-            "the channel of a mechanism for texts cannot be listed: list the channel of the sketch of one group"
+            "the channel of a mechanism for open text cannot be listed: list the channel of one group's sketch instead"
         )
 
     def _channel(self) -> NDArray[Any]:
         raise TooLargeError(
-            "the channel of a mechanism for texts cannot be listed: list the channel of the sketch of one group"
+            "the channel of a mechanism for open text cannot be listed: list the channel of one group's sketch instead"
         )
 
     @property

@@ -79,7 +79,7 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     if m > MAX_DOMAIN:
         raise InvalidParameterError(
             f"epsilon must be at most 22.18 for OLH, got epsilon={epsilon}: a larger epsilon needs more than 2^32 "
-            "cells (m = e^epsilon + 1). Use CountMeanSketch, which chooses an m within its limits"
+            "cells (m = e^epsilon + 1). Use CountMeanSketch, which chooses an m that is small enough"
         )
     return _called("OLH", CountMeanSketch(k, budget, m))
 

@@ -87,8 +87,8 @@ def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
     unknown = next((setting for setting in settings if setting not in free), None)
     if unknown is not None:
         raise InvalidParameterError(
-            f"only the settings {', '.join(free) or '(none)'} can be chosen when {name} is learned, got "
-            f"{quoted(unknown)}: leave this setting out"
+            f"when {name} is learned, you can choose only these settings: {', '.join(free) or '(none)'}; leave out "
+            f"{quoted(unknown)}"
         )
 
 
@@ -253,7 +253,8 @@ class Phases:
         settle(self, parts=tuple(self.parts))
         if len(self.parts) < 2:
             raise InvalidParameterError(
-                f"at least two phases are needed, each a collection and its aggregate, got {len(self.parts)}"
+                "at least two phases must be given, and each phase is a collection with its aggregate, got "
+                f"{len(self.parts)} phases"
             )
         earlier: list[str] = []
         for place, (collection, aggregate) in enumerate(self.parts, start=1):
@@ -263,11 +264,11 @@ class Phases:
             if collection.id in earlier:
                 raise InvalidParameterError(
                     f"all phases must be different collections, got collection {short_id(collection.id)} twice: merge "
-                    "its aggregates first"
+                    "the aggregates of this collection first"
                 )
             source = collection.learned_from
             if earlier and (source is None or source.collection not in earlier):
-                told = "from none" if source is None else f"from collection {short_id(source.collection)}"
+                told = "from no phase" if source is None else f"from collection {short_id(source.collection)}"
                 raise MismatchError(
                     f"phase {place} (collection {short_id(collection.id)}) must have learned from an earlier phase "
                     f"({', '.join(map(short_id, earlier))}), but phase {place} learned {told}. All phases must be "

@@ -76,8 +76,8 @@ def refine(
         usable = [estimates[j] for estimates in rounds if estimates[j].is_raw and estimates[j].n > 0]
         if not usable:
             raise MismatchError(
-                f"the rounds must give an unbiased estimate of every attribute, but they give none of attribute {j}; "
-                "add a round with the mechanism SPL"
+                "the rounds must give an unbiased estimate of every attribute, but there is no such estimate of "
+                f"attribute {j}; add a round with the mechanism SPL"
             )
         precision = np.array([precision_at_uniform(one) for one in usable])
         marginals.append(precision @ np.stack([one.frequencies for one in usable]) / precision.sum())
@@ -99,8 +99,8 @@ def checked_rounds(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -
             )
         if same_epsilon and mechanism.epsilon != first.epsilon:
             raise MismatchError(
-                f"all rounds must have the same epsilon, so that the next round can be learned, got "
-                f"{quoted(mechanism)} and {quoted(first)}"
+                f"all rounds must have the same epsilon, got {quoted(mechanism)} and {quoted(first)}: otherwise the "
+                "next round cannot be learned"
             )
         if aggregate.n == 0:
             raise EmptyAggregateError(

@@ -125,7 +125,7 @@ def combine(
     keys = list(estimates[0])
     if any(list(other) != keys or any(other[j].k != estimates[0][j].k for j in keys) for other in estimates):
         raise MismatchError(
-            "all estimates must describe the same attributes with the same categories, but these differ"
+            "all estimates must describe the same attributes with the same categories, but these estimates differ"
         )
     given = None if isinstance(weights, str) else _checked_weights(weights, len(estimates))
     if given is None and weights not in WEIGHTS:

@@ -51,7 +51,10 @@ def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
     result = tuple(checked_integer(f"{name}[{code}]", group, 0, groups - 1) for code, group in enumerate(codes))
     unused = sorted(set(range(groups)) - set(result))
     if unused:
-        raise InvalidParameterError(f"{name} must use every group 0..{groups - 1}, but group {unused[0]} has no code")
+        raise InvalidParameterError(
+            f"{name} must map at least one code to every group in 0..{groups - 1}, but no code is mapped to group "
+            f"{unused[0]}"
+        )
     return result
 
 
@@ -66,13 +69,13 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
         larger, smaller = (checked_integer(f"{name}[{i}]", j, 0, len(sizes) - 1) for i, j in enumerate(ends))
         if larger == smaller or sizes[larger] < sizes[smaller]:
             raise InvalidParameterError(
-                f"{name} must map an attribute to a different attribute that does not have more categories, got "
-                f"attribute {larger} mapped to {smaller} with sizes={quoted(tuple(sizes))}"
+                f"{name} must map an attribute to a different attribute with at most as many categories, got attribute "
+                f"{larger} mapped to attribute {smaller} with sizes={quoted(tuple(sizes))}"
             )
         if any({larger, smaller} == {a, b} for a, b, _ in result):
             raise InvalidParameterError(
-                f"alignment must have one map for each pair of attributes, got two maps for attributes {larger} and "
-                f"{smaller}"
+                f"alignment must have only one map for each pair of attributes, got two maps for attributes {larger} "
+                f"and {smaller}"
             )
         result.append((larger, smaller, checked_map(f"{name}[2]", codes, sizes[larger], sizes[smaller])))
     return tuple(result)
@@ -84,7 +87,7 @@ def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
     if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
         raise TooLargeError(
             f"attributes with different numbers of categories must have at most {MAX_CELLS} copy probabilities, got "
-            f"{cells}: use the mechanism RS+RFD instead, which can learn from the same phase one"
+            f"{cells}: use the mechanism RS+RFD instead, which can learn from the same first phase"
         )
 
 

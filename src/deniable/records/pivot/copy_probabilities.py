@@ -193,7 +193,7 @@ def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
                 raise InvalidParameterError(f"{name}[{j}][{s}] must be in [0, 1], got {float(number)}")
         if numbers[j] != 1:
             raise InvalidParameterError(
-                f"{name}[{j}][{j}] must be 1, got {float(numbers[j])}: every pivot is its own copy"
+                f"{name}[{j}][{j}] must be 1, got {float(numbers[j])}: the copy of a pivot always equals the pivot"
             )
         rows.append(tuple(float(number) if exact(float(number)) == number else number for number in numbers))
     return tuple(rows)
@@ -223,8 +223,8 @@ def _check_rule(rule: str, method: str, as_printed: bool) -> None:
         raise InvalidParameterError(f'rule must be "popets" for method="joint", got rule={quoted(rule)}')
     if as_printed and (method == "joint" or rule == "preprint"):
         raise InvalidParameterError(
-            f"as_printed must be false for method={quoted(method)} with rule={quoted(rule)}, got as_printed=true: no "
-            "paper prints this rule with indices"
+            f"as_printed must be false for method={quoted(method)} with rule={quoted(rule)}, got as_printed=true: only "
+            "method “pairwise” with rule “popets” has a printed version"
         )
 
 

@@ -142,7 +142,7 @@ def _mechanism(given: Any, sizes: tuple[int, ...], epsilon: EpsilonLike | None, 
         return CorrRR(sizes, checked_epsilon(epsilon), given, tuple(alignment))
     if given.sizes != sizes:
         raise InvalidInputError(
-            f"marginals must have the same numbers of categories as the mechanism, {quoted(given.sizes)}, got "
+            f"marginals must have the numbers of categories of the mechanism ({quoted(given.sizes)}), got "
             f"{quoted(sizes)}"
         )
     return given

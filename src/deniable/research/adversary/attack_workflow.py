@@ -118,7 +118,7 @@ def statistical_cpl(
     fitting = [mechanism.k for mechanism in mechanisms]
     if fitting != list(domains):
         raise InvalidInputError(
-            f"mechanisms must have the same numbers of categories as the records, {quoted(list(domains))}, got "
+            f"mechanisms must have the numbers of categories of the records ({quoted(list(domains))}), got "
             f"{quoted(fitting)}"
         )
     starts = np.concatenate([[0], np.cumsum(domains)])

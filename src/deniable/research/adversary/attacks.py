@@ -244,6 +244,8 @@ def _law(mechanism: FrequencyOracle[Any]) -> SupportLaw:
     law = checked_oracle(mechanism).support_law
     if law is None:
         raise not_available(
-            "an attack in closed form", mechanism.name, "use enumerated_attack_channel, which lists its reports"
+            "an attack in closed form",
+            mechanism.name,
+            "use enumerated_attack_channel, which lists all possible reports",
         )
     return law

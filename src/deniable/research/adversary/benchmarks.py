@@ -333,8 +333,8 @@ def benchmark_mechanisms(
     reference = leakage_matrix(priors, [epsilon] * len(priors.kept_domains))
     if reference.max() < 1e-12:  # rounding errors are not leakage
         raise InvalidInputError(
-            "records must have attributes that depend on each other, but the attributes of these records do not "
-            "(the leakage between them is 0); give records of other attributes"
+            "the attributes of the records must depend on each other, but these attributes are independent (the "
+            "leakage between them is 0); give records of other attributes"
         )
     scores = []
     for name, make in mechanisms.items():

@@ -365,7 +365,7 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
     weights[middle] += spare - spare // 2
     if min(weights) < 1 or half_ratio(weights) ** 2 > exp_bounds(epsilon)[0]:
         raise InvalidParameterError(
-            f"resolution and clamp must be small enough for weights of 64 bits at epsilon={float(epsilon)}, got "
+            f"resolution and clamp must be small enough for 64-bit weights at epsilon={float(epsilon)}, got "
             f"resolution={resolution}, clamp={clamp}; choose a smaller resolution or a smaller clamp"
         )
     return tuple(weights)

@@ -239,7 +239,7 @@ def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
         If there are more than 10^13 reports, or a sum is too far from an integer to round safely.
     """
     if n > MAX_REPORTS:
-        raise TooLargeError(f"n must be <= {MAX_REPORTS} to be decoded in floating point, got n={n}")
+        raise TooLargeError(f"n must be <= {MAX_REPORTS} to decode the reports in floating point, got n={n}")
     counts = np.zeros(1, dtype=np.int64)
     for s in range(1, t):
         before = point_count(q, s)
@@ -254,8 +254,8 @@ def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
     # Modulo 2^64, which the sum of many large counts may exceed.
     if int(histogram.min()) < 0 or (int(counts.sum()) - n * point_count(q, t - 1)) % (1 << 64):
         raise DamagedStateError(
-            "the counts must contain every report exactly once for each value that it supports, but they do not for "
-            f"n={n}"
+            f"each of the n={n} reports must be counted exactly once for each value that the report supports, but "
+            "these counts differ"
         )
     return counts
 

@@ -160,7 +160,7 @@ class PGR(PureOracle[Codes]):
         settle(self, q=q)
         if self.points > MAX_POINTS:
             raise InvalidParameterError(
-                f"q must be small enough for at most {MAX_POINTS} points, got q={q}, which gives {self.points} points"
+                f"q must be small enough for at most {MAX_POINTS} points, but q={q} gives {self.points} points"
             )
 
     @property

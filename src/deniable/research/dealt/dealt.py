@@ -95,9 +95,7 @@ class DealtMechanism(Mechanism[Reports]):
     def _check_dealt_to(self, n: int | None) -> None:
         """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
         if n is not None and checked_integer("n", n, 1) != self.n:
-            raise InvalidParameterError(
-                f"n must be {self.n}, the number of contributors the deal was made for, got n={n}"
-            )
+            raise InvalidParameterError(f"n must be {self.n}, got n={n}: the deal was made for {self.n} contributors")
 
     def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
         """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
@@ -189,7 +187,7 @@ class DealtMechanism(Mechanism[Reports]):
         if len(shares.columns) != len(fields):
             names = ", ".join(field.name for field in fields)
             raise InvalidInputError(
-                f"shares must come from the dealer, with the columns {names}, got {len(shares.columns)} columns"
+                f"shares must have the columns {names} from the dealer, got {len(shares.columns)} columns"
             )
         for field, column in zip(fields, shares.columns, strict=True):
             if not isinstance(column, np.ndarray) or column.dtype != field.dtype:
@@ -209,7 +207,8 @@ class DealtMechanism(Mechanism[Reports]):
                 )
         if rows > self.n:
             raise InvalidInputError(
-                f"a deal for n={self.n} contributors has {self.n} shares, got {rows}: at least one share is duplicated"
+                f"a deal for n={self.n} contributors must have {self.n} shares, got {rows} shares: at least one share "
+                "is duplicated"
             )
         self._check_types(shares.columns)
 
@@ -233,9 +232,9 @@ class DealtMechanism(Mechanism[Reports]):
     def _channel(self) -> NoReturn:
         # Of a collector who reads all reports no channel of one report says what is learned.
         raise TooLargeError(
-            f"the channel of {self} is too large to list: reports of one deal depend on each other, "
-            f"so the channel covers all {self.n} contributors at the same time. Read privacy(), which states what "
-            "every adversary learns"
+            f"the channel of {self} is too large to list, because reports of one deal depend on each other and the "
+            f"channel covers all {self.n} contributors together. Read privacy(), which states what every adversary "
+            "learns"
         )
 
 

@@ -88,8 +88,8 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
         if not (is_dealt_oracle(mechanism) or is_pure(mechanism)):
             raise MismatchError(
-                "every aggregate must come from a mechanism with a dealer whose deals can be combined, or from a "
-                f"frequency oracle such as GRR, got {quoted(mechanism)}"
+                "every aggregate must come from a mechanism whose deals can be combined, or from a frequency oracle "
+                f"such as GRR, got {quoted(mechanism)}"
             )
         if mechanism.domain != deals[0].domain:
             raise MismatchError(
@@ -98,7 +98,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
             )
         if mechanism in deals[:place]:
             raise MismatchError(
-                f"two aggregates belong to the same deal, {quoted(mechanism)}: add these aggregates up first"
+                f"two aggregates belong to the same deal ({quoted(mechanism)}): add these two aggregates up first"
             )
         mechanisms.append(mechanism)
         parts.append(mechanism.estimate(aggregate))

@@ -115,8 +115,8 @@ def check_types(types: NDArray[Any], n: int, most: Sequence[int]) -> None:
     if excess.any():
         type_ = int(excess.argmax())
         raise InvalidInputError(
-            f"a deal to n={n} contributors has at most {most[type_]} shares of type {type_}, got {held[type_]}: at "
-            "least one share is duplicated"
+            f"a deal to n={n} contributors must have at most {most[type_]} shares of type {type_}, got {held[type_]} "
+            "shares: at least one share is duplicated"
         )
 
 

@@ -187,7 +187,7 @@ class LinearFamily(TransformedFamily):
     def __post_init__(self) -> None:
         settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
         if self.p**self.exponent != self.m:
-            raise InvalidParameterError(f"m must be a prime power for the hash family linear, got m={self.m}")
+            raise InvalidParameterError(f"m must be a prime power for the hash family “linear”, got m={self.m}")
 
     # ---------------------------------------------------------------- the law
 

@@ -90,7 +90,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
                 raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={quoted(x)}")
             if seen.setdefault(int(x), i) != i:
                 raise InvalidParameterError(
-                    f"queries must be distinct, got the code {x} at the places {seen[int(x)]} and {i}"
+                    f"queries must be distinct, got the code {x} at the positions {seen[int(x)]} and {i}"
                 )
         if not queries:
             raise InvalidParameterError("queries must list at least one code, got none")

@@ -108,7 +108,7 @@ def _checked_blocks(d: int, target: int, blocks: Sequence[Sequence[int]]) -> tup
     members = sorted(j for block in parts for j in block)
     if not all(parts) or members != [j for j in range(d) if j != target]:
         raise InvalidInputError(
-            f"blocks must contain each of the attributes 0..{d - 1} once, except target={target}, got "
+            f"blocks must contain each attribute in 0..{d - 1} once, but not target={target}, got "
             f"blocks={_shown(parts)}"
         )
     return parts

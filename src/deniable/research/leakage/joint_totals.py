@@ -168,7 +168,7 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
         channel = np.asarray(channels[axis], dtype=np.float64)
         if channel.ndim != 2 or len(channel) != size:
             raise InvalidInputError(
-                f"channel {axis} must have {size} rows, one for each input, got shape={channel.shape}"
+                f"channel {axis} must have {size} rows (one for each input), got shape={channel.shape}"
             )
         if len(kept) < size:
             notes.append(missing_note(f"attribute {axis}", kept, size))
@@ -188,14 +188,14 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[
             if np.ndim(matrix) != 2:
                 raise InvalidInputError(
                     f"mechanisms[{j}] must be a mechanism or a channel of shape (inputs, outputs), got "
-                    f"{quoted(mechanism)}: for an epsilon alone use concatenated_bound"
+                    f"{quoted(mechanism)}: if you have only an epsilon, use concatenated_bound"
                 )
             known[id(mechanism)] = merged_channel(matrix)
         channel = known[id(mechanism)]
         if len(channel) != size:
             raise InvalidInputError(
-                f"mechanisms[{j}] must have {size} possible answers, one for each category on axis {j} of joint, got "
-                f"{len(channel)}"
+                f"mechanisms[{j}] must have {size} possible answers, got {len(channel)}: axis {j} of joint has {size} "
+                "categories"
             )
         channels.append(channel)
     return channels

@@ -78,7 +78,7 @@ def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float
         channel = merged_channel(release.channel() if is_oracle(release) else release)
     if len(channel) != rows.shape[1]:
         raise InvalidInputError(
-            f"conditional must have {len(channel)} columns, one for each input of the channel, got {rows.shape[1]}"
+            f"conditional must have {len(channel)} columns (one for each input of the channel), got {rows.shape[1]}"
         )
     return float(_worst_ratios(*_extremes(rows, channel, share)).max())
 
@@ -246,8 +246,8 @@ def range_from_estimate(
             if all(mass.min() > 0 for mass in marginals(candidate)):
                 return candidate
         raise InvalidInputError(
-            f"in each of {ATTEMPTS} draws around the estimate, some category had no probability left: "
-            "merge rare categories"
+            f"in each of {ATTEMPTS} draws around the estimate, some category got the probability 0: merge rare "
+            "categories"
         )
 
     method = f"independent normal errors of an estimate from {estimate.n} reports"
@@ -273,7 +273,7 @@ def joint_from_estimate(estimate: Estimate, shape: Sequence[int]) -> Floats:
     sizes = tuple(checked_integer(f"shape[{j}]", size, 1) for j, size in enumerate(shape))
     if prod(sizes) != estimate.k:
         raise InvalidInputError(
-            f"shape must have {estimate.k} cells, one for each category of the estimate, got shape={sizes}"
+            f"shape must have {estimate.k} cells (one for each category of the estimate), got shape={sizes}"
         )
     check_cells(estimate.k)
     return nearest_distribution(estimate.frequencies).reshape(sizes)
@@ -315,7 +315,7 @@ def calibrate_worst(
     shapes = {np.shape(joint) for joint in joints}
     if len(shapes) != 1:
         raise InvalidInputError(
-            f"joints must list at least one prior, all with the same shape, got shapes={quoted(sorted(shapes))}"
+            f"joints must list one or more priors of the same shape, got shapes={quoted(sorted(shapes))}"
         )
     found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
     least = min(found, key=lambda one: float(one.epsilons[0]))

@@ -370,7 +370,7 @@ def load_times(
     timed = used & np.isfinite(times) & (times > 0)
     reasons = {"no confidence": ~filled, "rate 1, which says nothing": filled & ~used, "no time": used & ~timed}
     if timed.sum() < 2:
-        raise InvalidInputError(f"at least two loads must have a confidence and a time, got {timed.sum()}")
+        raise InvalidInputError(f"at least two loads must have a confidence and a time, got {timed.sum()} such loads")
     low = (shown == "low").to_numpy()[used].astype(np.float64)
     told, own = low_indicators(low, rates[used]), rates[used]
     both = np.stack([1 - told, told], axis=1)[timed[used]]

@@ -98,8 +98,8 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     numbers = [np.asarray(one, dtype=np.float64) for one in given]
     if len(numbers) != 2 or any(one.shape != (k,) for one, k in zip(numbers, table.shape, strict=False)):
         raise InvalidParameterError(
-            f"scores must be two lists with one number for each category: first {table.shape[0]} numbers, then "
-            f"{table.shape[1]}"
+            f"scores must be two lists, with {table.shape[0]} numbers for the first attribute and {table.shape[1]} "
+            "numbers for the second attribute"
         )
     # Unbiased estimates of scores and squared scores from one report of each code.
     (x, x2), (y, y2) = (

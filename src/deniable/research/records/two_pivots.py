@@ -250,8 +250,8 @@ class TwoPivotSystem:
     def __post_init__(self) -> None:
         if sum(pair_cells(self.law.sizes)) > MAX_CELLS:
             raise TooLargeError(
-                f"the tables of all pairs must have at most {MAX_CELLS} cells to be solved for, "
-                f"got {sum(pair_cells(self.law.sizes))}"
+                f"the tables of all pairs must have at most {MAX_CELLS} cells in total, got "
+                f"{sum(pair_cells(self.law.sizes))}"
             )
 
     @cached_property

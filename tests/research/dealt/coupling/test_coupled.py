@@ -96,7 +96,7 @@ def test_columns_that_are_none_of_the_mechanisms_are_named(mechanism: Any) -> No
     inputs = np.zeros((10, 2) if mechanism.records else 10, dtype=np.int64)
     name = mechanism.share_fields[0].name
     for wrong, message in (
-        ((*columns, columns[0]), "shares must come from the dealer"),
+        ((*columns, columns[0]), "shares must have the columns"),
         ((columns[0].astype(np.int64), *columns[1:]), f"{name} must be an array of dtype uint8 .* got int64"),
         ((columns[0][..., None], *columns[1:]), f"{name} must have shape"),
         ((columns[0][:9], *columns[1:]), "every contributor needs one share, got 10 contributors and 9 shares"),

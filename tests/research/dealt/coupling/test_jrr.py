@@ -313,9 +313,7 @@ def test_bad_parameters_name_the_nearest_feasible_value() -> None:
     for arguments in ({"theta": 1.5}, {"delta": 0.0}, {"delta": 1.0}, {"colluders": 10}):
         with pytest.raises(InvalidParameterError, match=next(iter(arguments))):
             jrr.guarantee_against(**arguments)
-    with pytest.raises(
-        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=12"
-    ):
+    with pytest.raises(InvalidParameterError, match="n must be 10, got n=12: the deal was made for 10 contributors"):
         jrr.deal(12, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10"):
         jrr.variance(0.5, 12)
@@ -336,12 +334,12 @@ def test_bad_shares_are_named() -> None:
     twice = np.array([1] * 6 + [0] * 4, dtype=np.uint8)
     with pytest.raises(
         InvalidInputError,
-        match="n=10 contributors has at most 5 shares of type 1, got 6: at least one share is duplicated",
+        match="n=10 contributors must have at most 5 shares of type 1, got 6 shares: at least one share is duplicated",
     ):
         jrr.randomize([0] * 10, Shares("a", (twice,)), rng)
     with pytest.raises(InvalidInputError, match="at least one share is duplicated"):
         jrr.randomize([0] * 11, Shares("a", (np.append(shares.columns[0], shares.columns[0][:1]),)), rng)
-    with pytest.raises(InvalidInputError, match="n=10 contributors has at most 0 shares of type 2, got 1"):
+    with pytest.raises(InvalidInputError, match="n=10 contributors must have at most 0 shares of type 2, got 1"):
         jrr.randomize([0], Shares("a", (np.array([2], dtype=np.uint8),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else in row 10"):
         jrr.randomize([0] * 10, Shares("a", (np.append(shares.columns[0][:9], np.uint8(3)),)), rng)

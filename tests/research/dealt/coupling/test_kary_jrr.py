@@ -399,9 +399,7 @@ def test_bad_use_is_named() -> None:
         jrr.randomize([0], Shares("monday", (np.zeros((1, 3), np.uint8),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got something else"):
         jrr.randomize([0], Shares("monday", (np.array([3], np.uint8),)), rng)
-    with pytest.raises(
-        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=9"
-    ):
+    with pytest.raises(InvalidParameterError, match="n must be 10, got n=9: the deal was made for 10 contributors"):
         jrr.deal(9, rng)
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
         jrr.estimate(Aggregate(jrr, np.array([5, 6, 0]), 11))

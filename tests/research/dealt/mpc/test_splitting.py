@@ -200,7 +200,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"parties": 6}, "parties must be <= 5, got parties=6"),
         ({"n": 1}, "n must be >= 2, got n=1"),
         ({"n": 70_000}, "n must be <= 65536, got n=70000"),
-        ({"n": 99}, "n must be 100, the number of contributors the deal was made for, got n=99"),
+        ({"n": 99}, "n must be 100, got n=99: the deal was made for 100 contributors"),
         ({"shuffle": "riffle"}, "shuffle must be one of resharing, network, got shuffle=“riffle”"),
         ({"timeout": 0}, "timeout must be > 0, got timeout=0"),
         ({"mechanism": "QuotaRR"}, "mechanism must be QuotaRR or JRR"),

@@ -70,9 +70,7 @@ def test_what_a_small_batch_costs() -> None:
 
 
 def test_bad_batches_are_named() -> None:
-    with pytest.raises(
-        InvalidParameterError, match=r"size must be >= 6, the size of the smallest batch in which a quota helps"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"a quota helps only in batches of at least 6 contributors"):
         QuotaBatches(1.0, 5, 10)
     with pytest.raises(InvalidParameterError, match="batches must be >= 1"):
         QuotaBatches(1.0, 50, 0)

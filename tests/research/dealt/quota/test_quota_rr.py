@@ -288,9 +288,7 @@ def test_bad_shares_are_named() -> None:
         quota.randomize(truth, shares.columns[0], SimulationRandomness(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="got something else in row 3"):
         quota.randomize([0, 1, 2], shares[:3], SimulationRandomness(1))
-    with pytest.raises(
-        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=11"
-    ):
+    with pytest.raises(InvalidParameterError, match="n must be 10, got n=11: the deal was made for 10 contributors"):
         quota.deal(11, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="rng must be"):
         quota.randomize(truth, shares, None)  # type: ignore[arg-type]

@@ -214,9 +214,7 @@ def test_bad_input_is_named() -> None:
         quota.randomize([0], Shares("a", (np.array([[0, 1, 3]], dtype=np.uint8),)), SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="must be Shares"):
         quota.randomize([0], None, SimulationRandomness(1))  # type: ignore[arg-type]
-    with pytest.raises(
-        InvalidParameterError, match="n must be 10, the number of contributors the deal was made for, got n=9"
-    ):
+    with pytest.raises(InvalidParameterError, match="n must be 10, got n=9: the deal was made for 10 contributors"):
         quota.deal(9, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="said and denied must be given together"):
         QuotaUnary(3, 1.0, 10, said=3)

@@ -240,7 +240,7 @@ def test_bad_arguments_are_named() -> None:
         calibrate(XOR, 1.0, cast(Any, "spl"))
     with pytest.raises(InvalidParameterError, match="mechanism must be named"):
         calibrate(XOR, 1.0, "exact", None)
-    with pytest.raises(InvalidParameterError, match="blocks must be used with criterion"):
+    with pytest.raises(InvalidParameterError, match="blocks must be used only with criterion"):
         calibrate(XOR, 1.0, "exact", GRR, [[0], [1, 2]])
     with pytest.raises(
         InvalidParameterError, match="blocks must have an entry for every attribute, but attribute 1 has no entry"

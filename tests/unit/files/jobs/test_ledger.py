@@ -131,7 +131,7 @@ def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(
-        OutputError, match=r"^cannot write .*/file/deniable: .*set XDG_STATE_HOME to use another place$"
+        OutputError, match=r"^cannot write .*/file/deniable: .*set XDG_STATE_HOME to use another directory$"
     ):
         randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng())
     assert not (tmp_path / "r.parquet").exists()
@@ -143,7 +143,7 @@ def test_without_a_home_it_is_not_put_beside_the_reports(tmp_path: Path, monkeyp
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     answers = answers_file(tmp_path / "a.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match=r"this user has no home.* set XDG_STATE_HOME to use another place$"):
+    with pytest.raises(OutputError, match=r"this user has no home.* set XDG_STATE_HOME to use another directory$"):
         randomize_file(SURVEY, answers, "r.parquet", rng())
     assert files(tmp_path) == {"a.csv"}
 
@@ -176,7 +176,7 @@ def test_many_answers_are_recognised_whatever_their_file(same: str, tmp_path: Pa
         assert str(caught.value) == (
             f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): whoever "
             "sees all reports sees 2 of each contributor, and has epsilon = 16 instead of epsilon = 8. To "
-            "randomise them again, pass allow_repeat=True"
+            "randomise these answers again, pass allow_repeat=True"
         )
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert files(tmp_path) == {"a.csv", "copy.csv", "a.parquet", "reordered.csv", "r.parquet"}
@@ -314,7 +314,7 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
     )
     with pytest.raises(AlreadyRandomizedError) as caught:
         randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng())
-    assert str(caught.value) == f"{message}. To randomise them again, pass allow_repeat=True"
+    assert str(caught.value) == f"{message}. To randomise these answers again, pass allow_repeat=True"
     # The refused run removed what the killed one had left unfinished.
     assert files(tmp_path) - {"r.parquet"} == {"a.csv", "survey.json"}
     assert randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng(), allow_repeat=True).warnings == (message,)
@@ -482,6 +482,6 @@ def test_reports_never_take_the_place_of_shares(tmp_path: Path) -> None:
     (held,) = (tmp_path / "deal").glob("*.parquet")
     before = held.read_bytes()
     for shares in (tmp_path / "deal", held):
-        with pytest.raises(OutputError, match="it is the input"):
+        with pytest.raises(OutputError, match="the input is the same file"):
             randomize_file(survey, tmp_path / "answers.csv", held, SimulationRandomness(1), shares=shares)
     assert held.read_bytes() == before

@@ -144,7 +144,8 @@ def test_runs_of_one_collection_and_stopped_ones_count(tmp_path: Path) -> None:
         ledger.change([stopped])
     randomize_file(survey("2"), answers, tmp_path / "1.parquet", rng())
     with pytest.raises(
-        AlreadyRandomizedError, match=r"and has epsilon = 5\.5 instead of epsilon = 2\. To randomise them again"
+        AlreadyRandomizedError,
+        match=r"and has epsilon = 5\.5 instead of epsilon = 2\. To randomise these answers again",
     ):
         randomize_file(survey("2"), answers, tmp_path / "2.parquet", rng())
     with pytest.raises(PrivacyLimitError, match=r"got epsilon = 5\.5, .* \(into /gone.parquet, if that appeared\), "):

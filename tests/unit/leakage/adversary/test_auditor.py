@@ -305,9 +305,9 @@ def test_samples_for_no_epsilon_are_refused() -> None:
 
 def test_unreadable_reports_say_what_to_pass() -> None:
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidReportError, match="pass reports_of, the mechanism that made the reports, or events"):
+    with pytest.raises(InvalidReportError, match=r"pass reports_of \(the mechanism that made the reports\), or events"):
         audit(Honest(OUE(9, 1.0)), 1.0, inputs=range(9), rng=rng)
-    with pytest.raises(InvalidReportError, match=r"in 0..4095, got 9999: pass events, a function that groups"):
+    with pytest.raises(InvalidReportError, match=r"in 0..4095, got 9999: pass events \(a function that groups"):
         audit(Truthful(), 1.0, inputs=[1, 9999], rng=rng)
     with pytest.raises(InvalidInputError, match=r"inputs must be codes of answers in 0..3"):
         audit(OUE(4, 1.0), inputs=[0, 4], rng=rng)

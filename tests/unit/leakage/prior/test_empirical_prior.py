@@ -73,7 +73,7 @@ def test_tables_with_empty_categories_become_smaller() -> None:
     assert exact_totals(table, channels).shape == (2,)
     constant, channels, notes = drop_unseen([[0.5, 0.5], [0.0, 0.0]], [np.eye(2)] * 2)
     assert constant.shape == (1, 2)
-    with pytest.raises(InvalidInputError, match="channel 1 must have 2 rows, one for each input"):
+    with pytest.raises(InvalidInputError, match=r"channel 1 must have 2 rows \(one for each input\)"):
         drop_unseen([[0.5, 0.5]], [np.eye(1), np.eye(3)])
     with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         drop_unseen([[0.5, 0.5]], [np.eye(1)])
@@ -166,7 +166,9 @@ def test_bad_records_are_named() -> None:
         observed(np.array([[0, 1], [1, 0]]), (2, 2), ["one"])
     with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         pairwise_leakage(np.array([[0, 1], [1, 0]]), (2, 2), [GRR(2, 1.0)])
-    with pytest.raises(TooLargeError, match=f"at most {MAX_CATEGORIES} categories over all attributes, got 5000"):
+    with pytest.raises(
+        TooLargeError, match=f"at most {MAX_CATEGORIES} categories in total over all attributes, got 5000"
+    ):
         PairCounts.of(np.zeros((1, 2), dtype=np.int64), (2500, 2500))
 
 

@@ -128,7 +128,9 @@ def test_independent_attributes_add_nothing_and_copies_add_everything() -> None:
 
 
 def test_other_mechanisms_and_other_tables_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="bounds the leakage about every attribute, whatever the prior"):
+    with pytest.raises(
+        InvalidParameterError, match="For every prior, this epsilon bounds the leakage about every attribute"
+    ):
         sampled_leakage(table(1), SPL(sizes=SIZES, epsilon=1.0))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError):
         sampled_leakage(table(1), SMP(sizes=(2, 2, 2), epsilon=1.0))

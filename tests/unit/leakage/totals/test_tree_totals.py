@@ -63,7 +63,7 @@ def test_bad_releases_are_named() -> None:
         tree_leakage(prior, [GRR(2, 1.0)])
     with pytest.raises(
         InvalidInputError,
-        match=r"mechanisms\[1\] must have 2 possible answers, one for each category of attribute 1 of the prior, got 3",
+        match=r"mechanisms\[1\] must have 2 possible answers, got 3: attribute 1 of the prior has 2 categories",
     ):
         tree_leakage(prior, [GRR(2, 1.0), GRR(3, 1.0)])
     with pytest.raises(InvalidInputError, match=r"mechanisms\[1\] must have 2 possible answers"):

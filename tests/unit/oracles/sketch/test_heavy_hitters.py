@@ -161,7 +161,7 @@ def test_bad_input_is_named() -> None:
         (["a", None], r"got NoneType in row 2"),
         (["a\0b"], "NUL"),
         (["\ud800"], "Unicode text"),
-        ("abc", "sequence of texts"),
+        ("abc", "sequence of strings"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             hunt.randomize(wrong, rng)

@@ -170,7 +170,8 @@ def test_phases_learn_the_sketch_and_combine() -> None:
     variance = (first.mechanism.variance(0, 1) * 2000 + second.mechanism.variance(0, 1) * 8000) / 10_000**2  # type: ignore[attr-defined]
     assert np.median(estimate.standard_errors) == pytest.approx(math.sqrt(variance), rel=0.02)
     with pytest.raises(
-        InvalidParameterError, match="only the settings confidence can be chosen when OCMS is learned, got “method”"
+        InvalidParameterError,
+        match="when OCMS is learned, you can choose only these settings: confidence; leave out “method”",
     ):
         next_phase(first, one, 8000, "OCMS", method="joint")
 

@@ -22,7 +22,7 @@ def wave(version: int) -> tuple[Collection, Aggregate]:
 
 def test_surveys_that_learned_from_none_are_not_phases() -> None:
     with pytest.raises(
-        MismatchError, match=r"phase 2 learned from none.*to compare two surveys, use .*deniable compare"
+        MismatchError, match=r"phase 2 learned from no phase.*to compare two surveys, use .*deniable compare"
     ):
         Phases((wave(1), wave(2)))
 

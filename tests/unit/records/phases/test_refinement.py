@@ -62,7 +62,9 @@ def test_what_a_round_cannot_tell_is_not_learned_from_it() -> None:
     first = _first(rng)
     blind = CorrRR(SIZES, 2.0, constant(2, 1.0)).simulate_aggregate(EVERY, HELD, rng)
     assert refine([first, blind], 500) == refine([first], 500)
-    with pytest.raises(MismatchError, match="unbiased estimate of every attribute, but they give none of attribute 0"):
+    with pytest.raises(
+        MismatchError, match="unbiased estimate of every attribute, but there is no such estimate of attribute 0"
+    ):
         refine([blind], 500)
 
 

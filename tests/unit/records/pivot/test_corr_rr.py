@@ -345,13 +345,13 @@ def test_a_biased_estimate_is_shown_without_intervals() -> None:
         ({"copy_probabilities": 0.5}, "must have one row per target"),
         (
             {"alignment": ((1, 0, (0, 1, 1)),)},
-            r"alignment\[0\] must map an attribute to a different attribute that does not have more categories",
+            r"alignment\[0\] must map an attribute to a different attribute with at most as many categories",
         ),
         ({"alignment": ((0, 1, (0, 1)),)}, r"alignment\[0\]\[2\] must have one group per code \(3\)"),
         ({"alignment": ((0, 1, (0, 1, 2)),)}, r"alignment\[0\]\[2\]\[2\] must be <= 1"),
         (
             {"alignment": ((0, 1, (0, 0, 0)),)},
-            r"must use every group 0\.\.1, but group 1 has no code",
+            r"must map at least one code to every group in 0\.\.1, but no code is mapped to group 1",
         ),
         (
             {"alignment": ((0, 1, (0, 1, 1)), (0, 1, (0, 0, 1)))},

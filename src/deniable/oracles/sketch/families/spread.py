@@ -196,7 +196,7 @@ class SpreadFamily(HashFamily):
     def __post_init__(self) -> None:
         settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
         if self.m & (self.m - 1):
-            raise InvalidParameterError(f"m must be a power of two for the hash family spread, got m={self.m}")
+            raise InvalidParameterError(f"m must be a power of two for the hash family “spread”, got m={self.m}")
 
     # ---------------------------------------------------------------- the law
 

@@ -145,8 +145,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         x = peer_posterior(n, colluders) * exact(checked_weight(weight))
         if x >= 1:
             raise InvalidParameterError(
-                f"colluders must be <= {(n - 1) // 2} for n={n}, got colluders={colluders}: with more colluders, the "
-                "peer of a contributor can be certain to be a colluder"
+                f"colluders must be <= {(n - 1) // 2} for n={n}, got colluders={colluders}: with more colluders, it "
+                "can be certain that the peer of a contributor is a colluder"
             )
         q = float(1 / (1 + x + lower * (1 - x))) * (1 + 2.0**-51)  # a float stands for its shortest decimal
         return cls(k, q, n, weight, colluders, deal_id)

@@ -278,8 +278,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         cap = None if epsilon_aux is None else checked_epsilon(epsilon_aux, "epsilon_aux")
         if cap is not None and exact(cap) < exact(budget):
             raise InvalidParameterError(
-                f"epsilon_aux must be >= epsilon={budget}, got epsilon_aux={epsilon_aux}; the nearest feasible values "
-                f"are epsilon_aux={budget} and epsilon={epsilon_aux}"
+                f"epsilon_aux must be >= epsilon={budget}, got epsilon_aux={epsilon_aux}: raise epsilon_aux to "
+                f"{budget}, or lower epsilon to {epsilon_aux}"
             )
         held = 0 if count is None else checked_integer("count", count, 0, n)
         task = KaryTask(size, n, held, float(budget), float(mu), float(pair_rate(n)), reveal, float(cap or math.inf))

@@ -187,19 +187,19 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     directory, output = Path(directory), Path(output)
     if not 1 <= first <= last:
         raise InvalidParameterError(
-            "the range of contributors must begin with 1 or more, and its last number must be at least its first, "
-            f"got {first} to {last}"
+            f"the range of contributors must start at 1 or later, and must not end before its start, got {first} to "
+            f"{last}"
         )
     if not directory.is_dir():
         raise FileFormatError(f"there is no directory {directory}")
     if output.exists():
         raise OutputError(
-            f"{output} already exists: overwriting it would destroy somebody's shares. Choose another name"
+            f"{output} already exists: overwriting this file would destroy somebody's shares. Choose another name"
         )
     if output.absolute().parent.resolve() == directory.resolve():
         raise OutputError(
-            f"{output} must be outside {directory}, because shares that are handed out leave the deal: "
-            "choose another place"
+            f"{output} must be outside {directory}, because shares that are handed out leave the deal: choose another "
+            "directory"
         )
     ledger = share_ledger(directory)
     with ledger.held():

@@ -164,7 +164,7 @@ class ShareReader:
         self.dealing = self.dealing or stated["dealing"]
         if stated["dealing"] != self.dealing:
             raise MismatchError(
-                f"{path} contains shares of another run of `deniable deal` than {self._files[0]}: use the files of "
+                f"{path} and {self._files[0]} contain shares of different runs of `deniable deal`: use the files of "
                 "one run"
             )
         check_column(schema, ReportField(CONTRIBUTOR, "int64"), str(path))
@@ -200,8 +200,8 @@ class ShareReader:
                     if (steps <= 0).any():
                         number = int(numbers[int((steps <= 0).argmax())])
                         raise InvalidInputError(
-                            f"{path} must list every contributor once, in ascending order, but contributor "
-                            f"{number:,} is listed twice or in another place; use the file as it was dealt"
+                            f"{path} must list every contributor once, in ascending order, but contributor {number:,} "
+                            "is listed twice or out of order; use the file as it was dealt"
                         )
                     if len(numbers):
                         last = int(numbers[-1])
@@ -260,8 +260,8 @@ class ShareStream:
         found = next(self._batches, None)
         if found is None:
             raise InvalidInputError(
-                f"every contributor needs one share, but {self._reader.path} contains {self._reader.n:,} shares, and "
-                f"the answers have more rows: row {self._reader.n + 1:,} has no share"
+                f"every contributor needs one share, but {self._reader.path} contains only {self._reader.n:,} shares: "
+                f"row {self._reader.n + 1:,} of the answers has no share"
             )
         return found
 
@@ -312,7 +312,7 @@ def _share_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(path.glob("*.parquet"))
     if not files:
-        raise FileFormatError(f"{path} contains no shares: all shares were handed out, or this is not a deal")
+        raise FileFormatError(f"{path} contains no shares: all shares were handed out, or this directory is not a deal")
     return files
 
 

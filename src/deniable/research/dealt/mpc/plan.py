@@ -60,11 +60,12 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     dealt = types_dealt(mechanism)
     if dealt is None:
         raise InvalidParameterError(
-            f"mechanism must be QuotaRR or JRR, whose shares helpers can deal, got {quoted(mechanism)}"
+            f"mechanism must be QuotaRR or JRR, got {quoted(mechanism)}: helpers can deal shares only for these two "
+            "mechanisms"
         )
     if n != mechanism.n:
         raise InvalidParameterError(
-            f"n must be {mechanism.n}, the number of contributors the deal was made for, got n={n}"
+            f"n must be {mechanism.n}, got n={n}: the deal was made for {mechanism.n} contributors"
         )
     law = None if dealt.tables is None else count_law(dealt.tables)
     return Plan(n, prime_above(max(_ONE_BYTE, dealt.types)), dealt.counts, law, shuffle)

@@ -173,8 +173,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         if self.minimum is None and part.a0 == 0:
             least = smallest_batch(self.epsilon, self.k, self.epsilon_aux)
             raise InvalidParameterError(
-                f"size must be >= {least}, the size of the smallest batch in which a quota helps at "
-                f"epsilon={self.epsilon} and k={self.k}, got size={self.size}"
+                f"size must be >= {least}, got size={self.size}: with epsilon={self.epsilon} and k={self.k}, a quota "
+                f"helps only in batches of at least {least} contributors"
             )
         for name in ("epsilon", "k", "design", "epsilon_aux", "minimum"):
             object.__setattr__(self, name, getattr(part, name))
@@ -280,7 +280,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         held: NDArray[np.int64] = np.asarray(counts)
         if held.shape != (self.batches, self.k):
             raise InvalidInputError(
-                f"counts must have shape ({self.batches}, {self.k}), one row for each batch, got shape={held.shape}"
+                f"counts must have shape ({self.batches}, {self.k}) (one row for each batch), got shape={held.shape}"
             )
         drawn = [self.part.simulate_aggregate(own, rng).counts for own in held]
         reported = np.full(self.batches, self.size, dtype=np.int64)

@@ -114,7 +114,7 @@ class QuotaGroups(DealtMechanism[Reports]):
         value = checked_report_codes(values, int(sizes.max()))
         if len(group) != len(value):
             raise InvalidReportError(
-                f"every report must have one {self.group} and one value, got {len(group)} and {len(value)}"
+                f"every report must have one {self.group} and one value, got the lengths {len(group)} and {len(value)}"
             )
         wrong = value >= sizes[group]
         if wrong.any():

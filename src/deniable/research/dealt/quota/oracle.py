@@ -120,6 +120,6 @@ def truth_weight(k: int, epsilon: EpsilonLike, lie: Fraction) -> Fraction:
     room = 1 - (k - 1) * lie - lie * lower
     if room <= 0:
         raise InvalidParameterError(
-            f"epsilon_aux must be > epsilon={epsilon}, but it is not: choose a larger epsilon_aux"
+            f"epsilon_aux must be > epsilon={epsilon}, but it is not larger: choose a larger epsilon_aux"
         )
     return Fraction(math.floor((lower - 1) / room * _WEIGHT_SCALE), _WEIGHT_SCALE)

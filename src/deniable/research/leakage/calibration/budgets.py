@@ -387,12 +387,12 @@ def calibrate_records(
     limits = _limits(data, total, caps or {})
     if (unequal or caps) and mechanism is None:
         raise InvalidParameterError(
-            "mechanism must be named for unequal budgets, because these budgets minimise the variance of a mechanism"
+            "mechanism must be named for unequal budgets, because these budgets minimise the variance of one mechanism"
         )
     if delta and mechanism is not None:
         raise InvalidParameterError(
-            f"delta must be 0 for a named mechanism, got delta={delta}: leave out the mechanism to get budgets for any "
-            "mechanism with this delta"
+            f"delta must be 0 for a named mechanism, got delta={delta}: leave out the mechanism to get budgets for all "
+            "mechanisms with this delta"
         )
     chosen = _UNNAMED if criterion is None else ((criterion, ""),)
     for used, why in chosen:

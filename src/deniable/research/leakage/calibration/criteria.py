@@ -44,8 +44,8 @@ def figure_of(
         raise unknown_name("criterion", criterion, CRITERIA)
     if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):
         raise InvalidParameterError(
-            'blocks must be used with criterion="blocks" and a joint table only: leave out blocks (the blocks of a '
-            "tree prior are its branches)"
+            'blocks must be used only with criterion="blocks" and a joint table: leave out blocks. With a tree prior, '
+            "each branch of the tree is a block"
         )
     release = releases_of(sizes_of(prior), mechanism)
     if criterion == "prior-free":

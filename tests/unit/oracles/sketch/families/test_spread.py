@@ -383,7 +383,7 @@ def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ((20, 3), "m must be a power of two for the hash family spread, got m=3"),
+        ((20, 3), "m must be a power of two for the hash family “spread”, got m=3"),
         ((20, 1), "m must be >= 2, got m=1"),
         ((20, 2**17), "m must be <= 65536"),
         ((20, 2.0), "m must be an integer"),
