@@ -101,15 +101,15 @@ def _mechanisms(r: Results) -> list[Contradiction]:
             "ITS as inferred here, all ordered pairs, epsilon 1; exact",
             f"ITS underestimates the leakage by OUE's reports, in the mean by {its('Adult')} on Adult as it stands ({merged} with rare categories merged), "
             f"{its('Cardio')} on Cardio and {its('CelebA')} on CelebA. ITS overestimates the leakage by OUE's attack, as the paper says, by "
-            f"{over('Adult')}, {over('Cardio')} and {over('CelebA')}. It never underestimates this leakage.",
+            f"{over('Adult')}, {over('Cardio')} and {over('CelebA')} on these data. It never underestimates this leakage.",
             'The reference is "statistically estimated CPL". (If III-B estimates it, this is the leakage by the attack.) ITS may be '
             "another algorithm: the paper's text does not have it.",
         ),
         Contradiction(
             'OLH is "incurring only" a part "of the normalised TCPL compared to the SS mechanism" (V-B2)',
             "Adult as it stands, epsilon 1 and 3; exact",
-            f"Shares of Algorithm 2's total CPL: OLH has {total('OLH', 'attack_tcpl')} by guesses and "
-            f"{total('OLH', 'channel_tcpl')} by reports. SS has {total('SS', 'attack_tcpl')} by guesses and "
+            f"Shares of Algorithm 2's total CPL: OLH has {total('OLH', 'attack_tcpl')} (epsilon 1 and 3) by guesses, and "
+            f"{total('OLH', 'channel_tcpl')} by reports. SS has {total('SS', 'attack_tcpl')} by guesses, and "
             f"{total('SS', 'channel_tcpl')} by reports.",
             'The definition (22) allows "Algorithm 1 or statistical method". Figure 7 shows the second.',
         ),
@@ -136,9 +136,9 @@ def _pairs(r: Results) -> list[Contradiction]:
             '"most of the leakage values in all four datasets are close to zero" (III-C3)',
             'All ordered pairs, GRR at epsilon 1, three of the four data sets (DSS is missing; Cardio is the paper\'s CVD). We take "close" as below .1. '
             "Exact.",
-            f"Most leakages are close to zero on Cardio ({below('Cardio', tenth)}), and about half on CelebA ({below('CelebA', tenth)}). On Adult they are "
-            f"{below('Adult', tenth)} as it stands ({merged(tenth)} with rare categories merged).",
-            f'The paper gives no number for "close". (Below .5 are {below("CelebA", half)} on CelebA, {below("Adult", half)} on Adult ({merged(half)} merged) and '
+            f"On Cardio, most leakages are close to zero ({below('Cardio', tenth)}). On CelebA, about half are ({below('CelebA', tenth)}). On Adult, only "
+            f"{below('Adult', tenth)} are as it stands ({merged(tenth)} with rare categories merged).",
+            f'The paper gives no number for "close". (The share below .5 is {below("CelebA", half)} on CelebA, {below("Adult", half)} on Adult ({merged(half)} merged) and '
             f"{below('Cardio', half)} on Cardio.)",
         ),
     ]

@@ -201,7 +201,7 @@ def _table_1(results: Results) -> list[str]:
     far = {name: [float(row["channel, exact"]) for row in rows if row["mechanism"] in name.split()]
            for name in ("BLH OLH", "EXP", "RAPPOR OUE SHE")}  # fmt: skip
     quotes += [
-        f"so that the paper's {noise[0]} and {noise[1]} are noise",
+        f"So the paper's distances of {noise[0]} and {noise[1]} are noise",
         f"at epsilon 1, our distance is {traced(cardio['attack, exact'], '.4f')}, and the paper's is "
         f"{traced(cardio['paper'], '.3f')}",
         f"If we cut them into {setting('10')} equal widths, our distance is {wide}",
@@ -243,7 +243,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
         f"At level {setting(0.05)}, {number_of(found['CelebA'], 'p < .05', '.0%')} of CelebA's pairs, "
         f"{number_of(adult, 'p < .05', '.0%')} of Adult's and {number_of(found['Cardio'], 'p < .05', '.0%')} of Cardio's are "
         f"significant. Adult shows the limit of the method. There, "
-        f"{number_of(adult, 'sparse', '.0f')} of {number_of(adult, 'pairs', '.0f')} tables have cells where fewer than "
+        f"{number_of(adult, 'sparse', '.0f')} of {number_of(adult, 'pairs', '.0f')} pairs have a table with cells where fewer than "
         f"{setting('100')} guesses are expected, and {traced(infinite, 'd')} of the estimates are infinite",
     ]
     metric = {name: [results.number("table3-correlation", column, ".3f", metric=name) for column in ("ours", "paper")]
@@ -251,7 +251,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
     quotes.append(
         f"Our distribution has normalised mutual information {metric['NMI'][0]} and correlation {metric['PCC'][0]}. The paper has "
         f"{metric['NMI'][1]} and {metric['PCC'][1]}. But releasing X_j with GRR at epsilon 1 reveals "
-        f"{results.number('table3', 'exact', '.3f', epsilon=1, direction='i <- j')} about X_i"
+        f"{results.number('table3', 'exact', '.3f', epsilon=1, direction='i <- j')} nats about X_i"
     )
     for budget in (0.5, 1, 2):
         for direction in ("i <- j", "j <- i"):
@@ -280,32 +280,32 @@ def _errata(results: Results) -> list[str]:
     beyond = [number_of(row, "largest exact/(6)", ".2f") for row in many]
     return [
         f"random sets of {setting('2 to 12')} released attributes, {setting('300')} sets of each size",
-        f"In {traced(low, '.0%')} to {traced(high, '.0%')} of the sets of a size, the exact total exceeds (6), by up to "
+        f"the exact total exceeds (6) in {traced(low, '.0%')} to {traced(high, '.0%')} of the sets. The excess is up to "
         f"{traced(most, '.0%')}. (The standard error of such a share is {traced(error, '.0%')} at most",
-        f"(6) says {number_of(xor, FIGURE, '.0f')}. The truth is {setting('1')} + ln cosh {setting('1')} = "
+        f"By (6) the total is at most {number_of(xor, FIGURE, '.0f')}. The exact total is {setting('1')} + ln cosh {setting('1')} = "
         f"{number_of(xor, 'exact', '.3f')}",
         f"(6) adds {number_of(hidden, FIGURE, '.0f')} for them. Together they reveal {number_of(hidden, 'exact', '.1f')}. (Their "
         f"epsilons add up to {number_of(hidden, 'prior-free', '.0f')}",
-        f"CelebA, Young <- Chubby, Double_Chin. Here (6) says {number_of(young, FIGURE, '.3f')}. The truth is {number_of(young, 'exact', '.3f')}",
+        f"CelebA, Young <- Chubby, Double_Chin. By (6) the total is at most {number_of(young, FIGURE, '.3f')}. The exact total is {number_of(young, 'exact', '.3f')}",
         f"| share of sets in which the exact total exceeds (6) | {' | '.join(shares)} |",
         f"| largest exact total / (6) | {' | '.join(factors)} |",
         f"exact total exceeded (6) in {number_of(free, 'exact above additive', '.0f')} of {number_of(free, 'tried', '.0f')} random joint",
-        f"is then ({setting('0')}, {number_of(delta, 'nonce, by outputs', '.3f')})-private; its true delta is "
+        f"this mechanism is ({setting('0')}, {number_of(delta, 'nonce, by outputs', '.3f')})-private. But its true delta is "
         f"{number_of(delta, 'nonce, over events', '.0f')}",
         f"(6) gives epsilon {number_of(sums[0], '(6), epsilon', '.0f')} and delta {number_of(sums[0], '(6), delta', '.2f')}. But "
         f"the smallest valid delta at epsilon 1 is {number_of(sums[0], 'delta there', '.3f')}. The exact total is "
         f"{number_of(sums[0], 'total', '.3f')}. Even at epsilon 1.434, the smallest valid delta is "
         f"{number_of(sums[0], 'delta at the total', '.4f')}",
-        f"At epsilon 1 the sum of deltas is {number_of(sums[0], '(6), delta', '.2f')}, but the exact delta is "
+        f"its delta is the sum of deltas, which is {number_of(sums[0], '(6), delta', '.2f')}. But the exact delta at epsilon 1 is "
         f"{number_of(sums[0], 'delta there', '.3f')}",
-        f"released with epsilon 0 and delta {setting(0.1)}, (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
+        f"released with epsilon 0 and delta {setting(0.1)}, (6) gives delta {number_of(sums[1], '(6), delta', '.1f')}. But the smallest valid delta is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
         f"({number_of(many[0], 'tried', '.0f')} for each number of neighbours; releases with epsilon 1, delta .01)",
         f"| share of sets in which the delta of (6) is too small | {' | '.join(rare)} |",
         f"| largest exact delta / delta of (6) | {' | '.join(beyond)} |",
         f"The exact delta exceeded the "
         f"sum in {number_of(hold, 'exact above (6)', '.0f')} of {number_of(hold, 'tried', '.0f')} random joint",
-        f"Bald <- Male with ({setting('1')}, {setting('.01')}): CPL {number_of(delta, 'CPL', '.3f')}, delta' "
+        f"Bald <- Male, with epsilon {setting('1')} and delta {setting('.01')}. The CPL is {number_of(delta, 'CPL', '.3f')}, and delta' is "
         f"{traced(float(delta[TIGHT]), '.4f')}",
     ]
 
@@ -339,7 +339,7 @@ PAGE = Page(
         "n = 48,842": "the data set",
         "every record 25 times": "the default of --runs",
         "We use T = 25": "the default of --runs",
-        "in 1e-4": "a unit",
+        "in units of 1e-4": "a unit",
         "If the unit is 1e-4": "expected.json, remarks",
         "NMSE, 1e-4": "a unit",
         "three rows are (.04, 0, 0), (.04, .28, .40), (0, .07, .17)": "`JOINT` of sampled.py",
@@ -347,7 +347,7 @@ PAGE = Page(
         "With an attribute of 42 values": "the data set",
         "simulation are about 3e-4": "Table II",
         "near .5 have CPLs with a spread of .6": "the paper, section III-D",
-        "from a cap of 5 on": "the row of budgets before it",
+        "From a cap of 5 on": "the row of budgets before it",
         "For the first 21 attributes, these": "a setting",
         "common budgets of 21 attributes": "a setting",
         "the exact total exceeds (6) | 25% to 34% | 24% to 33%": SEEDS,
@@ -356,7 +356,7 @@ PAGE = Page(
         "share of choices that exceed a cap of 1 | 74% | 83% | | share of choices that exceed a cap of 5 | 76% | 80% | | share of choices that exceed a cap of 20 | 36% | 45%": SEEDS,
         "LFW's 200 choices": "the default of --runs",
         "the paper's T | 21 to 25 | 21 to 24": SEEDS,
-        "Its squared error falls as 1/T": "a variance",
+        "The squared error of such a simulation falls as 1/T": "a variance",
         "With all hash functions their distance is 0": "docs/theory/leakage.md",
         "right are 300 random sets of attributes for each number of neighbours, and 300 random joint": "the default of --runs",
         "The factor |X_i|^2": "a formula",
@@ -365,7 +365,7 @@ PAGE = Page(
         "We drew 100 random choices of 21 of the 38 shared attributes": "settings",
         "for the 100 random choices. For the first": "settings",
         "both budgets for the first 21 shared attributes": "a setting",
-        "hardly smaller at caps of 1 and 2, and larger": "the rows above",
+        "At caps of 1 and 2, the budgets by exact totals are hardly smaller": "the rows above",
         "budget | cap 1 | cap 2 | cap 5 | cap 10 | cap 20": "settings",
         "In one of the 12 runs": "the runs above",
         "greedy choice | cap 1.5 | cap 2.5 | cap 4": "settings",

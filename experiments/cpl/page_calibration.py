@@ -104,7 +104,7 @@ def figure_8(results: Results) -> list[str]:
         f"with {drawn} random choices",
         f"The exact total exceeds a cap of {setting(1)} for {_share(broken[0])} of the choices, "
         f"a cap of {setting(5)} for {_share(broken[1])} and a cap of {setting(20)} for {_share(broken[2])}. "
-        f"The excess is at most {over[0]}, {over[1]} and {over[2]} of the cap",
+        f"The largest excess at these caps is {over[0]}, {over[1]} and {over[2]} of the cap",
         _line("share of choices that exceed the cap", map(_share, broken)),
         _line("exact total / cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
         _line("exact total / cap, largest", (number_of(row, "largest exact/cap", ".3f") for row in broken)),
