@@ -35,10 +35,9 @@ def _agreement(r: Results) -> list[str]:
         f"{described} of the {setting('180')} Corr-RR cells disagree, by up to a factor of "
         f"{of('as_described', 'Corr-RR', 'largest', '.1f')}"
     )
+    assert wrong == 3, "the page says: three cells"
     largest = sorted((abs(float(row["z"])) for row in r.rows("agreement-beyond")), reverse=True)
-    quotes.append(
-        f"cells of equal marginals with a z beyond {setting('3')}, the largest z is {traced(largest[0], '.1f')}"
-    )
+    quotes.append(f"three cells have a z beyond {setting('3')}. The largest z is {traced(largest[0], '.1f')}")
     least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
     quotes.append(f"the raw estimates have {least} to {most} times the printed error")
     third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")

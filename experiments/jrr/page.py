@@ -297,10 +297,10 @@ def _does_not(results: Results) -> list[str]:
         f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks; this many or more "
         f"have a probability of {number_of(kosarak, 'at least the printed', '.1%')}",
         f"the median is {number_of(users, 'expected', '.0f')}, and {setting('90%')} of the choices have between "
-        f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. Here {number_of(users, 'printed', '.0f')} "
+        f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. In this reading, {number_of(users, 'printed', '.0f')} "
         f"or more have a probability of {number_of(users, 'at least the printed', '.0%')} (standard error {number_of(users, 'error', '.1%')})",
         f"{number_of(amazon, 'share', '.2%')} of which are one star",
-        f"So the {number_of(amazon, 'printed', '.0f')} of {setting('10,000')} cannot be tested",
+        f"So the {number_of(amazon, 'printed', '.0f')} of {setting('10,000')} in Table 3 cannot be tested",
         f"The E-commerce data have {number_of(shop, 'expected', ',.0f')} ones, as in Table 3",
         *(
             f"| {setting(epsilon)} | {' | '.join(cells)} |"
