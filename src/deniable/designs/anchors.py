@@ -29,14 +29,14 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, eq=False)
 class AnchorEstimate(Result):
-    """Crosswise estimates, naive and corrected for people who answered by chance.
+    """Crosswise estimates: naive, and corrected for people who answered by chance.
 
     Attributes
     ----------
     naive, corrected : Figure
-        Prevalence as if everybody followed the instructions, and after the correction.
+        Prevalence if everybody followed the instructions, and corrected prevalence.
     attentive : Figure
-        Share of people who followed them.
+        Share of people who followed the instructions.
     """
 
     format = "deniable anchored crosswise estimate"
@@ -49,17 +49,15 @@ class AnchorEstimate(Result):
 @final
 @dataclass(frozen=True)
 class CrosswiseAnchor(ComplianceDesign):
-    """A crosswise question beside another one whose sensitive statement is true for nobody.
+    """A crosswise question with an anchor: a second question whose sensitive statement is true for nobody.
 
     Parameters
     ----------
     p, p_anchor : Fraction
-        Prevalence of the innocuous statement of each.
+        Prevalence of the innocuous statements of the question and of the anchor.
 
-    Notes
-    -----
-    The anchor's trait has prevalence 0, so its report tells whether the innocuous statement of the anchor is true. Use
-    a fact that may be known, and never the fact of the sensitive question.
+    Notes ----- The anchor's trait has prevalence 0, so its report reveals whether the anchor's innocuous statement is
+    true. For this statement, use a fact that may be known. Never use the fact of the sensitive question.
     """
 
     p: Fraction
@@ -101,7 +99,8 @@ class CrosswiseAnchor(ComplianceDesign):
         Parameters
         ----------
         same_same, same_different, different_same, different_different : int
-            Number of people by their two reports: first to the sensitive question, then to the anchor.
+            Number of people by their two reports. The first word is the report to the sensitive question, the second to
+            the anchor.
         confidence : float
             Coverage of the intervals.
 
@@ -112,9 +111,8 @@ class CrosswiseAnchor(ComplianceDesign):
         NoIntervalError
             If the anchor does not show that anybody followed the instructions.
 
-        Notes
-        -----
-        Everybody attends to both questions alike, whatever their trait; all others answer by a fair coin.
+        Notes ----- The model assumes that a person who follows the instructions does so for both questions, whatever
+        the trait. All others answer by a fair coin.
 
         Examples
         --------
@@ -172,7 +170,7 @@ class CrosswiseAnchor(ComplianceDesign):
         Returns
         -------
         float, float64[n]
-            The estimate, and scores whose weighted mean it is.
+            The estimate, and scores with this estimate as their weighted mean.
         """
         one, two, w = (np.asarray(values, dtype=np.float64) for values in (same, same_anchor, weights))
         value, influence = self._corrected(one, two, w / w.sum())
@@ -221,7 +219,7 @@ def crosswise_anchor(p: Number, p_anchor: Number) -> CrosswiseAnchor:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------

@@ -28,16 +28,16 @@ class Beginning(NamedTuple):
 
 
 class ComplianceDesign(ABC):
-    """A report, and a second number of each person that tells how many people follow the instructions.
+    """A design with a second number of each person, which shows how many people follow the instructions.
 
     Attributes
     ----------
     reports, seconds : (str, str)
-        Names of the codes 0 and 1 of the report, and of the second number.
+        Names of the codes 0 and 1 of the report and of the second number.
     follower : str
-        What people do who follow the instructions.
+        Description of people who follow the instructions.
     assumes : str
-        What readers must know of the model's coefficients, if anything.
+        Facts that a reader of the model's coefficients must know, or "".
     """
 
     reports: ClassVar[tuple[str, str]]
@@ -48,7 +48,7 @@ class ComplianceDesign(ABC):
     @property
     @abstractmethod
     def device(self) -> Design:
-        """The design of the sensitive question, which has the guarantee."""
+        """Design of the sensitive question, which has the guarantee."""
 
     @abstractmethod
     def beginning(self, report: Codes, second: Codes) -> Beginning:

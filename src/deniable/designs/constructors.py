@@ -21,7 +21,7 @@ def warner(p: Number) -> Design:
     Raises
     ------
     InvalidParameterError
-        If p is out of bounds, or a float.
+        If p is out of bounds or a float.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class _Forced:
         yes, no : Fraction, int or str
             Probabilities that the device says yes, and no; together less than 1.
         one_sided : bool
-            Accept that a report can prove that somebody is not a carrier.
+            True to accept that a report can prove that somebody is not a carrier.
 
         Raises
         ------
         InvalidParameterError
-            If a parameter is out of bounds, or a float.
+            If a parameter is out of bounds or a float.
         """
         return Design("forced", (yes, no), one_sided)
 
@@ -113,12 +113,12 @@ def unrelated(p: Number, alpha: Number, *, one_sided: bool = False) -> Design:
     alpha : Fraction, int or str
         Share of people who say yes to the unrelated question.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def unrelated(p: Number, alpha: Number, *, one_sided: bool = False) -> Design:
 
 
 def kuk(p1: Number, p2: Number, draws: int = 1, *, one_sided: bool = False) -> Design:
-    """Return Kuk's design (1990): carriers draw cards from one deck, others from another, and report the red ones.
+    """Return Kuk's design (1990): carriers and others draw from different decks, and report the number of red cards.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ def kuk(p1: Number, p2: Number, draws: int = 1, *, one_sided: bool = False) -> D
     draws : int
         Number of cards drawn, with replacement.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def kuk(p1: Number, p2: Number, draws: int = 1, *, one_sided: bool = False) -> D
 def crosswise(p: Number) -> Design:
     """Return the crosswise model (Yu, Tian, Tang 2008), which asks whether exactly one of two statements is true.
 
-    Report 1 is "different": exactly one statement is true. Report 0 is "same": both are, or neither.
+    Report 1 is "different": exactly one statement is true. Report 0 is "same": both statements are true, or neither.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def crosswise(p: Number) -> Design:
     Raises
     ------
     InvalidParameterError
-        If p is out of bounds, or a float.
+        If p is out of bounds or a float.
 
     Examples
     --------
@@ -191,12 +191,12 @@ def triangular(p: Number, *, one_sided: bool = False) -> Design:
     p : Fraction, int or str
         Prevalence of the innocuous statement, < 1.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If p is out of bounds, or a float.
+        If p is out of bounds or a float.
 
     Examples
     --------
@@ -215,12 +215,12 @@ def mangat(p: Number, *, one_sided: bool = False) -> Design:
     p : Fraction, int or str
         Probability of the statement "I am a carrier", > 0.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If p is out of bounds, or a float.
+        If p is out of bounds or a float.
 
     Examples
     --------
@@ -239,12 +239,12 @@ def garbling(q: Number, *, one_sided: bool = False) -> Design:
     q : Fraction, int or str
         Probability that the device says yes, < 1.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If q is out of bounds, or a float.
+        If q is out of bounds or a float.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def two_stage(t: Number, p: Number) -> Design:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -286,12 +286,12 @@ def two_stage_unrelated(t: Number, p: Number, alpha: Number, *, one_sided: bool 
         Probability of a direct answer. Probability of the sensitive question in the second stage. Share of yes to the
         unrelated question.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -310,12 +310,12 @@ def improved_unrelated(p: Number, alpha: Number, *, one_sided: bool = False) -> 
     p, alpha : Fraction, int or str
         Probability of the sensitive question, and the share of yes to the unrelated one.
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -334,12 +334,12 @@ def singh_joarder(p: Number, *, one_sided: bool = False) -> Design:
     p : Fraction, int or str
         Probability of the statement "I am a carrier".
     one_sided : bool
-        Accept that a report can prove that somebody is not a carrier.
+        True to accept that a report can prove that somebody is not a carrier.
 
     Raises
     ------
     InvalidParameterError
-        If p is out of bounds, or a float.
+        If p is out of bounds or a float.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def singh_joarder(p: Number, *, one_sided: bool = False) -> Design:
 
 
 def two_trial(p: Number, trials: int = 2) -> Design:
-    """Return Warner's design repeated: the number of times the device makes somebody say yes. Epsilon adds up.
+    """Return Warner's design with several trials, which reports the number of yes. The epsilons of the trials add up.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def two_trial(p: Number, trials: int = 2) -> Design:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def two_trial(p: Number, trials: int = 2) -> Design:
 
 
 def christofides(weights: Sequence[Number]) -> Design:
-    """Return the design of Christofides (2003): a card 1 to L is drawn; carriers report L + 1 less its number.
+    """Return the design of Christofides (2003): a card from 1 to L is drawn; carriers report L + 1 minus its number.
 
     Report 0 stands for card 1.
 
@@ -387,7 +387,7 @@ def christofides(weights: Sequence[Number]) -> Design:
     Raises
     ------
     InvalidParameterError
-        If the weights do not sum to 1, do not tell carriers from others, or one is a float.
+        If the weights do not sum to 1, do not distinguish carriers from others, or one is a float.
 
     Examples
     --------
@@ -399,17 +399,17 @@ def christofides(weights: Sequence[Number]) -> Design:
 
 
 def forced_k(probs: Sequence[Number]) -> Design:
-    """Return forced answers for k categories: the device names category y with probability probs[y], else the truth.
+    """Return forced answers for k categories: category y with probability probs[y], otherwise the truth.
 
     Parameters
     ----------
     probs : sequence of Fraction, int or str
-        Probability of each forced answer; together less than 1.
+        Probability of each forced answer. Their sum must be less than 1.
 
     Raises
     ------
     InvalidParameterError
-        If they sum to 1 or more, or one is a float.
+        If the probabilities sum to 1 or more, or one is a float.
 
     Examples
     --------
@@ -431,7 +431,7 @@ def modular(weights: Sequence[Number]) -> Design:
     Raises
     ------
     InvalidParameterError
-        If the weights do not sum to 1, do not tell the answers apart, or one is a float.
+        If the weights do not sum to 1, do not distinguish the answers, or one is a float.
 
     Examples
     --------

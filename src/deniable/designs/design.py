@@ -97,9 +97,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     Attributes
     ----------
     epsilon : float
-        ln max(`odds`), rounded up; infinite where a report proves a truth.
+        ln max(`odds`), rounded up. Infinite if a report can prove a truth.
     refusal : str
-        Why no collection may use it and no card is printed; empty if they may.
+        Reason why no collection may use the design and no card is printed. Empty if the design may be used.
 
     Raises
     ------
@@ -173,10 +173,10 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         design: str = "",
         parameters: Sequence[Number] = (),
     ) -> Design:
-        """Return a design for k answers within a budget: the named one, or the one of least variance.
+        """Return a design for k answers within a budget: the named design, or the design with least variance.
 
-        Without a name, it is `forced.at` with both odds as large as the budget allows, or `forced_k` with equal
-        probabilities for more than two answers. Odds are rounded down to a millionth.
+        Without a name, the design for two answers is `forced.at` with both odds as large as the budget allows. For more
+        answers it is `forced_k` with equal probabilities. Odds are rounded down to a millionth.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         Raises
         ------
         InvalidParameterError
-            If a parameter is out of bounds, the design is for another number of answers, or it spends more.
+            If a parameter is out of bounds, the design is for another number of answers, or it needs a larger budget.
 
         Examples
         --------
@@ -226,14 +226,15 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @cached_property
     def rows(self) -> Rows:
-        """P(report | truth), a row per truth, exact."""
+        """Exact P(report | truth), with a row for each truth."""
         return checked_rows(self.design, checked_parameters(self.design, self.parameters))
 
     @cached_property
     def weights(self) -> tuple[tuple[Fraction, ...], ...]:
-        """Unbiased scores, exact: weights[report][truth] has mean 1 where the truth is held, and 0 where not.
+        """Exact unbiased scores: weights[report][truth] has mean 1 for holders of the truth, and 0 for all others.
 
-        The inverse channel; where two truths have more than two reports, the number of the report, centred and scaled.
+        They are the inverse channel. If two truths have more than two reports, the score is the number of the report,
+        centred and scaled.
         """
         if len(self.rows[0]) == self.k:
             found = inverse(self.rows)
@@ -245,10 +246,10 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @cached_property
     def odds(self) -> tuple[Fraction | float, ...]:
-        """Evidence that one report can give for each truth: the largest P(y|x)/P(y|x') over reports y and truths x'.
+        """Largest evidence of one report for each truth x: the maximum of P(y|x)/P(y|x') over reports y and truths x'.
 
-        `odds[1]` is evidence of carrying and `odds[0]` of not carrying; infinite (the one float) where a report proves
-        it.
+        `odds[1]` is the evidence for carrying the trait, and `odds[0]` the evidence against it. Values are Fractions,
+        or the float infinity if a report proves the truth.
         """
         found: list[Fraction | float] = []
         for x, row in enumerate(self.rows):
@@ -261,7 +262,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return tuple(found)
 
     def implemented_ratio(self) -> Fraction | float:
-        """Largest of the `odds`, exact; infinite where a report proves a truth."""
+        """Exact largest of the `odds`; infinite if a report can prove a truth."""
         return max(self.odds)
 
     @cached_property
@@ -289,24 +290,24 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     # ---------------------------------------------------------------- collector
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which truths make each report likeliest, bool[n, len(values)]."""
+        """Return the truths that make each report likeliest, bool[n, len(values)]."""
         likeliest = np.array([[cell == max(column) for cell in column] for column in zip(*self.rows, strict=True)])
         return likeliest[checked_report_codes(reports, self.state_size)][:, values]
 
     # ---------------------------------------------------------------- analyst
 
     def score(self, reports: ArrayLike) -> Floats:
-        """Analyst: return what each report counts for in a mean that is unbiased for the prevalence.
+        """Analyst: return a score for each report; the mean score is unbiased for the prevalence.
 
         Parameters
         ----------
         reports : int[n]
-            Reports, 0 to the number of reports less 1.
+            Codes of the reports, counted from 0.
 
         Returns
         -------
         float64[n]
-            Scores of truth 1; float64[n, k] of every truth where there are more than two.
+            Scores for truth 1, or float64[n, k] for all truths if there are more than two.
 
         Raises
         ------
@@ -339,7 +340,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return _Supported(np.array(reports), *(share[0] if alike else share for share in shares))
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies of the truths, the mean scores of all reports.
+        """Analyst: return unbiased frequencies of the truths, which are the mean scores of all reports.
 
         Raises
         ------
@@ -398,9 +399,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return self._floats @ self._scores**2 - np.eye(self.k)
 
     def variance(self, f: float, n: int) -> float:
-        """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.
+        """Return the noise variance of an estimated frequency at true frequency f, with n contributors.
 
-        The mean over truths, other contributors spread evenly over the other ones.
+        It is the mean over truths. All other contributors are spread evenly over the other truths.
         """
         own = float(np.trace(self._noise)) / self.k
         other = (float(self._noise.sum()) - own * self.k) / (self.k * (self.k - 1))
@@ -453,7 +454,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         )
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against whoever sees a report, if the device is used as described."""
+        """Return the guarantee: epsilon against anyone who sees a report, if the device is used as described."""
         note = TRUST + (f", and nobody who sees a report can learn {self.kind.fact}" if self.kind.fact else "")
         rows = [TrustModel("collector", "one report", self.epsilon, status="assumption", note=note)]
         if math.isfinite(self.epsilon):
@@ -468,7 +469,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @property
     def state_size(self) -> int:
-        """One counter per report."""
+        """One counter for each possible report."""
         return len(self.rows[0])
 
     # ---------------------------------------------------------------- counts typed by hand, and planning
@@ -480,21 +481,21 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         confidence: float = 0.95,
         target: Target = "population",
     ) -> DesignEstimate:
-        """Analyst: return the estimated shares of the truths, from how often each report was given.
+        """Analyst: return the estimated shares of the truths from the counts of all reports.
 
         Parameters
         ----------
         counts : sequence of int, or mapping of str to int
-            Number of each report, in their order, or by the names of the reports ("same", "different").
+            Number of each report, in the order of the reports or by their names ("same", "different").
         confidence : float
             Coverage of the intervals, in (0, 1).
         target : {"population", "contributors"}
-            What intervals cover: the population that people were drawn from, or these people alone.
+            Target of the intervals: the population from which people were drawn, or only these people.
 
         Raises
         ------
         InvalidInputError
-            If there is not one count >= 0 for each report, or all are 0.
+            If the counts are not one number >= 0 for each report, or all are 0.
 
         Examples
         --------
@@ -564,17 +565,18 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         Parameters
         ----------
         question : str
-            The sensitive question in the words of the card; a statement for designs that ask whether something is true.
+            The sensitive question in the words of the card. It is a statement if the design asks whether something is
+            true.
         language : {"en", "de"}
-            Language of card and script.
+            Language of the card and the script.
         other : str
-            The innocuous statement, or the unrelated question, where the design has one.
+            The innocuous statement or the unrelated question, if the design has one.
 
         Raises
         ------
         InvalidParameterError
-            If a report can prove an answer and that is not accepted, a text is missing or not wanted, there is no such
-            language, or the device would need more than 200 cards.
+            If a report can prove an answer and `one_sided` is not set, a text is missing or not needed, the language is
+            unknown, or the device needs more than 200 cards.
 
         Examples
         --------
@@ -593,12 +595,12 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return Instrument(repr(self), question, other, language, card, script, device, self.sentences)
 
     def exact_noise(self, truth: int) -> Fraction:
-        """Return the variance that a holder of one of two truths adds to the prevalence, exact."""
+        """Return the exact variance that a holder of one of two truths adds to the prevalence."""
         row, scores = self.rows[truth], [weights[1] for weights in self.weights]
         return sum((cell * score**2 for cell, score in zip(row, scores, strict=True)), Fraction(0)) - truth
 
     def variance_of_one(self, prevalence: Number) -> Fraction:
-        """Return the variance of one report's score, noise and sampling, at a prevalence; exact.
+        """Return the exact variance of one report's score, from noise and sampling, at a prevalence.
 
         Raises
         ------
@@ -623,14 +625,14 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return absent + (present - absent) * f + f * (1 - f)
 
     def people_needed(self, prevalence: Number, standard_error: Number) -> int:
-        """Return how many people make the standard error of an estimated prevalence as small as wanted.
+        """Return the number of people needed for a wanted standard error of the prevalence.
 
         Parameters
         ----------
         prevalence : Fraction, int or str
-            What is guessed, in [0, 1].
+            Guess of the prevalence, in [0, 1].
         standard_error : Fraction, int or str
-            What is wanted, > 0.
+            Wanted standard error, > 0.
 
         Raises
         ------
@@ -649,14 +651,14 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return math.ceil(self.variance_of_one(prevalence) / wanted**2)
 
     def beats_direct_from(self, prevalence: Number, bias: Number) -> int:
-        """Return from how many people on a direct question with this bias has the larger mean squared error.
+        """Return the number of people from which on a direct question with bias has the larger mean squared error.
 
         Parameters
         ----------
         prevalence : Fraction, int or str
             True prevalence.
         bias : Fraction, int or str
-            How far the share of yes to a direct question lies off, not 0.
+            Bias of the share of yes to a direct question, not 0.
 
         Raises
         ------
@@ -678,12 +680,12 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1
 
     def design_effect(self, prevalence: Number, cluster: int, correlation: Number) -> float:
-        """Return by what factor clusters of people enlarge the variance; the noise of devices does not cluster.
+        """Return the factor by which clusters of people enlarge the variance; the noise of devices does not cluster.
 
         Parameters
         ----------
         prevalence : Fraction, int or str
-            What is guessed, in [0, 1].
+            Guess of the prevalence, in [0, 1].
         cluster : int
             People in each sampling unit, >= 1.
         correlation : Fraction, int or str

@@ -27,25 +27,26 @@ class DesignEstimate(Result):
     design : str
         The design with its parameters.
     counts : tuple of int
-        How often each report was given.
+        Number of times that each report was given.
     n : int
         Number of reports.
     shares, standard_errors, lower, upper : float64[k]
-        Of every truth; where there are two, truth 1 is the sensitive answer.
+        Shares of all truths with standard errors and intervals. If there are two truths, truth 1 is the sensitive
+        answer.
     unbiased_variances : float64[k]
-        Sample variances of the scores over n, with the divisor n - 1 as in RRreg; for the population.
+        Sample variances of the scores (with divisor n - 1, as in RRreg) divided by n, for the population.
     target : {"population", "contributors"}
-        What standard errors and intervals cover.
+        Target of standard errors and intervals.
     confidence : float
         Coverage of the intervals.
     odds : tuple of str
-        The most that a report can say in favour of each truth; "inf" where it proves it.
+        Largest evidence of a report for each truth; "inf" if a report can prove it.
     sentences : tuple of str
-        The same in words.
+        The odds in words.
     warnings : tuple of str
-        What looks wrong with these reports.
+        Warnings about these reports.
     noes_share : float
-        Share of people who are taken to say no whatever the device says; 0 but for `noes`.
+        Assumed share of people who say no whatever the device says (`noes`); otherwise 0.
     """
 
     format = "deniable design estimate"
@@ -93,19 +94,19 @@ class DesignEstimate(Result):
             )
 
     def noes(self, delta: float) -> DesignEstimate:
-        """Return the estimate if a share of all people says no whatever the device says.
+        """Return the estimate if a given share of people say no whatever the device says.
 
-        Report 0 is "no". The share is assumed, not estimated: show a range of it.
+        Report 0 is "no". The share is assumed and not estimated, so show the results for a range of shares.
 
         Parameters
         ----------
         delta : float
-            Their share, in [0, 1).
+            Share of these people, in [0, 1).
 
         Raises
         ------
         InvalidParameterError
-            If the share is out of bounds, or the design has other reports than two.
+            If the share is out of bounds, or the design does not have two reports.
 
         Examples
         --------

@@ -221,24 +221,24 @@ TEXTS: dict[str, dict[str, str]] = {
 @final
 @dataclass(frozen=True, eq=False)
 class Instrument(Result):
-    """Everything that is printed for one question.
+    """Cards, script and device for one question, ready to print.
 
     Attributes
     ----------
     design : str
         The design with its parameters.
     question, other : str
-        The sensitive statement or question, and the innocuous one; "" where there is none.
+        The sensitive statement or question, and the innocuous one, or "".
     language : str
-        Language of card and script.
+        Language of the card and the script.
     card : tuple of str
         The respondent's card, a sentence or two in each line.
     script : tuple of str
         The interviewer's script.
     device : tuple of str
-        What must be there.
+        Material for the device.
     odds : tuple of str
-        What a report can say, for the organiser.
+        Evidence that a report can give, for the organiser.
     """
 
     format = "deniable instrument"
@@ -407,12 +407,12 @@ def written(
 
 
 def booklet(*instruments: Instrument) -> tuple[Instrument, ...]:
-    """Return instruments that are asked of the same people, if no fact serves two questions.
+    """Return instruments for the same people, after a check that no fact serves two questions.
 
     Raises
     ------
     InvalidParameterError
-        If one innocuous statement is used twice: two reports then reveal whether the two answers agree.
+        If an innocuous statement is used twice, because two reports would then reveal whether the two answers agree.
 
     Examples
     --------

@@ -31,11 +31,11 @@ class NoSayersEstimate(Result):
     Attributes
     ----------
     share : Figure
-        People who say no whatever the device says.
+        Share of people who say no whatever the device says.
     prevalences : tuple of Figure
-        Of every item, among the others.
+        Prevalence of every item among all others.
     p_value : float or None
-        Test of fit; None where the model has as many parameters as the data.
+        P-value of the test of fit. None if the model has as many parameters as the data.
     """
 
     format = "deniable no-sayers estimate"
@@ -48,14 +48,14 @@ class NoSayersEstimate(Result):
 @final
 @dataclass(frozen=True, eq=False)
 class NoSayersBounds(Result):
-    """Bounds of the share of people who say no to everything, whatever the traits have to do with each other.
+    """Bounds of the share of people who say no to everything, for any dependence between the traits.
 
     Attributes
     ----------
     share : (float, float)
-        Least and largest share for which a table of traits exists.
+        Smallest and largest share for which a table of traits exists.
     prevalences : tuple of (float, float)
-        Of every item, among the others, over that range.
+        Prevalence of every item among all others, over this range of shares.
     """
 
     format = "deniable no-sayers bounds"
@@ -67,12 +67,12 @@ class NoSayersBounds(Result):
 @final
 @dataclass(frozen=True)
 class SelfProtectiveNo:
-    """Several binary designs for the same people, some of whom say no to all of them.
+    """Several binary designs for the same people, some of whom say no to every question.
 
     Parameters
     ----------
     items : tuple of Design
-        One per question, each with devices of its own.
+        One design for each question, each with its own device.
     """
 
     items: tuple[Design, ...]
@@ -101,26 +101,25 @@ class SelfProtectiveNo:
         return found
 
     def estimate(self, counts: Sequence[int], *, confidence: float = 0.95) -> NoSayersEstimate:
-        """Analyst: return the share of no-sayers by maximum likelihood, if the traits are independent.
+        """Analyst: return the maximum-likelihood share of no-sayers if the traits are independent.
 
         Parameters
         ----------
         counts : sequence of int
-            People with every pattern of reports, 2^J, in the order 0...00, 0...01, 0...10; the last item fastest.
+            Number of people with each of the 2^J patterns of reports, in the order 0...00, 0...01, 0...10, in which the
+            last item changes fastest.
         confidence : float
-            Coverage of the intervals, which are NaN on the boundary.
+            Coverage of the intervals. They are NaN on the boundary.
 
         Raises
         ------
         InvalidParameterError
-            If there is one item only: nothing then tells no-sayers from honest noes.
+            If there is only one item, because no-sayers and honest noes then look the same.
         InvalidInputError
-            If there is not one count for each pattern.
+            If the counts are not one number for each pattern.
 
-        Notes
-        -----
-        Two items leave nothing to test. If traits depend on each other in any way, the share is not determined: read
-        `bounds`.
+        Notes ----- With two items, the fit cannot be tested. If traits may depend on each other, the share is not
+        determined; see `bounds`.
         """
         if len(self.items) < 2:
             raise InvalidParameterError(
@@ -175,19 +174,19 @@ class SelfProtectiveNo:
         return np.asarray(best.x, dtype=np.float64)
 
     def bounds(self, counts: Sequence[int]) -> NoSayersBounds:
-        """Analyst: return all shares of no-sayers for which some table of traits makes the observed shares.
+        """Analyst: return the range of shares of no-sayers with which some table of traits explains the reports.
 
         Parameters
         ----------
         counts : sequence of int
-            As in `estimate`.
+            See `estimate`.
 
         Raises
         ------
         InvalidInputError
-            If there is not one count for each pattern.
+            If the counts are not one number for each pattern.
         NoIntervalError
-            If no share is possible: reports vary by chance, or instructions were not followed in other ways.
+            If no share is possible, by chance or because instructions were not followed in another way.
 
         Examples
         --------
@@ -233,12 +232,12 @@ def self_protective(*items: Design) -> SelfProtectiveNo:
     Parameters
     ----------
     *items : Design
-        Designs of two reports and two truths, one per question.
+        Designs with two reports and two truths, one for each question.
 
     Raises
     ------
     InvalidParameterError
-        If there is no item, more than ten, or one has other than two reports.
+        If there is no item, there are more than ten, or an item does not have two reports.
 
     Examples
     --------

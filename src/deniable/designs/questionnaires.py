@@ -33,7 +33,7 @@ class Figure(Result):
     value, standard_error : float
         The estimate and its standard error.
     lower, upper : float
-        Its interval; NaN where none is valid.
+        Interval of the number. NaN if there is no valid interval.
     """
 
     value: float
@@ -51,12 +51,12 @@ def wald(value: float, variance: float, confidence: float) -> Figure:
 
 @dataclass(frozen=True)
 class Questionnaire(ABC):
-    """A way of asking that has an estimate and no epsilon: no `privacy`, and no collection takes one."""
+    """A way of asking with an estimate but without epsilon, so no collection can use it."""
 
     @property
     @abstractmethod
     def why_no_epsilon(self) -> str:
-        """The reason, in one sentence."""
+        """Reason why there is no epsilon, in one sentence."""
 
 
 class TwoGroups:
@@ -99,7 +99,7 @@ class UnrelatedEstimate(Result):
     Attributes
     ----------
     prevalence, innocuous : Figure
-        Share of carriers, and of yes to the unrelated question.
+        Share of carriers, and share of yes to the unrelated question.
     """
 
     format = "deniable unrelated question estimate"
@@ -111,7 +111,7 @@ class UnrelatedEstimate(Result):
 @final
 @dataclass(frozen=True)
 class UnrelatedUnknown(Questionnaire):
-    """Two random groups with the same unrelated question, whose share of yes nobody knows.
+    """Two random groups with the same unrelated question, whose share of yes is not known.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class UnrelatedUnknown(Questionnaire):
         return "What a report tells depends on the unknown share of yes to the unrelated question: see designs_for."
 
     def designs_for(self, alpha: Number) -> tuple[Design, Design]:
-        """Return the design of each group if the unrelated question has this share of yes.
+        """Return the designs of both groups for a given share of yes to the unrelated question.
 
-        The odds change in one direction with the share: look at both ends of the range that you assume.
+        The odds rise or fall steadily with the share, so look at both ends of the range that you assume.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class UnrelatedUnknown(Questionnaire):
         return one, two
 
     def estimate(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> UnrelatedEstimate:
-        """Analyst: return both prevalences, with delta variances.
+        """Analyst: return both prevalences, with variances by the delta method.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ def unrelated_unknown(p1: Number, p2: Number) -> UnrelatedUnknown:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class ScrambledEstimate(Result):
     mean : Figure
         The mean of the true numbers.
     device_share : float
-        Share of the variance that the device adds; the rest is the variance of the true numbers.
+        Share of the variance that comes from the device. The rest is the variance of the true numbers.
     """
 
     format = "deniable scrambled mean"
@@ -290,7 +290,7 @@ def eichhorn_hayre(mean: Number, sd: Number) -> EichhornHayre:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a float.
+        If a parameter is out of bounds or a float.
 
     Examples
     --------
@@ -319,7 +319,7 @@ class ItemCountEstimate(Result):
     prevalence : Figure
         Difference of the mean counts.
     disclosed : int
-        People whose count of none or of all items gave their answer away.
+        Number of people whose count of no item or of all items revealed their answer.
     """
 
     format = "deniable item count estimate"
@@ -348,8 +348,8 @@ class ItemCount(Questionnaire):
         Parameters
         ----------
         treatment, control : sequence of int
-            Number of people who counted 0, 1, 2, ... items: with the sensitive item on the list, and without. The first
-            has one entry more.
+            Number of people who counted 0, 1, 2, ... items, with the sensitive item on the list (`treatment`) and
+            without it (`control`). `treatment` has one more entry.
         confidence : float
             Coverage of the interval.
 

@@ -38,7 +38,7 @@ class Margin(NamedTuple):
     Attributes
     ----------
     values : sequence
-        Each person's value.
+        Value of each person.
     totals : mapping
         Number of people in the population with each value.
     """
@@ -57,17 +57,17 @@ class SampleEstimate(Result):
     prevalence : Figure
         Weighted mean score with its interval, never clipped.
     total : float
-        Weighted sum of the scores: the number of carriers if weights sum to the population.
+        Weighted sum of the scores, which is the number of carriers if the weights sum to the population.
     n, degrees : int
-        People, and degrees of freedom: sampling units less strata.
+        Number of people, and degrees of freedom (number of sampling units minus number of strata).
     effective_n : float
-        People of a simple random sample that would be as precise.
+        Size of a simple random sample with the same precision.
     design_effect : float
-        Variance over that of a simple random sample of n people.
+        Variance divided by that of a simple random sample of n people.
     method : {"linearized", "jackknife", "bootstrap"}
-        Where the variance comes from.
+        Method for the variance.
     warnings : tuple of str
-        Weights that tell people apart.
+        Warnings, for instance about weights that identify people.
     """
 
     format = "deniable sample estimate"
@@ -111,30 +111,32 @@ def estimate_sample(
     Parameters
     ----------
     design : Design
-        One for two truths.
+        A design with two truths.
     reports : int[n]
-        One report per person.
+        One report for each person.
     weights : float[n], optional
-        Survey weights > 0, made without the sensitive answer; 1 by default.
+        Survey weights > 0, computed without the sensitive answer. By default 1.
     strata, psus : sequence, optional
-        Stratum and primary sampling unit of each person; one stratum, and each person a unit, by default.
+        Stratum and primary sampling unit of each person. By default there is one stratum and every person is a unit.
     fractions : mapping, optional
-        Sampled fraction of each stratum, in [0, 1); 0 by default.
+        Sampled fraction of each stratum, in [0, 1). By default 0.
     margins : sequence of Margin
-        Known totals of variables that were asked openly. One is post-stratification, several are raking.
+        Known totals of variables that were asked openly. With one variable the weights are post-stratified, with
+        several they are raked.
     method : {"linearized", "jackknife", "bootstrap"}
-        The last two reweight the same scores and never randomise again.
+        Method for the variance. The last two reweight the same scores and never randomise again.
     repeats : int
-        Samples of the bootstrap, >= 2.
+        Number of bootstrap samples, >= 2.
     rng : SimulationRandomness, optional
-        Source of the bootstrap.
+        Source of random words for the bootstrap.
     confidence : float
         Coverage of the interval.
 
     Raises
     ------
     InvalidInputError
-        If a column has another length or a blank entry, a weight is not positive, or a stratum has one sampling unit.
+        If a column has a wrong length or a blank entry, a weight is not positive, or a stratum has only one sampling
+        unit.
     InvalidParameterError
         If the design has more than two truths, or a parameter is out of bounds.
 
@@ -204,14 +206,14 @@ def weighted_mean(
     Parameters
     ----------
     scores : float[n]
-        One per person.
+        One score for each person.
     weights, strata, psus, confidence
-        As in `estimate_sample`.
+        See `estimate_sample`.
 
     Raises
     ------
     InvalidInputError
-        As in `estimate_sample`.
+        See `estimate_sample`.
 
     Examples
     --------

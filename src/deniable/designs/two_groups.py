@@ -31,19 +31,19 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, eq=False)
 class CheatersEstimate(Result):
-    """Shares of people in the cheater detection model, and the bounds that no data can narrow.
+    """Shares of people in the cheater detection model, with bounds that no data can narrow.
 
     Attributes
     ----------
     honest_yes, honest_no, cheaters : Figure
-        Carriers who follow the device, non-carriers who do, and people who always say no. Intervals are NaN where the
-        estimate lies on the boundary.
+        Shares of carriers who follow the device, of non-carriers who follow it, and of people who always say no.
+        Intervals are NaN if the estimate lies on the boundary.
     bounds : (float, float)
-        Prevalence if no cheater is a carrier, and if all are.
+        Prevalence if no cheater is a carrier, and if all cheaters are.
     boundary : bool
-        Whether the shares were kept from leaving [0, 1].
+        Whether the estimate lies on the boundary, because shares cannot leave [0, 1].
     p_value : float
-        Likelihood ratio test that nobody cheats.
+        P-value of the likelihood ratio test that nobody cheats.
     """
 
     format = "deniable cheaters estimate"
@@ -64,13 +64,13 @@ class LieDetectorEstimate(Result):
     Attributes
     ----------
     prevalence, truthful : Figure
-        Share of carriers, and the share of carriers who admit it. Intervals are NaN on the boundary.
+        Share of carriers, and share of carriers who admit it. Intervals are NaN on the boundary.
     assumes : str
         What the data cannot show.
     note : str
         What is not determined, if anything.
     p_value : float
-        Likelihood ratio test that all carriers are truthful.
+        P-value of the likelihood ratio test that all carriers are truthful.
     """
 
     format = "deniable lie detector estimate"
@@ -85,7 +85,7 @@ class LieDetectorEstimate(Result):
 @final
 @dataclass(frozen=True)
 class Cheaters(Questionnaire, ComplianceDesign):
-    """Two random groups with forced yes at two probabilities, where some people always say no.
+    """The cheater detection model: two random groups with different probabilities of a forced yes.
 
     Parameters
     ----------
@@ -157,10 +157,11 @@ class Cheaters(Questionnaire, ComplianceDesign):
         )
 
     def lie_detector(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> LieDetectorEstimate:
-        """Analyst: return the same likelihood read as the stochastic lie detector: every cheater is a carrier.
+        """Analyst: return the estimates if every cheater is a carrier (the stochastic lie detector).
 
-        `p1` and `p2` are probabilities of a forced yes. Moshagen's are probabilities that a non-carrier says no: give
-        1 less those. No data can choose between this reading and `estimate`.
+        The likelihood is the same as in `estimate`, so no data can decide between the two models. `p1` and `p2` are
+        probabilities of a forced yes. Moshagen's parameters are probabilities that a non-carrier says no; subtract them
+        from 1.
 
         Parameters
         ----------
@@ -211,7 +212,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
 @final
 @dataclass(frozen=True)
 class LieDetector(ComplianceDesign):
-    """The stochastic lie detector: the groups of `cheaters`, where all who break the rules are carriers.
+    """The stochastic lie detector: the groups of `cheaters`, if everyone who breaks the rules is a carrier.
 
     Parameters
     ----------
@@ -261,7 +262,7 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds or a float, or both groups used one probability.
+        If a parameter is out of bounds or a float, or both groups have the same probability.
 
     Examples
     --------

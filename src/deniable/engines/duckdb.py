@@ -1,4 +1,4 @@
-"""DuckDB: report files of one column of codes are added up by a ``GROUP BY``.
+"""DuckDB: add up report files with one column of codes by a ``GROUP BY``.
 
 Where a report is one code and the collector's state counts how often each was reported, the state is what every
 database calls a histogram. DuckDB reads the report files itself, from wherever it reads Parquet, with all its threads.
@@ -45,27 +45,27 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-        As ``duckdb.connect()`` returns it; nothing is written to its database.
+        Connection from ``duckdb.connect()``. Nothing is written to its database.
     files : str or sequence of str
-        Report files as DuckDB names them: paths, patterns, or URLs of an extension that is loaded. At least one.
+        Report files in DuckDB's notation: paths, patterns, or URLs of a loaded extension. At least one.
     collection : Collection
-        Which the reports must belong to; of a mechanism whose state counts every possible report: such as GRR and
-        SquareWave.
+        Collection to which the reports must belong. Its mechanism must count every possible report, as GRR and
+        SquareWave do.
 
     Returns
     -------
     Aggregate
-        What `deniable aggregate` makes of the same files.
+        The same aggregate as from `deniable aggregate` with the same files.
 
     Raises
     ------
     InvalidParameterError
-        If the mechanism's state is another one than a histogram of its reports, or no file is named.
+        If the mechanism's state is not a histogram of its reports, or no file is given.
     FileFormatError
-        If a file is not a report file, or DuckDB cannot read the files; what DuckDB says is not passed on, since it may
-        quote reports.
+        If a file is not a report file, or DuckDB cannot read the files. DuckDB's own message is not shown, because it
+        may quote reports.
     MismatchError
-        If a file or a row is of another collection.
+        If a file or a row belongs to another collection.
     DuplicateReportsError
         If two files hold the same batch of reports.
     InvalidReportError

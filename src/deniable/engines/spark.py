@@ -1,4 +1,4 @@
-"""Apache Spark: answers of a DataFrame become stored reports, and a DataFrame of reports becomes an aggregate.
+"""Apache Spark: randomise a DataFrame of answers into stored reports, and add up a DataFrame of reports.
 
 Nothing lazy is returned. A DataFrame that randomised whenever it was looked at would make other reports of the same
 contributors for every action, and spend epsilon again; so `randomize` writes files and returns what was written.
@@ -68,21 +68,21 @@ _ERRORS = {"InvalidInputError": InvalidInputError, "InvalidReportError": Invalid
 
 
 def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFrame:
-    """Contributors in bulk: randomise a DataFrame of answers into a directory of report files, and return those.
+    """Holder of many answers: randomise a DataFrame of answers into report files, and return the reports.
 
-    Randomness is made where the tasks run, from the operating system. Within a file the order of the reports is random;
-    which task a report comes from can be seen. There is no ledger: who randomises the same answers twice spends epsilon
+    The tasks draw random words from the operating system where they run. The order of the reports in a file is random,
+    but the file shows from which task they come. There is no ledger. Randomising the same answers twice spends epsilon
     twice.
 
     Parameters
     ----------
     answers : pyspark.sql.DataFrame
-        One row per contributor, with the columns that the schema asks for. It is evaluated once.
+        Answers, with one row for each contributor and the columns of the schema. The DataFrame is evaluated once.
     collection : Collection
-        What is asked and how it is randomised.
+        Collection with the questions and the mechanism.
     path : str
-        A directory that does not exist, or its URI, as the driver and all executors see it; made with all reports in
-        it, or not at all where the file system can rename a directory.
+        Path or URI of a new directory, as the driver and all executors see it. If the file system can rename
+        directories, the directory appears with all reports or not at all.
 
     Returns
     -------
@@ -94,7 +94,8 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
     InvalidParameterError
         If the mechanism needs shares from a dealer.
     InvalidInputError
-        If a column is absent, an answer cannot be encoded (naming partition, row and attribute), or there are none.
+        If a column is missing, there are no answers, or an answer cannot be encoded. The message names partition, row
+        and attribute.
     OutputError
         If the directory exists.
     """
@@ -120,29 +121,30 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
 
 
 def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
-    """Collector: add up a DataFrame of reports, in the tasks and then in a tree.
+    """Collector: add up a DataFrame of reports, first in the tasks and then in a tree.
 
     Parameters
     ----------
     reports : pyspark.sql.DataFrame
-        With the columns of a report file.
+        Reports, with the columns of a report file.
     collection : Collection
-        Which the reports must belong to.
+        Collection to which the reports must belong.
 
     Returns
     -------
     Aggregate
-        What `deniable aggregate` makes of the same files. Its batches are those of the files that the DataFrame reads,
-        whose digests are believed, if it holds all their reports; else one of a new name.
+        The same aggregate as from `deniable aggregate` with the same files. If the DataFrame has all reports of the
+        files that it reads, its batches are those of the files, whose digests are not verified. Otherwise it is one
+        batch with a new name.
 
     Raises
     ------
     MismatchError
-        If a row is of another collection.
+        If a row belongs to another collection.
     InvalidReportError
-        If a column is absent, or the mechanism cannot have produced a report.
+        If a column is missing, or the mechanism cannot have produced a report.
     DuplicateReportsError
-        If the DataFrame holds reports of its files twice.
+        If the DataFrame has reports of its files twice.
     EmptyAggregateError
         If there are no reports.
     """

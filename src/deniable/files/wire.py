@@ -1,4 +1,4 @@
-"""Reports on the wire: rows of bytes of one fixed width, and the bodies in which they travel.
+"""Reports as rows of bytes of a fixed width, and the bodies of requests that contain them.
 
 A report is the fields of `mechanism.report_fields` in their order, little-endian, without padding between them or
 around them, so that all reports of a collection have equal length. A posted report has an id of 16 bytes, by which a
@@ -83,19 +83,19 @@ def to_wire(mechanism: Mechanism[Any], reports: Any) -> Rows:
     Parameters
     ----------
     mechanism : Mechanism
-        Which made them.
+        Mechanism of the reports.
     reports : batch of n reports
-        As its `randomize` returns them.
+        Reports in the form of `randomize`.
 
     Returns
     -------
     uint8[n, report_width(mechanism)]
-        One row per report.
+        Rows of bytes, one for each report.
 
     Raises
     ------
     InvalidReportError
-        If the reports have not the dtypes and shapes of `report_fields`.
+        If the reports do not have the dtypes and shapes of `report_fields`.
 
     Examples
     --------
@@ -110,24 +110,24 @@ def to_wire(mechanism: Mechanism[Any], reports: Any) -> Rows:
 
 
 def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
-    """Collector: return the batch of reports in rows of bytes; whether a client can have made them, nobody has looked.
+    """Collector: return the batch of reports in rows of bytes; it is not checked whether a client can have made them.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Whose reports they are.
+        Mechanism of the reports.
     rows : uint8[n, report_width(mechanism)]
-        One row per report.
+        Rows of bytes, one for each report.
 
     Returns
     -------
     batch of n reports
-        In the mechanism's report type, as `aggregate` takes them.
+        Reports in the mechanism's report type, ready for `aggregate`.
 
     Raises
     ------
     InvalidReportError
-        If rows have another width.
+        If rows have a wrong width.
     """
     width = report_width(mechanism)
     if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
@@ -150,11 +150,11 @@ class Body:
     collection : str
         Id of the collection, 64 hexadecimal digits.
     ids : uint8[n, 16]
-        The reports' ids.
+        Ids of the reports.
     rows : uint8[n, width]
         The reports.
     leaves : uint8[n, 32], optional
-        Their leaves.
+        Leaves of the reports.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class Body:
 
     @property
     def all_leaves(self) -> Rows:
-        """Leaves of all reports, uint8[n, 32]; zeros where a report has none."""
+        """Leaves of all reports, uint8[n, 32]; zeros for a report without a leaf."""
         return np.zeros((self.n, LEAF_BYTES), np.uint8) if self.leaves is None else self.leaves
 
     @property
@@ -186,7 +186,7 @@ class Body:
         return BINARY_TYPE if self.leaves is None else LEAVES_TYPE
 
     def to_json(self) -> bytes:
-        """Return the body in its readable form; one line."""
+        """Return the body in its readable form, as one line."""
         reports = ",".join(
             f'{{"id":"{to_base64url(name)}","report":"{to_base64url(row)}"'
             + (f',"leaf":"{to_base64url(leaf)}"}}' if leaf.any() else "}")
@@ -206,16 +206,17 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     Parameters
     ----------
     content : bytes
-        What was sent.
+        Content of the request.
     width : int, optional
-        Bytes of a report of the collection; where it is left out, those of the first report.
+        Number of bytes of a report of the collection. The default is that of the first report.
 
     Raises
     ------
     TooLargeError
-        If it has more than `MAX_BODY` bytes or `MAX_REPORTS` reports.
+        If the body has more than `MAX_BODY` bytes or `MAX_REPORTS` reports.
     InvalidReportError
-        If it is not such a body: no JSON, a key unknown or absent, an id or a report of another length.
+        If the content is not such a body: it is not JSON, a key is unknown or missing, or an id or a report has a wrong
+        length.
     """
     _check_size(len(content))
     try:
@@ -259,7 +260,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
 
 
 def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
-    """Collector: read a body in its short form, `leaves` if every report has one; see `from_json`."""
+    """Collector: read a body in its short form, with `leaves` if every report has a leaf; see `from_json`."""
     _check_size(len(content))
     reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
     if reports < 0 or reports % one:
@@ -279,13 +280,13 @@ def to_base64url(content: Rows | bytes) -> str:
 
 
 def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
-    """Return texts of base64url without padding, each of `width` bytes, as uint8[n, width].
+    """Return the bytes of texts in base64url without padding, as uint8[n, width].
 
     Raises
     ------
     InvalidReportError
-        If one is not text, has another length, another character, or spare bits that are not zero: what is sent is said
-        in one way.
+        If an item is not text, or has another length, a character that is not allowed, or unused bits that are not
+        zero. So all bytes have exactly one text.
     """
     length = (4 * width + 2) // 3
     last = _LAST[length % 4]

@@ -36,23 +36,25 @@ def fit_compliance(
     weights: str | ArrayLike | None = None,
     missing: Literal["drop", "refuse"] = "drop",
 ) -> Fit:
-    """Analyst: fit a logit of a sensitive trait beside the share of people who follow the instructions.
+    """Analyst: fit a logit of a sensitive trait together with the share of people who follow the instructions.
 
     Parameters
     ----------
     formula : str
-        As in R, ``"report ~ age + C(region)"``: the column of reports, by plain columns.
+        Formula as in R, such as ``"report ~ age + C(region)"``: the column of reports on the left, plain columns on the
+        right.
     design : ComplianceDesign
-        `designs.crosswise_anchor`, `designs.cheaters`, or `designs.LieDetector` of cheaters.
+        Design from `designs.crosswise_anchor` or `designs.cheaters`, or a `designs.LieDetector`.
     people : table or path
-        A row for each person, as `fit` takes it. Reports are 0 and 1, or names: "different" and "same" of the crosswise
-        model, "no" and "yes" of two groups.
+        Table in a form that `fit` allows, with a row for each person. Reports are 0 and 1, or names: "different" and
+        "same" for the crosswise model, "no" and "yes" for two groups.
     second : str
-        Column of the reports to the anchor, "different" or "same"; or of the random group, 1 or 2.
+        Name of the column of reports to the anchor ("different" or "same"), or of the random group (1 or 2).
     followers : {"same", "1"}
-        Whether the share of people who follow depends on the same plain columns in a logit of its own, or is one share.
+        "same": the share of people who follow the instructions has its own logit of the same plain columns. "1": it is
+        the same for everybody.
     clusters, weights : str or array, optional
-        As of `fit`.
+        See `fit`.
     missing : {"drop", "refuse"}
         Rows with a missing value are left out and counted, or refused.
 
@@ -60,17 +62,17 @@ def fit_compliance(
     -------
     Fit
         Coefficients of the trait, then those of the second logit, named "follows: Intercept" and so on. Standard errors
-        are sandwiches. With `cheaters` the trait is that of people who follow the instructions. If a share is 0 or 1,
-        nothing is determined, and slopes have score intervals.
+        are robust (sandwich). With `cheaters`, the trait is that of people who follow the instructions. If a share is 0
+        or 1, nothing is determined, and slopes have score intervals.
 
     Raises
     ------
     NoIntervalError
         If the anchor does not show that anybody followed the instructions.
     InvalidParameterError
-        If formula, design or options do not fit together.
+        If formula, design or options are not compatible.
     InvalidInputError
-        If a report or second number is neither of its two values, or no row is complete.
+        If a report or a second number does not have one of its two values, or no row is complete.
 
     References
     ----------

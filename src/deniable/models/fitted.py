@@ -50,7 +50,7 @@ class LikelihoodRatio(NamedTuple):
     statistic : float
         Twice the difference of the log likelihoods.
     degrees : int
-        Number of parameters that the larger model has more.
+        Number of additional parameters in the larger model.
     p_value : float
         Probability of at least this statistic if the smaller model is true.
     """
@@ -119,7 +119,7 @@ class Source:
 
 
 class Fit:
-    """A fitted model. Get one from `fit`.
+    """A fitted model, as `fit` returns it.
 
     Attributes
     ----------
@@ -132,12 +132,13 @@ class Fit:
     n : int
         Number of rows that were used.
     llf : float
-        Log likelihood of the reports, given their public hash functions and what was asked; NaN by weights.
+        Log likelihood of the reports, given their public hash functions and the questions. NaN for the method
+        "weights".
     expected_error : float or None
-        Largest expected standard error of a slope per standard deviation of its column, at the shares of the whole and
-        without effects; None where it is not defined.
+        Largest expected standard error of a slope for one standard deviation of its column. It is computed with the
+        overall shares and without effects. None if it is not defined.
     starts : Starts
-        How many starts came to the same maximum.
+        Number of starting points that led to the same maximum.
     """
 
     def __init__(
@@ -174,24 +175,24 @@ class Fit:
 
     @cached_property
     def params(self) -> pandas.Series:
-        """Coefficients, a pandas Series."""
+        """Coefficients, as a pandas Series."""
         import pandas
 
         return pandas.Series(self._built.parameters.turned @ self._solution.theta, index=list(self.names))
 
     @property
     def shown(self) -> NDArray[np.int64]:
-        """Places of the parameters of the model itself, without those that describe the predictor alone."""
+        """Positions of the model's own parameters, without those that only describe the predictor."""
         return self._built.parameters.places("slope", "intercept", "cut", "scale")
 
     @property
     def slopes(self) -> NDArray[np.int64]:
-        """Places of the slopes."""
+        """Positions of the slopes."""
         return self._built.parameters.places("slope")
 
     @property
     def converged(self) -> bool:
-        """True if a maximum was found, short of infinity and with positive definite information."""
+        """True if a finite maximum was found, with positive definite information."""
         return self._solution.converged
 
     @cached_property
@@ -230,7 +231,7 @@ class Fit:
 
     @cached_property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of the coefficients that the reports do not determine: their intervals have no end on some side."""
+        """Names of the coefficients that the reports do not determine, whose intervals are infinite on a side."""
         parameters, covariance = self._built.parameters, self._covariance
         if np.isnan(covariance).any():
             return tuple(self.names[place] for place in self.shown)
@@ -245,12 +246,12 @@ class Fit:
 
     @property
     def determined(self) -> bool:
-        """True if all coefficients are determined: "not determined" does not mean "no effect"."""
+        """True if all coefficients are determined. "Not determined" does not mean "no effect"."""
         return not self.undetermined
 
     @cached_property
     def bse(self) -> pandas.Series:
-        """Standard errors; NaN of coefficients that are not determined."""
+        """Standard errors; NaN for coefficients that are not determined."""
         import pandas
 
         errors = np.sqrt(np.maximum(np.diag(self._covariance), 0.0))
@@ -270,7 +271,7 @@ class Fit:
 
     @cached_property
     def pvalues(self) -> pandas.Series:
-        """Two-sided p-values of zero coefficients: Wald's, or those of score tests with score intervals."""
+        """Two-sided p-values for zero coefficients, from Wald tests, or from score tests with score intervals."""
         import pandas
 
         found = 2 * self._tail(np.abs(self.tvalues.to_numpy()))
@@ -296,34 +297,34 @@ class Fit:
 
     @cached_property
     def largest_error(self) -> float:
-        """Largest standard error of a slope per standard deviation of its column, expected or found."""
+        """Largest standard error, expected or found, of a slope for one standard deviation of its column."""
         errors = np.sqrt(np.maximum(np.diag(self._covariance), 0.0)) * self._built.parameters.deviations
         found = float(errors[self.slopes].max()) if len(self.slopes) else 0.0
         return max(found if math.isfinite(found) else math.inf, self.expected_error or 0.0)
 
     @cached_property
     def interval_kind(self) -> Literal["wald", "score"]:
-        """Which intervals `conf_int` gives for slopes where none is named."""
+        """Kind of intervals that `conf_int` gives for slopes by default."""
         return "score" if self.undetermined or self.largest_error > WARN_ERROR else "wald"
 
     def conf_int(self, alpha: float = 0.05, method: IntervalKind = "auto") -> pandas.DataFrame:
-        """Return the ends of intervals of all parameters, columns "lower" and "upper".
+        """Return the intervals of all parameters, in columns "lower" and "upper".
 
         Parameters
         ----------
         alpha : float
             One minus the confidence level.
         method : {"auto", "wald", "score", "profile"}
-            "auto": Wald's where standard errors are small and everything is determined, else score intervals of the
-            slopes, whose ends may be infinite. "profile" compares log likelihoods.
+            "auto" gives Wald's intervals if standard errors are small and everything is determined. Otherwise it gives
+            score intervals of the slopes, whose ends may be infinite. "profile" compares log likelihoods.
 
         Raises
         ------
         InvalidParameterError
             If a parameter is out of bounds.
         NoIntervalError
-            If log likelihoods cannot be compared: with weights, clusters or dealt reports, by weights, or where
-            standard errors are so large that profile intervals cover too little.
+            If log likelihoods cannot be compared: with sampling weights, clusters or a dealer, with the method
+            "weights", or if standard errors are so large that profile intervals cover too little.
         """
         import pandas
 
@@ -397,12 +398,12 @@ class Fit:
     # ---------------------------------------------------------------- tests
 
     def score_test(self, name: str, value: float = 0.0) -> Test:
-        """Return the score test that a coefficient has a value."""
+        """Return the score test that a coefficient has a given value."""
         found = self._fixed(self._place(name)).score_statistic(value)
         return Test(found, 1, float(2 * self._tail(math.sqrt(found))))
 
     def wald_test(self, names: Sequence[str]) -> Test:
-        """Return Wald's test that several coefficients are zero; F with G - 1 degrees of freedom with clusters."""
+        """Return Wald's test that several coefficients are zero (with G clusters: F, G - 1 degrees of freedom)."""
         places = [self._place(name) for name in names]
         values, covariance = self.params.to_numpy()[places], self._covariance[np.ix_(places, places)]
         if np.isnan(covariance).any() or set(names) & set(self.undetermined):
@@ -414,15 +415,15 @@ class Fit:
         return Test(found, len(places), float(stats.f.sf(found, len(places), self._degrees)))
 
     def compare(self, smaller: Fit) -> LikelihoodRatio:
-        """Return the likelihood ratio test of a model of the same rows that has fewer terms.
+        """Return the likelihood ratio test against a model of the same rows with fewer terms.
 
         Raises
         ------
         NoIntervalError
-            If log likelihoods cannot be compared: with weights, clusters or dealt reports, by weights, or where
-            standard errors are so large that the test would mislead.
+            If log likelihoods cannot be compared: with sampling weights, clusters or a dealer, with the method
+            "weights", or if standard errors are so large that the test would mislead.
         InvalidParameterError
-            If the other model is not nested in this one, or not of the same rows.
+            If the other model is not nested in this one, or uses other rows.
         """
         for one in (self, smaller):
             one._check_likelihood("a likelihood ratio")
@@ -463,7 +464,7 @@ class Fit:
 
     @property
     def outcome_names(self) -> tuple[str, ...]:
-        """Names of what is predicted: the outcome's categories, or "mean"."""
+        """Names of the predictions: the outcome's categories, or "mean"."""
         if self.model in ("linear", "poisson"):
             return ("mean",)
         return self._categories or ("0", "1")
@@ -504,20 +505,20 @@ class Fit:
     def predict(self, people: Any, interval: float | None = None) -> pandas.DataFrame:
         """Return predicted probabilities of the outcome's categories, or its mean, for rows of plain columns.
 
-        There is no prediction given a report: guesses about single contributors are not offered. Randomised predictors
-        are columns with their labels here, as "if the answer were".
+        Predictions never use a report, because guesses about single contributors are not offered. Randomised predictors
+        are columns with labels here, which state an assumed answer.
 
         Parameters
         ----------
         people : table
-            As `fit` takes it, with the same columns.
+            Table in a form that `fit` allows, with the same columns.
         interval : float, optional
-            Confidence level; adds "standard_error", "lower" and "upper" of each.
+            Confidence level. It adds the columns "standard_error", "lower" and "upper".
 
         Returns
         -------
         pandas.DataFrame
-            A column for each category; with an interval one row for each row and category.
+            A column for each category. With an interval, a row for each row and category.
         """
         import pandas
 
@@ -538,10 +539,10 @@ class Fit:
         )
 
     def marginal_effects(self, confidence: float = 0.95) -> pandas.DataFrame:
-        """Return average effects: how the predicted probabilities, or the mean, change with each variable.
+        """Return average effects of each variable on the predicted probabilities or the mean.
 
-        For numbers this is the mean slope over all rows. For 0/1 columns, categories and randomised predictors it is
-        the mean difference from the first value. Standard errors by the delta method.
+        For numbers the effect is the mean slope over all rows. For 0/1 columns, categories and randomised predictors it
+        is the mean difference from the first value. Standard errors are by the delta method.
 
         Returns
         -------
@@ -632,7 +633,7 @@ class Fit:
         return tuple(found)
 
     def summarize(self, confidence: float = 0.95) -> FitSummary:
-        """Return everything that people read, as data."""
+        """Return the privacy statement, coefficients, warnings and sentences as data."""
         from deniable.models.summary import summarize_fit
 
         return summarize_fit(self, confidence)
@@ -643,7 +644,7 @@ class Fit:
         return self.summarize().sentences
 
     def summary(self, confidence: float = 0.95) -> str:
-        """Return the table that people print: the privacy statement, the coefficients, and what they say."""
+        """Return a table to print, with the privacy statement, the coefficients, and sentences about them."""
         return self.summarize(confidence).text()
 
 

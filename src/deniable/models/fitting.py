@@ -68,50 +68,57 @@ def fit(
 ) -> Fit:
     """Analyst: fit a regression whose coefficients are those of the true answers.
 
-    Row i of the table and row i of the reports must come from the same contributor. Nothing shows a wrong order: slopes
-    then shrink to zero.
+    Row i of the table and row i of the reports must come from the same contributor. A wrong order cannot be detected,
+    and makes slopes shrink to zero.
 
     Parameters
     ----------
     formula : str
-        As in R, ``"smoker ~ age + C(region)"``. Attributes of the survey are randomised, other names are columns of the
-        table. A randomised name stands alone or as ``C(name)``, on either side.
+        Formula as in R, such as ``"smoker ~ age + C(region)"``. Names of the survey's attributes are randomised
+        answers; other names are columns of the table. A randomised answer can be on either side, but only alone or as
+        ``C(name)``.
     survey : Collection
-        What was asked, and how it was randomised.
+        Collection with the questions and the mechanism.
     reports : reports, path, table or Aggregate
-        As the mechanism returns them; a report file; a pandas column of codes or of reported labels; a table with a
-        column for each field of a report. An aggregate of "SPL pairs" for ``a ~ b`` without a table.
+        Reports from the mechanism, a report file, a pandas column of codes or of reported labels, or a table with a
+        column for each field of a report. For ``a ~ b`` without a table, also an aggregate of "SPL pairs".
     people : table or path, optional
-        Plain columns: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet file.
+        Columns that are not randomised: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet
+        file.
     model : {"auto", "logit", "multinomial", "ordered", "linear", "poisson"}
-        By default what fits the outcome. Randomised: logit for two categories, multinomial for more, ordered for
-        ordered ones, linear where a mean was asked. Plain: logit for 0 and 1, else linear.
+        "auto" chooses by the outcome. For a randomised outcome it is "logit" for two categories, "multinomial" for
+        more, "ordered" for ordered categories, and "linear" if a mean was asked. For a plain outcome it is "logit" for
+        0 and 1, and otherwise "linear".
     method : {"auto", "ml", "weights"}
-        "ml": maximum likelihood. "weights": estimating equations with unbiased indicators, which assume nothing of the
-        errors; the default where predictors are randomised. Where the outcome is randomised as well it must be named.
+        "ml" is maximum likelihood. "weights" uses estimating equations with unbiased indicators, which assume nothing
+        about the errors. It is the default if predictors are randomised. If the outcome is randomised as well, you must
+        name the method.
     cov_type : {"sandwich", "observed", "opg", "expected"}
-        Standard errors: robust; from the inverse Hessian; from the outer product of scores; from the Fisher
-        information, for a randomised outcome whose reports can be listed.
+        Kind of standard errors. "sandwich" is robust. "observed" uses the inverse Hessian, and "opg" the outer product
+        of scores. "expected" uses the Fisher information, for a randomised outcome whose reports can be listed.
     clusters, weights : str or array, optional
-        Cluster of each row; sampling weight of each row. A column's name, or n values. Both need the sandwich.
+        Cluster and sampling weight of each row, as the name of a column or as n values. Both need "sandwich" standard
+        errors.
     key : str, optional
-        Column that matches reports and table, unique in both; by default they match row by row.
+        Name of a column that links reports and table, with unique values in both. By default they are linked row by
+        row.
     missing : {"category", "drop", "refuse"}
-        Rows with a missing value in a column that is needed, or without a report, are left out and counted. "No answer"
-        of a randomised attribute is a category. "drop" also leaves out "no answer", so that the model is about people
-        who answered: reports hide who did not, so that no row goes. "refuse" raises an error with the number of rows.
+        Treatment of missing values. By default, rows without a report or with a missing value in a needed column are
+        left out and counted, and "no answer" of a randomised attribute is a category. With "drop" the model is about
+        people who answered. It still uses all rows, because reports hide who did not answer. "refuse" raises an error
+        with the number of incomplete rows.
     classes : {"same", "1"}
-        By likelihood with a randomised predictor: the predictor depends on the same plain columns, or on none, which
-        biases its coefficient where it does depend on them.
+        For "ml" with a randomised predictor: whether the predictor may depend on the same plain columns ("same") or on
+        none ("1"). "1" biases its coefficient if the predictor does depend on them.
     force : bool
-        Fit also where the expected standard errors say that the reports are too few.
+        If True, fit even if the expected standard errors show that there are too few reports.
 
     Raises
     ------
     NotIdentifiedError
-        If no number of such reports tells what is asked, or these are too few.
+        If the reports cannot answer the question, or there are too few.
     InvalidParameterError
-        If formula, model or options do not fit together.
+        If formula, model or options are not compatible.
     InvalidInputError
         If no row is complete, or rows are incomplete with `missing="refuse"`.
     MismatchError

@@ -33,17 +33,17 @@ class GroupValues:
     Parameters
     ----------
     labels : tuple of str
-        The groups.
+        Labels of the groups.
     values : float64[k]
-        What was asked: means, or quantiles.
+        Means or quantiles.
     standard_errors : float64[k]
-        Of means; NaN of quantiles.
+        Standard errors of means. NaN for quantiles.
     lower, upper : float64[k]
-        Ends of the intervals; infinite where the reports do not determine a group.
+        Ends of the intervals. Infinite if the reports do not determine a group.
     statement : str
         The privacy statement.
     dropped : int
-        Rows left out because a value was missing.
+        Number of rows left out because a value was missing.
     """
 
     labels: tuple[str, ...]
@@ -79,7 +79,7 @@ def group_means(
     outcome : float64[n]
         The plain outcome.
     labels : sequence of str, optional
-        Names of the groups; their codes by default.
+        Names of the groups. By default their codes.
     confidence : float
         Level of the intervals.
     statement : str
@@ -128,9 +128,9 @@ def group_quantiles(
     Parameters
     ----------
     indicators, outcome, labels, confidence, statement
-        As of `group_means`.
+        See `group_means`.
     share : float
-        In (0, 1): 0.5 for the median.
+        Share of the quantile, in (0, 1). 0.5 is the median.
 
     Examples
     --------
@@ -190,20 +190,20 @@ def by_group(
     Parameters
     ----------
     outcome : str
-        A column of numbers.
+        Name of a column of numbers.
     group : str
-        An attribute of the survey.
+        Name of an attribute of the survey.
     survey, reports, people, key, missing
-        As `fit` takes them; "no answer" stays a group.
+        See `fit`. "No answer" is a group of its own.
     quantile : float, optional
-        A share in (0, 1) for that quantile; the mean by default.
+        Share of the quantile, in (0, 1). By default the mean is returned.
     confidence : float
         Level of the intervals.
 
     Raises
     ------
     InvalidParameterError
-        If the survey lacks the group.
+        If the survey has no such group.
     InvalidInputError
         If the outcome is not a column of finite numbers, or is incomplete with `missing="refuse"`.
 

@@ -46,42 +46,42 @@ class Coefficient(Result):
 
 @dataclass(frozen=True, eq=False)
 class FitSummary(Result):
-    """A fitted model as people read it; made by `Fit.summarize`.
+    """A fitted model with warnings and sentences, as `Fit.summarize` returns it.
 
     Parameters
     ----------
     privacy_statement : str
-        To be shown before any result.
+        Privacy statement to show before any result.
     formula, model, method, cov_type : str
-        What was fitted, and how.
+        Formula, model, method, and kind of standard errors.
     title, collection : str
         Of the collection.
     outcome : str
         Left side of the formula.
     categories : tuple of str
-        The outcome's categories, the reference first; empty for numbers.
+        Categories of the outcome, with the reference first. Empty for numbers.
     rows, dropped, used : int
-        Rows that were read, left out for missing values, and used.
+        Numbers of rows that were read, left out because of missing values, and used.
     confidence : float
         Level of the intervals.
     interval_kind : {"wald", "score"}
         Kind of the slopes' intervals.
     coefficients : tuple of Coefficient
-        The table, without the class model.
+        Coefficients of the model, without those that describe the predictor.
     determined : bool
-        Whether all of them are determined.
+        Whether all coefficients are determined.
     converged : bool
         Whether a maximum was found.
     log_likelihood : float
-        NaN by weights.
+        Log likelihood. NaN for the method "weights".
     starts, agree : int
-        Starts that were tried, and those that came to the same maximum.
+        Numbers of starting points that were tried, and that led to the same maximum.
     expected_error : float
-        See `Fit`; NaN where it is not defined.
+        See `Fit`. NaN if it is not defined.
     warnings, sentences : tuple of str
-        What to know before the numbers, and what they say.
+        Warnings to read before the numbers, and sentences about the numbers.
     guarantee : Guarantee
-        What was promised to the contributors.
+        Guarantee for the contributors.
     """
 
     format: ClassVar[str] = "deniable fit"

@@ -48,7 +48,7 @@ def answer_notes(summary: Summary) -> tuple[str, ...]:
 
 
 def comparison_page(comparison: Comparison) -> Page:
-    """Return the page of a comparison: what changed, in words, and a chart of the changes of every attribute.
+    """Return the page of a comparison: the changes in words, and a chart for every attribute.
 
     Examples
     --------

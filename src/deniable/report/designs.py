@@ -12,7 +12,7 @@ from deniable.report.parts.text import Text
 
 
 def design_page(design: Design, found: DesignEstimate) -> Page:
-    """Return the page of an estimate from counts: what a report can say first, then the shares.
+    """Return the page of an estimate from counts: first the evidence that a report can give, then the shares.
 
     Examples
     --------

@@ -53,25 +53,25 @@ def estimate_page(
     budgets: bool = False,
     folded: Collection[str] = (),
 ) -> Page:
-    """Return the page of an estimate, or of several of the same attributes, for instance at different epsilon.
+    """Return the page of one estimate, or of several of the same attributes, for instance with different epsilon.
 
     Parameters
     ----------
     *summaries : Summary
-        At least one.
+        At least one summary.
     title : str
-        Heading; by default the summary's own, quoted.
+        Heading. The default is the title of the summary, in quotation marks.
     lead, method : sequence of str
-        Paragraphs below the heading, and after the charts; as of `Page`.
+        Paragraphs below the heading and after the charts, see `Page`.
     budgets : bool
-        Name the epsilon at every table, as is done where there are several.
+        If True, every table names its epsilon. With several summaries it always does.
     folded : collection of str
-        Attributes whose categories tell little one by one, as the points of a grid do: their tables are folded.
+        Attributes with folded tables, because single categories say little, such as the points of a grid.
 
     Raises
     ------
     InvalidParameterError
-        If there is no summary, or they describe different attributes.
+        If there is no summary, or summaries have different attributes.
 
     Examples
     --------

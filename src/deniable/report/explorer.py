@@ -48,7 +48,7 @@ def render_explorer(exploration: Exploration, title: str = "What a survey would 
 def save_explorer(
     exploration: Exploration, path: str | os.PathLike[str], title: str = "What a survey would tell"
 ) -> None:
-    """Write `render_explorer` to a file, atomically.
+    """Write the result of `render_explorer` to a file atomically.
 
     Raises
     ------

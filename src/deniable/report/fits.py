@@ -29,11 +29,11 @@ def fit_page(
     Parameters
     ----------
     summary : FitSummary
-        What `Fit.summarize` returns.
+        Summary from `Fit.summarize`.
     effects : pandas.DataFrame, optional
-        What `Fit.marginal_effects` returns.
+        Effects from `Fit.marginal_effects`.
     predictions : pandas.DataFrame, optional
-        What `Fit.predict` returns with an interval, with a column "label" that names its rows.
+        Predictions from `Fit.predict` with an interval, and with a column "label" that names the rows.
 
     Examples
     --------

@@ -36,9 +36,9 @@ def render_html(page: Page) -> str:
 
 
 def render_fragment(page: Page) -> str:
-    """Return what a page says, without the page around it: for a page that has the sheet (`sheet`) and a heading.
+    """Return the content of a page as HTML, to place on another page that has a heading and the style sheet (`sheet`).
 
-    It has no scripts and, but for heat maps, no style attributes: the strictest policy lets it be shown.
+    It has no scripts, and style attributes only in heat maps, so the strictest content policy allows it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def render_fragment(page: Page) -> str:
 
 
 def sheet() -> str:
-    """Return the style sheet that every page carries.
+    """Return the style sheet that every page contains.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _shown(page: Page) -> dict[str, Any]:
 
 
 def save_html(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write `render_html` to a file, atomically.
+    """Write the result of `render_html` to a file atomically.
 
     Raises
     ------

@@ -24,7 +24,7 @@ PRIVATE = "Made by deniable from the records themselves: if they are private, so
 
 
 def leakage_page(summary: LeakageSummary) -> Page:
-    """Return the page of a release: relative to whom, who leaks about whom, and totals.
+    """Return the page of a release: the adversary, the leakage between attributes, and the totals.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def leakage_page(summary: LeakageSummary) -> Page:
 
 
 def audit_page(summary: AuditSummary) -> Page:
-    """Return the page of an audit: every client's claim, the bound, how many reports it took, and what that means.
+    """Return the page of an audit: claims, bounds, numbers of reports, and what they mean.
 
     Examples
     --------

@@ -244,30 +244,30 @@ class Card:
 @final
 @dataclass(frozen=True)
 class Page:
-    """One page.
+    """A page with a title, cards, numbers and notes, which can be drawn as text, HTML or a picture.
 
     Parameters
     ----------
     title : str
         Heading.
     cards : tuple of Card
-        What was promised, and relative to whom.
+        Promises, with their adversaries.
     sections : tuple of Section
-        The numbers.
+        Sections with the numbers.
     notes : tuple of str
-        How to read them; before the numbers on a page that scrolls, after them in a terminal.
+        Notes on reading the numbers. They stand before the numbers on an HTML page, and after them in a terminal.
     introduction : tuple of str
         Paragraphs below the heading.
     lead : tuple of str
-        What was learned, before everything else, on pages that scroll: never words of whoever made the survey.
+        Main results, shown first on HTML pages. They never contain words of the survey's author.
     method : tuple of str
-        How the numbers were made: paragraphs after the charts.
+        Paragraphs after the charts that say how the numbers were computed.
     brief : str
-        The most important facts in one line, for a picture's head.
+        The most important facts in one line, for the head of a picture.
     footer : str
-        The last words.
+        Last line of the page.
     private : bool
-        It tells of true answers: files made of it can be read by their owner only.
+        True if the page reveals true answers. Only the owner can then read files of the page.
     """
 
     title: str
@@ -283,27 +283,27 @@ class Page:
 
     @property
     def marks(self) -> tuple[Card, ...]:
-        """Cards that come before the title: for whom the page is."""
+        """Cards before the title, which say for whom the page is."""
         return tuple(card for card in self.cards if card.promise and card.warning)
 
     @property
     def promises(self) -> tuple[Card, ...]:
-        """Cards after the numbers: what contributors were promised, if it can be told in one line."""
+        """Cards after the numbers with the promise to contributors, if it fits in one line."""
         return tuple(card for card in self.cards if card.brief)
 
     @property
     def remarks(self) -> tuple[Card, ...]:
-        """Cards below the title: warnings, and what is not protected."""
+        """Cards below the title with warnings, and with what is not protected."""
         return tuple(card for card in self.cards if card not in self.marks and card not in self.promises)
 
     def for_holder(self, reason: str) -> Page:
-        """Return the page marked, before anything else, as one for the holder of the answers only."""
+        """Return the page with a first mark that it is only for the holder of the answers."""
         card = Card(HOLDER_ONLY, (f"It is {reason}.",), warning=True, promise=True)
         brief = "; ".join(filter(None, [HOLDER_ONLY, self.brief]))
         return dataclasses.replace(self, cards=(card, *self.cards), brief=brief, private=True)
 
     def all_notes(self, most: int) -> list[str]:
-        """Return the notes, with those that a renderer of at most so many rows per chart must add."""
+        """Return the notes, with those needed if charts are cut after a number of rows."""
         added = [part.note(most) for section in self.sections for part in section.parts]
         return [text for text in dict.fromkeys([*self.notes, *added]) if text]
 

@@ -14,7 +14,7 @@ from deniable.report.parts.text import Text
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return the page of a plan: every mechanism's error and cost, what they assume, and the recommendation.
+    """Return the page of a plan: errors and costs of all mechanisms, assumptions, and the recommendation.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def plan_page(plan: Plan) -> Page:
 
 
 def coefficient_page(plan: CoefficientPlan) -> Page:
-    """Return the page of a planned coefficient: the people needed under every mechanism.
+    """Return the page of a planned coefficient: the number of people needed with every mechanism.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def coefficient_page(plan: CoefficientPlan) -> Page:
 
 
 def waves_page(plan: WavesPlan) -> Page:
-    """Return the page of a plan of waves: the error of each way to ask, and which one is recommended.
+    """Return the page of a plan of waves: the error of each way to ask, and the recommended way.
 
     Examples
     --------

@@ -63,7 +63,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write `draw_pages` as PNG files, each atomically: the first to `path`, the others beside it, numbered from 2 on.
+    """Write the figures of `draw_pages` as PNG files: the first to `path`, others beside it with numbers from 2 on.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def picture_note(page: Page) -> str:
-    """Return what a reader of the page's picture must know about its letters; "" if nothing.
+    """Return a note for readers of the picture about missing letters, or "".
 
     Raises
     ------
@@ -115,7 +115,7 @@ def picture_note(page: Page) -> str:
 
 
 def draw(page: Page) -> Figure:
-    """Return a figure of the whole page, however tall.
+    """Return one figure with the whole page, whatever its height.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def draw(page: Page) -> Figure:
 
 
 def draw_pages(page: Page) -> list[Figure]:
-    """Return figures of at most `MAX_HEIGHT` inches, but for a part that is taller alone; each has the page's head.
+    """Return figures of at most `MAX_HEIGHT` inches each, with the page's head; single parts may be taller.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from deniable.report.parts.text import Text
 
 
 def programme_page(programme: Programme) -> Page:
-    """Return the page of a programme: the total first, then its surveys, then the leakage.
+    """Return the page of a programme: first the total, then the surveys, then the leakage.
 
     Examples
     --------

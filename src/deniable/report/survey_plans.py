@@ -13,14 +13,14 @@ from deniable.report.parts.text import Text
 
 
 def survey_plan_page(decision: SurveyPlan, units: Mapping[str, str] = MappingProxyType({})) -> Page:
-    """Return the page of a decision: people needed, every question's error at every epsilon, and what it promises.
+    """Return the page of a survey plan: people needed, errors of all questions for every epsilon, and promises.
 
     Parameters
     ----------
     decision : SurveyPlan
         The plan.
     units : mapping of str to str
-        Units of questions whose mean is asked, by their names: "years", "euros".
+        Units, such as "years" or "euros", for questions whose mean is asked, by their names.
 
     Examples
     --------

@@ -18,9 +18,9 @@ MAX_ROWS = 50
 def print_page(
     console: Console, page: Page, most: int = MAX_ROWS, hints: Hints = NO_HINTS, *, verbose: bool = False
 ) -> None:
-    """Print a page: its title, the numbers, how to read them, what was promised; at most so many rows of a chart.
+    """Print a page: title, numbers, notes and promises, with a limit on the rows of a chart.
 
-    What was promised takes one line, or all its lines if `verbose`.
+    Promises take one line, or all their lines if `verbose` is True.
 
     Examples
     --------

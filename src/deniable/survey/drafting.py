@@ -31,19 +31,19 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class DraftResult:
-    """A drafted schema, and what to know before publishing it.
+    """A drafted schema, with warnings to read before you publish it.
 
     Parameters
     ----------
     schema : Schema
         The draft.
     warnings : tuple of str
-        One sentence each, most important first.
+        Warnings, one sentence each, the most important first.
     spellings : mapping of columns to mappings
-        Answers that seem to be another one in other letters, with the spelling that most people have: answers of which
-        `files.tidy_file` writes them so are drafted with one category.
+        Answers that seem to be other spellings of another answer, each with the most frequent spelling.
+        `files.tidy_file` writes answers with these spellings, so that a new draft has one category for them.
     remarks : tuple of str
-        How a file of answers was read where that is not usual: its encoding, decimal commas.
+        Notes on unusual properties of the file: its encoding, or decimal commas.
     """
 
     schema: Schema

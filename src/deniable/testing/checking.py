@@ -34,9 +34,9 @@ class Skipped(NamedTuple):
     Attributes
     ----------
     law : str
-        Its name in `deniable.testing.laws` or `deniable.testing.bulk`.
+        Name of the law in `deniable.testing.laws` or `deniable.testing.bulk`.
     why : str
-        What stood in the way, and what would help.
+        Reason why it was not checked, and what would help.
     """
 
     law: str
@@ -45,14 +45,14 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of `check_mechanism`: no law is broken.
+    """Laws that a mechanism keeps, and laws that were not checked, as `check_mechanism` returns them.
 
     Attributes
     ----------
     mechanism : Mechanism
         Which one.
     held : tuple of str
-        The laws that hold, by their names in `deniable.testing.laws` and `deniable.testing.bulk`.
+        Names of the laws that hold, in `deniable.testing.laws` and `deniable.testing.bulk`.
     skipped : tuple of Skipped
         The laws that were not checked.
     """
@@ -131,36 +131,36 @@ def check_mechanism(
     unbiased: bool = True,
     registered: bool = True,
 ) -> Checked:
-    """Hold a mechanism to every law of the bases it stands on; seconds where its channel is small.
+    """Check that a mechanism keeps every law of its base classes; takes seconds if its channel is small.
 
-    For authors: choose parameters with few outputs, and several of them (a domain of two, uneven domains, small and
-    large budgets). A law that needs a larger channel than 65,536 cells is skipped, and `Checked` says so. The laws of
-    many contributors need no channel.
+    As an author of a mechanism, check it with several choices of parameters, all with few outputs: a domain of two,
+    uneven domains, small and large budgets. A law that needs a channel with more than 65,536 cells is skipped, and
+    `Checked` says so. Laws about many contributors need no channel.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that takes codes or records and needs no dealer.
+        Mechanism that takes codes or records and needs no dealer.
     report_epsilon : float, optional
-        Tight epsilon of one report, where the guarantee is about more than one report (RAPPOR); `privacy().epsilon` by
-        default.
+        Tight epsilon of one report, if the guarantee is for more than one report (RAPPOR). The default is
+        `privacy().epsilon`.
     unbiased : bool
-        Whether its estimates are said to be unbiased, with the variance and the intervals that go with it.
+        Whether the mechanism claims that its estimates are unbiased, with valid variances and intervals.
     registered : bool
-        Whether specifications find it by its name. False skips the law about that, so that a class can be checked
-        before it has an entry point of the group ``deniable.mechanisms``.
+        Whether specifications find the mechanism by its name. False skips the law about names, so you can check a class
+        before it has an entry point in the group ``deniable.mechanisms``.
 
     Returns
     -------
     Checked
-        Which laws hold, and which were not checked and why.
+        Laws that hold, and laws that were not checked, with reasons.
 
     Raises
     ------
     BrokenLawError
-        If the mechanism breaks one, saying which and where; it is an AssertionError too.
+        If the mechanism breaks a law. The message says which and where. It is also an AssertionError.
     InvalidParameterError
-        If the mechanism takes texts, or shares of a dealer.
+        If the mechanism takes texts, or shares from a dealer.
 
     Examples
     --------

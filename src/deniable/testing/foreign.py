@@ -41,21 +41,21 @@ def check_foreign(
     event: Callable[[Any], Hashable] = repr,
     draws: int = 20_000,
 ) -> tuple[str, ...]:
-    """Hold a mechanism of another library to the laws that its reports can show.
+    """Check that a mechanism of another library keeps the laws that its reports can show.
 
     Parameters
     ----------
     client : callable
-        int -> report: what one contributor's device does with a value in 0..k-1. It draws its own randomness.
+        Function of a contributor's value in 0..k-1 that returns a report. It draws its own random numbers.
     estimate : callable
-        list of reports -> float[k]: estimated frequencies.
+        Function of a list of reports that returns estimated frequencies, float[k].
     k : int
         Domain size, at least 2.
     epsilon : float
-        The budget that the mechanism states.
+        Budget that the mechanism states.
     event : callable
-        report -> what is counted. Any function of a report keeps the budget: for long reports, one with few values,
-        such as ``lambda bits: bits[0]``, shows more.
+        Function of a report whose values are counted. Any function of a report keeps the budget. For long reports, a
+        function with few values, such as ``lambda bits: bits[0]``, shows more.
     draws : int
         Number of reports of each value.
 
@@ -67,9 +67,9 @@ def check_foreign(
     Raises
     ------
     BrokenLawError
-        If one is broken, saying which and where.
+        If a law is broken. The message says which and where.
     InvalidParameterError
-        If k or the number of draws is too small, or epsilon is not positive.
+        If k or `draws` is too small, or epsilon is not positive.
 
     Examples
     --------

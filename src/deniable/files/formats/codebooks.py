@@ -27,14 +27,14 @@ _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 32, 80, 120
 
 
 class Variable(NamedTuple):
-    """A column of the schema as other programs name it.
+    """A column of the schema with a name that other programs allow.
 
     Attributes
     ----------
     name : str
-        Letters, digits and underscores, at most 32.
+        Name of at most 32 letters, digits and underscores.
     title : str
-        What people read.
+        Text that people read.
     labels : tuple of str
         Labels of the codes 0, 1, ...
     """
@@ -50,9 +50,9 @@ def variables(collection: Collection) -> tuple[Variable, ...]:
     Raises
     ------
     InvalidParameterError
-        If it asks for open text, which has no codes.
+        If the collection asks for open text, which has no codes.
     TooLargeError
-        If a column has more than 16,384 answers.
+        If a column has more than 16,384 possible answers.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def variables(collection: Collection) -> tuple[Variable, ...]:
 
 
 def write_codebook(collection: Collection, path: Path) -> None:
-    """Write the codebook of a collection: CSV, Stata or SPSS, by the ending of the path.
+    """Write the codebook of a collection as CSV, Stata or SPSS, depending on the ending of the path.
 
     Raises
     ------

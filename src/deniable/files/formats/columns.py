@@ -92,22 +92,22 @@ def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
 
 
 def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -> Any:
-    """Return the reports in an Arrow batch, in the mechanism's report type: for engines that keep reports in columns.
+    """Return the reports in an Arrow batch as the mechanism's report type, for engines that keep columns.
 
-    Engines widen types: a uint8 comes back as a signed integer, as a decimal where there is none that is large enough,
-    fixed-size binary as binary, and a fixed-size list as a list. All are taken back, exactly or not at all.
+    Engines change types. They may return a uint8 as a signed integer or a decimal, fixed-size binary as binary, and a
+    fixed-size list as a list. All these are converted back exactly, or refused.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch or pyarrow.Table
-        With a column for each of `mechanism.report_fields`; others are not looked at.
+        Batch with a column for each of `mechanism.report_fields`. Other columns are ignored.
     mechanism : Mechanism
-        Whose reports they are.
+        Mechanism of the reports.
 
     Raises
     ------
     InvalidReportError
-        If a column is absent, a value is null, or a column's values do not fit its field.
+        If a column is missing, a value is null, or values do not fit the field.
 
     Examples
     --------

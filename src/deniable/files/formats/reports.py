@@ -78,31 +78,31 @@ def write_reports(
     private: bool = False,
     commit: Commit | None = None,
 ) -> WrittenReports:
-    """Contributors in bulk: write a report file, atomically; each batch becomes a row group, a large one several.
+    """Holder of many reports: write a report file atomically; each batch becomes one or several row groups.
 
     Parameters
     ----------
     path : path
-        The file; it appears when all batches are written, and not at all on any failure.
+        The file. It appears when all batches are written, and not at all after a failure.
     collection : Collection
-        Which the reports belong to.
+        Collection to which the reports belong.
     batches : iterable of reports
-        In the mechanism's report type.
+        Batches in the mechanism's report type.
     rng : Randomness
-        Source of the batch number, drawn last.
+        Source of the batch's random number, which is drawn last.
     private : bool
-        Only the file's owner can read it.
+        If True, only the owner of the file can read it.
     commit : context manager, optional
-        Entered when the file is complete, left when it has appeared.
+        Context that is entered when the file is complete, and left when it has appeared.
 
     Raises
     ------
     InvalidReportError
-        If a batch has not the type that the mechanism reports.
+        If a batch does not have the mechanism's report type.
     OutputInUseError
         If another run is writing the same file.
     OutputError
-        If it cannot be written.
+        If the file cannot be written.
 
     Examples
     --------
@@ -140,28 +140,28 @@ def write_reports(
 
 
 class ReportReader:
-    """One report file: an iterator over its batches of reports, which checks that each belongs to the collection.
+    """A report file, as an iterator over batches of reports; checks that every report belongs to the collection.
 
     Parameters
     ----------
     path : path
         The file.
     collection : Collection
-        Which the reports must belong to.
+        Collection to which the reports must belong.
 
     Attributes
     ----------
     n : int
         Number of reports.
     digest : str
-        The batch's digest as the file states it; iterating to the end verifies it.
+        Digest of the batch as stated in the file. It is verified when the iteration reaches the end.
 
     Raises
     ------
     FileFormatError
-        If there is no such file, or it is truncated, foreign, or of another format version.
+        If the file does not exist, is truncated, is not a report file, or has another format version.
     MismatchError
-        If it is of another collection.
+        If the file belongs to another collection.
 
     Examples
     --------

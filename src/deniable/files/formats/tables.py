@@ -58,22 +58,22 @@ class AnswerFile(Protocol):
 
 
 class AnswerReader:
-    """An open file of answers; a context manager, and an iterator over its record batches.
+    """An open file of answers, which is a context manager and an iterator over record batches.
 
-    Get one from `open_answers`.
+    `open_answers` returns it.
 
     Attributes
     ----------
     columns : tuple of str
         All column names of the file.
     rows : int
-        Records read so far.
+        Number of records read so far.
     total : int
         Size of the file in `unit`.
     unit : {"rows", "bytes"}
-        What `done` and `total` count: records of Parquet, bytes of CSV.
+        Unit of `done` and `total`: records for Parquet, bytes for CSV.
     records : int or None
-        Number of records, where it is known before they are read.
+        Number of records, if it is known before they are read.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class AnswerReader:
 
     @property
     def done(self) -> int:
-        """Return how much has been read, in `unit`; of CSV, the parser may be 32 MiB ahead of the records."""
+        """Return how much has been read, in `unit`. The parser of CSV may be 32 MiB ahead of the records."""
         return self._file.position()
 
     @property
@@ -154,44 +154,44 @@ def open_answers(
     decimal: str | None = None,
     numbers: NumberColumns | None = None,
 ) -> AnswerReader:
-    r"""Open a CSV or Parquet file or a workbook of answers, one row per contributor.
+    r"""Open a CSV or Parquet file or a workbook of answers, with one row for each contributor.
 
-    CSV (``.csv``, ``.tsv``, ``.txt``, gzipped or not) is text with a header; every cell is text, line ends inside
-    quotes belong to the cell, a byte-order mark is dropped. UTF-8, UTF-16 and Windows-1252 are told apart. In a file of
-    one column an empty line is a missing answer.
-    Parquet and gzip are recognised by their content, whatever the file is called, and so is what divides the cells of
-    CSV: a comma (of ``.tsv`` a tab) if the first records then have equally many cells, at least two; else whichever of
-    comma, semicolon, tab and bar does that. Of a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
+    CSV (``.csv``, ``.tsv`` or ``.txt``, also with gzip) is text with a header. Every cell is text. Line ends inside
+    quotes belong to the cell, and a byte-order mark is ignored. UTF-8, UTF-16 and Windows-1252 are detected. In a file
+    with one column, an empty line is a missing answer. Parquet and gzip are recognised by their content, whatever the
+    name of the file. The delimiter of CSV is also detected. It is a comma (a tab for ``.tsv``) if the first records
+    then have the same number of cells, at least two. Otherwise it is the one of comma, semicolon, tab and bar for which
+    this holds. From a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
 
     Parameters
     ----------
     path : path
         The file.
     columns : sequence of str, optional
-        Columns to read, all by default; they must be present.
+        Columns to read, which must exist. By default all.
     delimiter : str, optional
-        The character that divides the cells of CSV, where it is not to be found.
+        Delimiter of the cells of CSV, if it cannot be detected.
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell. With `numbers` only.
+        Decimal mark, if the file leaves it open. Only with `numbers`.
     numbers : NumberColumns, optional
-        Columns whose numbers are given with a decimal point and nothing between thousands, however the file writes
-        them (`deniable.survey.decimals`); cells of white space are empty then. By default every cell is given as
-        it is.
+        Columns of numbers. Their cells are returned with a decimal point and without thousands separators, however the
+        file writes them (`deniable.survey.decimals`). Cells of white space become empty. By default all cells are
+        returned unchanged.
 
     Returns
     -------
     AnswerReader
-        To be used in a ``with`` block and iterated over once.
+        Reader to use in a ``with`` block and to iterate over once.
 
     Raises
     ------
     FileFormatError
-        If there is no such file, or its kind cannot be read.
+        If the file does not exist, or files of its kind cannot be read.
     InvalidInputError
-        If it is empty, a column is absent, or a column name occurs twice.
+        If the file is empty, a column is missing, or a column name occurs twice.
     InvalidParameterError
-        If the delimiter is not one character, or one that CSV cannot have; or numbers may be read in two ways, and
-        `decimal` does not say in which.
+        If the delimiter is not a single character, or not allowed in CSV. Also if numbers can be read in two ways and
+        `decimal` is not given.
 
     Examples
     --------

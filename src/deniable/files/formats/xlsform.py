@@ -53,11 +53,11 @@ class Unmapped(NamedTuple):
     sheet : str
         Name of the sheet.
     row : int
-        Its row, counted as the spreadsheet counts.
+        Number of the row in the spreadsheet.
     name : str
         Name of the question, or its type if it has none.
     reason : str
-        Why, and what to do.
+        The reason, and what to do.
     """
 
     sheet: str
@@ -75,16 +75,16 @@ class _CannotMapError(Exception):
 
 
 class GarbledQuestion(NamedTuple):
-    """A question that a device answers for the contributor with some probability.
+    """A question that the device answers instead of the contributor, with some probability.
 
     Attributes
     ----------
     attribute : Attribute
-        Its categories are the other answer, then the sensitive one.
+        Attribute with two categories: the other answer, then the sensitive answer.
     rate : Fraction
         Probability that the device gives the sensitive answer.
     row : int
-        Its row in the sheet.
+        Row of the question in the sheet.
     """
 
     attribute: Attribute
@@ -92,7 +92,7 @@ class GarbledQuestion(NamedTuple):
     row: int
 
     def design(self, *, one_sided: bool = False) -> Design:
-        """Return the design: `deniable.designs.garbling` at this rate."""
+        """Return the design: `deniable.designs.garbling` with this rate."""
         return garbling(self.rate, one_sided=one_sided)
 
     def collection(self, *, one_sided: bool = False, title: str = "") -> Collection:
@@ -101,29 +101,29 @@ class GarbledQuestion(NamedTuple):
         Raises
         ------
         InvalidParameterError
-            Without `one_sided`: the other answer proves that its contributor does not hold the sensitive one, so no
-            epsilon holds.
+            If `one_sided` is not set. The other answer proves that its contributor does not hold the sensitive answer,
+            so no epsilon holds.
         """
         return Collection(Schema((self.attribute,)), self.design(one_sided=one_sided), title=title)
 
 
 @dataclass(frozen=True)
 class XLSForm:
-    """A form as it was read; made by `read_xlsform`.
+    """A questionnaire, as `read_xlsform` returns it.
 
     Parameters
     ----------
     title : str
-        The form's title.
+        Title of the form.
     attributes : tuple of Attribute
-        The questions without garbling, in their order.
+        Questions without garbling, in their order.
     garbled : tuple of GarbledQuestion
-        The others.
+        Questions with garbling.
     texts : mapping
-        By language: ``title``, ``questions`` (text by name) and ``labels`` (texts of all answers by name), as the
-        ``languages`` of a survey page have them.
+        For each language: ``title``, ``questions`` (text by name) and ``labels`` (texts of all answers by name), in the
+        form of the ``languages`` of a survey page.
     unmapped : tuple of Unmapped
-        What did not become a question.
+        Rows that did not become a question.
     """
 
     title: str
@@ -139,7 +139,7 @@ class XLSForm:
         Raises
         ------
         InvalidParameterError
-            If there is none.
+            If there is no such question.
         """
         return Schema(self.attributes)
 
@@ -157,10 +157,10 @@ def read_xlsform(path: Path) -> XLSForm:
     MissingExtraError
         If openpyxl is not installed.
     FileFormatError
-        If it is not a workbook with the sheets ``survey`` and ``choices``.
+        If the file is not a workbook with the sheets ``survey`` and ``choices``.
     InvalidInputError
-        If garbling of a question cannot be mapped exactly, naming every row: importing it without its noise, or with
-        other noise, would break the promise that the form makes.
+        If the garbling of a question cannot be reproduced exactly. The message names every such row. Without its noise,
+        or with other noise, the import would break the promise of the form.
 
     Examples
     --------

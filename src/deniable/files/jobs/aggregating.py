@@ -47,7 +47,7 @@ class Checkpoint:
     Parameters
     ----------
     collection : Collection
-        Which the reports belong to.
+        Collection to which the reports belong.
     output : Path
         Where the aggregate will be.
     batches : set of str
@@ -109,31 +109,31 @@ def draft_schema_file(
     decimal: str | None = None,
     progress: Progress | None = None,
 ) -> DraftResult:
-    """Collector: draft the public schema of a file of answers; see `deniable.survey.drafting.draft_schema`.
+    """Collector: draft the public schema of a file of answers; see `deniable.draft_schema`.
 
     Parameters
     ----------
     answers : path
-        CSV or Parquet.
+        File of answers, CSV or Parquet.
     output : path
-        The schema, JSON to be edited.
+        Path for the schema, a JSON document for you to edit.
     max_categories : int
-        Longest list of categories.
+        Largest number of categories in a list.
     delimiter : str, optional
-        The character that divides the cells of CSV, where it is not to be found.
+        Delimiter of the cells of CSV, if it cannot be detected.
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell (`deniable.survey.decimals`).
+        Decimal mark, if the file leaves it open (`deniable.survey.decimals`).
     progress : callable, optional
-        Called with (done, total).
+        Function that is called with (done, total).
 
     Raises
     ------
     InvalidInputError
-        If the file holds no answers, or no column can be used in a schema.
+        If the file has no answers, or no column can be used in a schema.
     InvalidParameterError
-        If numbers may be read in two ways, and `decimal` does not say in which.
+        If numbers can be read in two ways and `decimal` is not given.
     FileFormatError
-        If it cannot be read.
+        If the file cannot be read.
     OutputError
         If the schema cannot be written.
 
@@ -164,38 +164,39 @@ def aggregate_files(
     on_invalid: OnInvalid | None = None,
     progress: Progress | None = None,
 ) -> Aggregate:
-    """Collector: sum report files into one aggregate.
+    """Collector: add up report files into one aggregate.
 
-    Interrupted, the sum of the finished files stays in a hidden file beside the output, and the next run with the same
-    files continues from there; on success it is removed.
+    If the run is interrupted, the sum of the finished files stays in a hidden file beside the output. The next run with
+    the same files continues from it, and removes it at the end.
 
     Parameters
     ----------
     collection : Collection
-        Which the reports belong to.
+        Collection to which the reports belong.
     reports : sequence of path
-        Report files, Parquet or posted reports (JSON Lines), or directories of them; each batch and each id once.
+        Report files, in Parquet or as posted reports (JSON Lines), or directories of them. Each batch and each id may
+        occur only once.
     output : path
         The aggregate.
     on_invalid : callable, optional
-        Set aside reports that no client can have produced instead of refusing their file, and say so: called with
-        (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms that
-        can (`can_skip_invalid`).
+        If given, reports that no client can have produced are skipped, and their file is not refused. The function is
+        called for every file with such reports, with (file, number of skipped reports, what is wrong with the first).
+        The mechanism must allow it (`can_skip_invalid`).
     progress : callable, optional
-        Called with (done, total) reports.
+        Function that is called with (finished reports, total reports).
 
     Raises
     ------
     InvalidParameterError
-        If `on_invalid` is given and the mechanism cannot set reports aside.
+        If `on_invalid` is given and the mechanism cannot skip invalid reports.
     DuplicateReportsError
         If two files hold the same batch of reports, or an id occurs twice.
     MismatchError
-        If a file or a row in it is of another collection.
+        If a file, or a row of a file, belongs to another collection.
     FileFormatError
-        If a file is damaged or foreign.
+        If a file is damaged or of another kind.
     InvalidReportError
-        If the mechanism cannot have produced a report, unless `on_invalid`.
+        If the mechanism cannot have produced a report, and `on_invalid` is not given.
     OutputInUseError
         If another run is writing the same output.
     OutputError
@@ -250,11 +251,11 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
     Raises
     ------
     DuplicateReportsError
-        If two contain the same batch of reports, naming the file.
+        If two files contain the same batch of reports. The message names the file.
     MismatchError
-        If they are of different collections or mechanisms.
+        If the files belong to different collections or mechanisms.
     FileFormatError
-        If a file is damaged or foreign.
+        If a file is damaged or of another kind.
     OutputInUseError
         If another run is writing the same output.
     OutputError

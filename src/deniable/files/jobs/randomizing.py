@@ -39,7 +39,7 @@ OnTotal = Callable[[Spending], None]
 
 @dataclass(frozen=True)
 class RandomizeResult:
-    """Result of `randomize_file`.
+    """Number of contributors, warnings and totals, as `randomize_file` returns them.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class RandomizeResult:
     digest : str
         Digest of the batch of reports (64 hex digits).
     warnings : tuple of str
-        What its user must know.
+        Warnings for the user.
     spending : Spending
-        What the contributors have spent, in this collection and in earlier ones.
+        Epsilon that the contributors have spent in this collection and earlier ones.
     remarks : tuple of str
-        How the file of answers was read where that is not usual (`AnswerReader.remarks`).
+        Notes on unusual properties of the file of answers (`AnswerReader.remarks`).
     """
 
     n: int
@@ -81,68 +81,72 @@ def randomize_file(
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
-    """Contributors in bulk: randomise a file of answers into a report file.
+    """Holder of many answers: randomise a file of answers into a report file.
 
-    The file holds the reports in random order, in blocks of 2^17 answers (`deniable.files.jobs.shuffling`); what
-    `Collection.randomize` returns in memory has the order of the answers.
+    The file has the reports in random order, in blocks of 2^17 answers (`deniable.files.jobs.shuffling`). By contrast,
+    the reports that `Collection.randomize` returns have the order of the answers.
 
-    The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
-    nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
-    files sees two reports of each contributor; so that is refused unless `allow_repeat`, as far as this user's ledger
-    remembers: answers of at least 1,000 contributors by their content, whatever the file is called and however it is
-    written; fewer by the path of the file, since content so small would tell answers to whoever reads the ledger. The
-    run is recorded before the reports appear. Collections of the same answers add up, and the ledger says to how much.
-    A share is used once: a ledger beside the shares refuses a second time,
-    whatever the answers.
+    The report file appears only when every row is valid and randomised. If the run is interrupted, nothing remains and
+    no epsilon is spent, because nobody has seen a report.
+
+    A second run on the *same answers* spends epsilon again, because anyone who sees both files sees two reports of each
+    contributor. So it is refused unless `allow_repeat` is True, if this user's ledger remembers the answers. The ledger
+    recognises the answers of at least 1,000 contributors by their content, in a file of any name and format. It
+    recognises fewer answers only by the path of the file, because a digest of so small a content would reveal answers
+    to readers of the ledger. The run is recorded before the reports appear. The epsilons of all collections of the same
+    answers add up, and the ledger states the total. A share can be used only once. A ledger beside the shares refuses a
+    second use, for any answers.
 
     Parameters
     ----------
     collection : Collection
-        What is asked and how it is randomised.
+        Collection with the questions and the mechanism.
     answers : path
-        CSV or Parquet, one row per contributor.
+        File of answers, CSV or Parquet, with one row for each contributor.
     output : path
         The report file.
     rng : SpawningRandomness
-        `SecureRandomness` for contributors. The order of the reports comes from a second source that it spawns.
+        `SecureRandomness` for contributors. A second source, which it spawns, draws the order of the reports.
     allow_repeat : bool
-        Spend epsilon once more on answers that were randomised before. A share cannot be used again.
+        True to spend epsilon once more on answers that were randomised before. A share can never be used again.
     shares : path, optional
-        Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the
-        i-th. Of more shares than answers the last are left.
+        Shares from the dealer, as a file or a directory, if the mechanism needs them. Row i of the answers uses share
+        i. If there are more shares than answers, the last shares remain unused.
     max_epsilon : float, Fraction, Decimal or str, optional
-        Refuse, before answers are read, a collection whose whole-contributor epsilon is larger; and, before anything is
-        drawn, one with which the contributors would have spent more in all collections of the same answers.
+        Largest epsilon to accept. A collection with a larger epsilon for the whole contributor is refused before
+        answers are read. A run that would lead to a larger total in all collections of the same answers is refused
+        before anything is drawn.
     delimiter : str, optional
-        The character that divides the cells of CSV, where it is not to be found (`open_answers`).
+        Delimiter of the cells of CSV, if it cannot be detected (`open_answers`).
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell (`deniable.survey.decimals`).
+        Decimal mark, if the file leaves it open (`deniable.survey.decimals`).
     keep : bool
-        The reports stay with the holder of the answers, to be sent: only the owner can read their file, and of few
-        answers the ledger remembers when their file was changed last. By default the reports have the permissions of a
-        new file.
+        True if the reports stay with the holder of the answers until they are sent. Only the owner can then read their
+        file. If there are few answers, the ledger also remembers when their file was last changed. By default the
+        reports have the permissions of a new file.
     memos : MemoStore, optional
-        For a mechanism that keeps permanent responses: those of the one person whose answer the file holds. Without a
-        store every report has new ones.
+        For a mechanism with permanent responses: store of the person whose answer is in the file. Without a store,
+        every report has new permanent responses.
     on_total : callable, optional
-        Called, before anything is drawn, with what the contributors will have spent in all (`Spending`).
+        Function that is called before anything is drawn, with the contributors' totals after this run (`Spending`).
     progress : callable, optional
-        Called with (done, total).
+        Function that is called with (done, total).
 
     Raises
     ------
     AlreadyRandomizedError
-        If these answers were randomised before for this collection, or for the phase that it learned from, and not
-        `allow_repeat`; or a share was used before.
+        If `allow_repeat` is False, and these answers were randomised before for this collection or for the phase from
+        which it was learned. Also if a share was used before.
     PrivacyLimitError
         If the collection's epsilon, or the total of all collections of these answers, is larger than `max_epsilon`.
     InvalidParameterError
-        If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no
-        budget.
+        If the mechanism needs shares and none are given, or shares are given that it does not need. Also if
+        `max_epsilon` is not a valid budget.
     InvalidInputError
-        If an answer cannot be encoded, naming row and attribute; or has no share, or a contributor has two.
+        If an answer cannot be encoded (the message names row and attribute) or has no share, or a contributor has two
+        shares.
     MismatchError
-        If the shares are of another collection, deal or dealing.
+        If the shares belong to another collection or deal, or were dealt at another time.
     FileFormatError
         If the answers, the shares or a ledger cannot be read.
     OutputInUseError
@@ -317,7 +321,7 @@ def read_digest(
     Raises
     ------
     InvalidInputError
-        If an answer cannot be encoded, naming row and attribute.
+        If an answer cannot be encoded. The message names row and attribute.
     FileFormatError
         If the file cannot be read.
     """
@@ -339,18 +343,18 @@ def read_truth(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Count the true answers of a file, where they are known: for a demo or a rehearsal.
+    """Count the true answers in a file, for a demo or a rehearsal.
 
     Returns
     -------
     dict of str to float64[k]
-        Per column of the record, how many contributors hold each category. A number between two points of a grid is
-        shared between them as its rounding will on average.
+        For each column of the record, the number of contributors who hold each category. A number between two points of
+        a grid counts partly for each of them, as its rounding does on average.
 
     Raises
     ------
     InvalidInputError
-        If an answer cannot be encoded, naming row and attribute.
+        If an answer cannot be encoded. The message names row and attribute.
     FileFormatError
         If the file cannot be read.
 
@@ -392,17 +396,17 @@ def count_texts(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> Counter[str]:
-    """Count the true answers of open text, each cut as the mechanism cuts it: for a rehearsal.
+    """Count the true answers of open text for a rehearsal, cut in the same way as by the mechanism.
 
     Returns
     -------
     Counter of str
-        How many contributors hold each string, spelled as the estimate's labels are.
+        Number of contributors who hold each string, in the spelling of the estimate's labels.
 
     Raises
     ------
     InvalidInputError
-        If an answer is missing and there is no label for that, naming its row.
+        If an answer is missing and there is no label for missing answers. The message names its row.
     FileFormatError
         If the file cannot be read.
 

@@ -37,14 +37,14 @@ def budget(collection: Collection) -> str:
 
 @dataclass(frozen=True)
 class Spending:
-    """One collection, and the earlier ones of the same answers.
+    """Epsilon that contributors spend in a collection and in earlier collections of the same answers.
 
     Parameters
     ----------
     collection : Collection
-        The one that is next.
+        The next collection.
     earlier : tuple of Entry
-        What the ledger remembers of these answers, runs that were stopped as their reports were to appear included.
+        Entries of the ledger for these answers. They include runs that were stopped just before their reports appeared.
 
     Examples
     --------
@@ -60,18 +60,18 @@ class Spending:
 
     @property
     def total(self) -> Fraction | None:
-        """Epsilon of all together; None if one of them has no bound, or none that was recorded."""
+        """Epsilon of all collections together; None if one has no bound, or no recorded bound."""
         parts = [budget(self.collection), *(entry.epsilon for entry in self.earlier)]
         return sum(map(exact, parts), Fraction(0)) if all(parts) else None
 
     @property
     def bound(self) -> str:
-        """The total as texts write it, for instance "epsilon = 20", rounded up."""
+        """The total in words, for instance "epsilon = 20", rounded up."""
         return _bound(self.total)
 
     @property
     def listed(self) -> str:
-        """The earlier collections, with what each has spent and where its reports went."""
+        """The earlier collections, with the epsilon of each and the place of its reports."""
         return ", ".join(
             f"{_bound(_of(entry))} in collection {short_id(entry.collection)} (into {entry.into}"
             f"{', if that appeared' if entry.begun else ''})"
@@ -80,7 +80,7 @@ class Spending:
 
     @property
     def text(self) -> str:
-        """Sentence to read before these answers are randomised once more; "" if the ledger knows nothing of them."""
+        """Warning before these answers are randomised once more, or "" if the ledger does not know them."""
         if not self.earlier:
             return ""
         return (
@@ -91,21 +91,21 @@ class Spending:
     def require(
         self, maximum: EpsilonLike, name: str = "max_epsilon", *, outcome: str = "nothing was randomised"
     ) -> None:
-        """Refuse a total that is larger than one is willing to accept; see `Guarantee.require`.
+        """Raise an error if the total is larger than you accept; see `Guarantee.require`.
 
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest total epsilon to accept; a float is read as the decimal that Python prints for it.
+            Largest total epsilon that you accept. A float is read as the decimal that Python prints for it.
         name : str
-            What messages call it.
+            Name of the maximum in messages.
         outcome : str
-            What messages say about what was done.
+            Part of the message that says what was done.
 
         Raises
         ------
         PrivacyLimitError
-            If it is, saying by how much and what was spent before.
+            If the total is larger. The message states the total and what was spent before.
         """
         self.collection.privacy().require(maximum, name)
         limit, total = exact(checked_epsilon(maximum, name)), self.total
@@ -119,7 +119,7 @@ class Spending:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the total as plain JSON data, None for what has no bound."""
+        """Return the total as plain JSON data; numbers without a bound are None."""
         total, parts = self.total, [(entry, _of(entry)) for entry in self.earlier]
         earlier = [
             {

@@ -23,20 +23,20 @@ def tidy_file(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> int:
-    """Contributors' side: copy a file of answers, as CSV, with some cells spelled otherwise, before it is randomised.
+    """Holder of answers: copy a file of answers as CSV, with other spellings for some cells, before randomising.
 
     Parameters
     ----------
     answers : path
-        CSV, Parquet or a workbook, as `open_answers` reads it.
+        File of answers: CSV, Parquet or a workbook, see `open_answers`.
     output : path
-        The copy. Only its owner can read it, as only the holder may read the answers.
+        Path for the copy. Only its owner can read it, because only the holder may read the answers.
     spellings : mapping of columns to mappings
-        What becomes of which cell; other cells stay as they are. `DraftResult.spellings`, for instance.
+        New spellings of cells, for instance `DraftResult.spellings`. Other cells stay as they are.
     delimiter : str, optional
-        The character that divides the cells of CSV, where it is not to be found.
+        Delimiter of the cells of CSV, if it cannot be detected.
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell. The copy has decimal points.
+        Decimal mark, if the file leaves it open. The copy has decimal points.
 
     Returns
     -------

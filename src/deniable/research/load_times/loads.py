@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def load_times_page(found: LoadTimes) -> Page:
-    """Return the page of loads by their true confidence.
+    """Return the page of load times by true confidence.
 
     Parameters
     ----------
     found : LoadTimes
-        What `deniable.research.load_times.loads` returns.
+        Result of `load_times`.
 
     Examples
     --------
@@ -115,18 +115,18 @@ _STATEMENT = (
 
 @dataclass(frozen=True, eq=False)
 class TrueNumber(Result):
-    """One number about loads of one true confidence.
+    """One number about loads with a given true confidence.
 
     Parameters
     ----------
     quantity : str
-        "share", "mean", or a quantile as "quantile 0.75".
+        "share", "mean", or a quantile such as "quantile 0.75".
     confidence : {"high", "low"}
-        The true confidence of the loads.
+        True confidence of the loads.
     value, standard_error : float
-        The estimate, which is not cut off at what is possible; the error is NaN of quantiles.
+        The estimate, which is not clipped, and its standard error, which is NaN for quantiles.
     lower, upper : float
-        Ends of the interval; infinite where the rows do not determine the number.
+        Ends of the interval. Infinite if the rows do not determine the number.
     """
 
     quantity: str
@@ -144,30 +144,30 @@ class TrueNumber(Result):
 
 @dataclass(frozen=True, eq=False)
 class LoadTimes(Result):
-    """Loads by their true confidence; made by `load_times`.
+    """Load times by true confidence, as `load_times` returns them.
 
     Parameters
     ----------
     privacy_statement : str
-        To be shown before any result.
+        Privacy statement to show before any result.
     outcome : str
-        Column of the times.
+        Name of the column of times.
     rows, used, timed : int
-        Rows that were read, those with a confidence, and those with a time as well.
+        Numbers of rows that were read, that have a confidence, and that also have a time.
     left_out : dict of str to int
-        Rows that are not among `timed`, by reason.
+        Numbers of rows that are not counted in `timed`, by reason.
     lowest_rate, highest_rate : float
-        Of the rows that were used.
+        Lowest and highest rate of the used rows.
     epsilon : float
-        ln((2 - f)/f) of the lowest rate f; infinite if a row was not randomised.
+        ln((2 - f)/f) for the lowest rate f. Infinite if a row was not randomised.
     level : float
         Of the intervals.
     shown_low : float
-        Share of "low" as it stands in the rows.
+        Share of "low" in the rows, before any correction.
     share : TrueNumber
         Share of loads whose true confidence is low.
     times : tuple of TrueNumber
-        Mean and quantiles, those of high confidence first.
+        Mean and quantiles. Those of high confidence come first.
     """
 
     format: ClassVar[str] = "deniable load times"
@@ -306,10 +306,10 @@ def load_times(
     value: str = VALUE,
     rate: str = RATE,
 ) -> LoadTimes:
-    """Analyst: return the share of loads of truly low confidence, and load times by true confidence.
+    """Analyst: return the share of loads with truly low confidence, and load times by true confidence.
 
-    Rows may have different rates. Those without a confidence, or with the rate 1, which says nothing, are left out and
-    counted; so are times that are empty or not positive, which a load has that was not finished.
+    Rows may have different rates. Rows without a confidence are left out and counted, and so are rows with the rate 1,
+    which reveal nothing. Times that are empty or not positive are also left out, because such loads were not finished.
 
     Parameters
     ----------
@@ -317,13 +317,13 @@ def load_times(
         A row for each page load: CSV, Parquet or JSON (a list, or an entry in each line); a data frame; or entries as
         `PerformanceNavigationTiming.toJSON` returns them.
     outcome : str
-        Column of the times.
+        Name of the column of times.
     quantiles : sequence of float
         Shares in (0, 1).
     confidence : float
-        Level of the intervals. They are about loads like these, drawn independently.
+        Level of the intervals. They are for loads like these, drawn independently.
     value, rate : str
-        Columns of "high" or "low", and of `randomizedTriggerRate`.
+        Names of the columns of "high" or "low", and of `randomizedTriggerRate`.
 
     Raises
     ------
