@@ -102,7 +102,7 @@ def _pairs(results: Results) -> list[str]:
         f"In Adult, {results.text('fig5-extremes', 'its pair', data='Adult')} has normalised mutual information "
         f"{results.number('fig5-extremes', 'its NMI', '.3f', data='Adult')}, but a CPL of "
         f"{results.number('fig5-extremes', 'largest at NMI below .005', '.2f', data='Adult')}",
-        f"our data have {traced(near, 'd')} pairs with normalised mutual information between {setting(0.4)} and {setting(0.6)}",
+        f"our data have only {traced(near, 'd')} pairs with normalised mutual information between {setting(0.4)} and {setting(0.6)}",
     ]
     return quotes
 
@@ -134,9 +134,7 @@ def _benchmarks(results: Results) -> list[str]:
         results.number("fig6", "undershoot", ".3f", data=data, algorithm="ITS", reference="OUE, channel")
         for data in ("Adult", "Cardio")
     ]
-    quotes.append(
-        f"OUE's reports if attributes have more than two values, by {short[0]} on Adult and {short[1]} on Cardio"
-    )
+    quotes.append(f"It does so by {short[0]} on Adult and {short[1]} on Cardio")
     parts = [results.number("fig6", column, ".3f", data="CelebA", algorithm="GRF(0.2), components", reference="Algorithm 2")
              for column in ("undershoot", "overshoot")]  # fmt: skip
     quotes.append(

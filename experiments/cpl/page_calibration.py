@@ -146,7 +146,7 @@ def _public(results: Results) -> list[str]:
         f"The correlation between LFW's and CelebA's CPLs is {traced(min(first), '.2f')} to "
         f"{traced(max(first), '.2f')} over the "
         f"pairs of the first {setting(21)} attributes, and {traced(min(every), '.2f')} to "
-        f"{traced(max(every), '.2f')} over all "
+        f"{traced(max(every), '.2f')} over the pairs of all "
         f"{setting(38)}",
         f"At epsilon 1, {below} of the CPLs of the first {setting(21)} attributes are lower in LFW than in CelebA",
         _line(

@@ -27,7 +27,7 @@ def _sums(_: Results) -> list[str]:
         f"1 + ln cosh 1 = {xor}",
         f"For n = {setting('20')} and epsilon = 1 this is {hidden} nats. The epsilons of the {setting('20')} reports "
         f"add up to {setting('20')}, so more than {setting('20')} nats",
-        f"young together tell {exact} about young, but the sum is only {added}",
+        f"young together tell {exact} nats about young, but the sum is only {added}",
     ]
 
 

@@ -69,7 +69,7 @@ def _others(results: Results) -> list[str]:
     return [
         *quotes,
         f"m = 5. With the same p and rho, row b gives {traced(shares, '.5f')}",
-        f"if the stated epsilon is {setting(0.5)}, it is {traced(unknown, '.3f')}",
+        f"it is {traced(unknown, '.3f')} for a stated epsilon of {setting(0.5)}",
         f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
     ]
 

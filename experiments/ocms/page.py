@@ -77,7 +77,7 @@ def _families(r: Results) -> list[str]:
     return [
         *found,
         f"whose variance is within {setting('10%')} of the best family's variance.",
-        f"There the variance above the ideal is {others[0]} for prime, {others[1]} for linear and {others[2]} for Partition.",
+        f"The last column of the table would be {others[0]} for prime, {others[1]} for linear and {others[2]} for Partition.",
         f"Without a bound on frequencies ({setting('f* = 1')}), `OCMS` takes Spread for {chosen} of the epsilons",
         *practice,
     ]
@@ -470,8 +470,8 @@ def _rappor(r: Results) -> list[str]:
     return [
         *rows,
         f"At 64 cells the error is {traced(min(above), '.1f')} to {traced(max(above), '.1f')} standard errors above the "
-        f"limit. At 1,024 cells it is {traced(min(undecided), '.1f')} to {traced(max(undecided), '.1f')} standard errors above "
-        "the limit.",
+        f"limit. At 1,024 cells the difference from the limit is {traced(min(undecided), '.1f')} to "
+        f"{traced(max(undecided), '.1f')} standard errors.",
         f"The largest difference is {traced(largest, '.1f')} standard errors, and by chance alone it could be up to 3.7.",
         row(f"cells needed, aRP, eq. {setting('(6)')}", *needed("aRP")),
         row(f"cells needed, aRP, eq. {setting('(45)')} as printed", *needed("aRP", "printed (45)", ".3g")),
@@ -592,7 +592,7 @@ STATED = {
     "We compared 40 measured errors with eq. (10), at f = 0 and .3": _SETTING,
     "by chance alone it could be up to 3.7": "statistics.critical_z(40)",
     "within 1% of its limit, at f = 0": _SETTING,
-    '"over 170,000 entries", and a frequency "above 0.4"': _PAPER,
+    '"over 170,000 entries" in this part, and a value with a frequency "above 0.4"': _PAPER,
     "The commonest page has 7.6% of the clicks": "the prefix of Kosarak",
     "no value with frequency above 0.4": _PAPER,
     "2,048 hash functions of 1,024 cells, and our experiments have 1,024": "the author's code",
@@ -605,7 +605,7 @@ STATED = {
     "The paper evaluates 1% of Kosarak. We counted the entries in 1% of the file": _PAPER,
     "RHR's MSE is exactly (E+2^b-1)/(E+1) times HE's": _DERIVED,
     "what counts as an entry | entries in 1% of the file": _PAPER,
-    "At 1,024 cells it is": _SETTING,
+    "At 1,024 cells the difference from the limit is": _SETTING,
     "although the true frequency is 0": "nobody holds the target",
     "this ratio tends to 1": "rappor-cells.csv: limit and OCMS+RR",
     "epsilon 1 | 2 | 3 | 4 | 5 |": _SETTING,
