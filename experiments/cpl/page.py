@@ -96,7 +96,7 @@ def _pairs(results: Results) -> list[str]:
         int(row["pairs"]) for low in (0.4, 0.5) for row in results.rows("fig5-bins", metric="nmi", **{"from": low})
     )
     quotes += [
-        f"The correlation of this metric with CPL is {metric['CelebA']} in CelebA, {metric['Cardio']} in Cardio",
+        f"The correlation of this metric with CPL is {metric['CelebA']} in CelebA and {metric['Cardio']} in Cardio",
         f"Pairs with normalised mutual information between {setting(0.1)} and {setting(0.2)} have CPLs from "
         f"{number_of(tenth, 'least', '.2f')} to {number_of(tenth, 'most', '.2f')}",
         f"In Adult, {results.text('fig5-extremes', 'its pair', data='Adult')} has normalised mutual information "
@@ -315,7 +315,7 @@ PAGE = Page(
         "figure | r = 0 | r = .01 | r = .05 | r = .1": "settings",
         "first six shared attributes": "a setting",
         "categories below 5% merged": "a setting",
-        "SPL, for 21 of the attributes": "the paper, section V-C",
+        "considers 21 of the attributes": "the paper, section V-C",
         "SPL's budget is cap/21": "a formula",
         "At caps up to 2 some random choices have such a factor. At caps of 5 and more": "the rows above",
         "more than five up to a cap of 5": "the rows above",

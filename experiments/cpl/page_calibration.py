@@ -56,8 +56,8 @@ def adult(results: Results) -> list[str]:
         f"With rare categories merged, the three numbers of Adult in the table are "
         f"{number_of(merged, 'below epsilon/10', '.0%')}, "
         f"{number_of(merged, 'the same by Algorithm 2', '.0%')} and {number_of(merged, 'below epsilon/2', '.0%')}",
-        f"{number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands "
-        f"({number_of(merged, 'correlation with Pearson', '.2f')} with rare categories merged",
+        f"It is {number_of(both[0], 'correlation with Pearson', '.2f')} in Adult as it stands, "
+        f"and {number_of(merged, 'correlation with Pearson', '.2f')} in Adult with rare categories merged",
         f"On Adult as it stands, {near[0]} of {setting(16)} cells match. If we merge rare categories of Adult, "
         f"{near[1]} cells match.",
         f"The undershoot of GRR-ANL on Adult is then {number_of(merged, 'GRR-ANL undershoot', '.4f')}.",
@@ -102,8 +102,9 @@ def figure_8(results: Results) -> list[str]:
         f"For the first {setting(21)} shared attributes, the exact totals are "
         f"{first[0]}, {first[1]} and {first[2]} at caps of {caps}",
         f"with {drawn} random choices",
-        f"The exact total exceeds a cap of {setting(1)} for {_share(broken[0])} of the choices, "
-        f"a cap of {setting(5)} for {_share(broken[1])} and a cap of {setting(20)} for {_share(broken[2])}. "
+        f"With a cap of {setting(1)}, the exact total exceeds the cap for {_share(broken[0])} of the choices. "
+        f"With a cap of {setting(5)} it does so for {_share(broken[1])}, "
+        f"and with a cap of {setting(20)} for {_share(broken[2])}. "
         f"The largest excess at these caps is {over[0]}, {over[1]} and {over[2]} of the cap",
         _line("share of choices that exceed the cap", map(_share, broken)),
         _line("exact total / cap, median", (number_of(row, "median exact/cap", ".3f") for row in broken)),
@@ -143,11 +144,9 @@ def _public(results: Results) -> list[str]:
         f"are {traced(min(smaller), '.0%')} to {traced(max(smaller), '.0%')} smaller than CelebA's own",
         f"a cap of {setting(20)} on LFW. Under CelebA's joint distribution, their total is "
         f"{number_of(worst, 'exact total', '.1f')}",
-        f"The correlation between LFW's and CelebA's CPLs is {traced(min(first), '.2f')} to "
-        f"{traced(max(first), '.2f')} over the "
-        f"pairs of the first {setting(21)} attributes, and {traced(min(every), '.2f')} to "
-        f"{traced(max(every), '.2f')} over the pairs of all "
-        f"{setting(38)}",
+        f"Over the pairs of the first {setting(21)} attributes, the correlation between LFW's and CelebA's CPLs is "
+        f"{traced(min(first), '.2f')} to {traced(max(first), '.2f')}. Over the pairs of all {setting(38)} attributes "
+        f"it is {traced(min(every), '.2f')} to {traced(max(every), '.2f')}.",
         f"At epsilon 1, {below} of the CPLs of the first {setting(21)} attributes are lower in LFW than in CelebA",
         _line(
             f"LFW's budgets, {setting(12)} of {setting(38)}, {number_of(many['exact', 1.0], 'choices', '.0f')} choices",

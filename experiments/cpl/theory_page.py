@@ -40,8 +40,8 @@ def _costs(results: Results) -> list[str]:
     )
     return [
         f"returns epsilon = 1, and then the exact total is {added}. The criterion `exact` returns epsilon = {exact}",
-        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, and "
-        f"{setting('24')} take {large[0]} seconds and {large[1]} GiB",
+        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB. "
+        f"{setting('24')} binary attributes take {large[0]} seconds and {large[1]} GiB",
     ]
 
 

@@ -142,7 +142,7 @@ def _losses(r: Results) -> list[str]:
         row("HE, measured", *he),
         row("RHR over HE, calculated", *map(calculated, EPSILONS)),
         f"At epsilon 1 and 2 the measured errors of RHR and HE are "
-        f"{traced(abs(apart(1)), '.1f')} and {traced(apart(2), '.2f')} standard errors apart, so the measurement does not decide. From epsilon 3 on they "
+        f"{traced(abs(apart(1)), '.1f')} and {traced(apart(2), '.2f')} standard errors apart. So there the measurement does not decide. From epsilon 3 on they "
         f"are {traced(apart(3), '.1f')} or more standard errors apart.",
         f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
         f"at every "
@@ -523,7 +523,7 @@ STATED = {
     "standard deviation 50. There": _SETTING,
     "exceeds 3.8 standard errors with a probability of 1%": "statistics.critical_z(60)",
     "on Gaussian data with f = 0": _SETTING,
-    "100 runs (subset selection 20)": _SETTING,
+    "We made 100 runs (20 for subset selection)": _SETTING,
     "only the first 100,000 of 990,002 lines": "experiments/ocms/README.md",
     "the 1,000 commonest pages": _SETTING,
     "the library in 100 runs, and the brute-force program in 10 runs": _SETTING,
