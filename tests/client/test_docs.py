@@ -87,7 +87,7 @@ def test_what_states_the_guarantee_cannot_be_replaced() -> None:
             read_page(json.dumps(page), "page.json", asked)
     for key, said in (("contact", "{constructor}"), ("agree", "Yes {contact}.")):
         page["languages"]["en"]["interface"] = {key: said}
-        with pytest.raises(InvalidParameterError, match="because there is no value for it"):
+        with pytest.raises(InvalidParameterError, match="because it has no value here"):
             read_page(json.dumps(page), "page.json", asked)
     page["languages"]["en"]["interface"] = {"agree": "Yes, I do."}
     assert read_page(json.dumps(page), "page.json", asked).languages["en"].interface == {"agree": "Yes, I do."}

@@ -42,7 +42,9 @@ def test_a_correct_mechanism_keeps_all_laws(seed: int) -> None:
 def test_a_larger_budget_than_stated_is_noticed() -> None:
     """Odds are 10 where e is stated: 4,000 reports of each value bound them from below above e."""
     p = 10 / (10 + K - 1)
-    with pytest.raises(BrokenLawError, match=r"keeps_the_budget: in 4000 draws each, report \d came") as broken:
+    with pytest.raises(
+        BrokenLawError, match=r"keeps_the_budget: in 4000 draws from each value, report \d came"
+    ) as broken:
         _check(_client(p))
     least = float(str(broken.value).rpartition("at least ")[2])
     assert math.e < least < 10

@@ -103,7 +103,7 @@ def test_analysts_read_and_owners_change_and_both_are_written_down(here: Running
     answer = ann("POST", "/surveys/smoking/pause")
     assert (answer.status, answer.json["state"]) == (200, "paused")
     answer = ann("POST", "/surveys/smoking/pause")
-    assert (answer.problem, "it is paused" in answer.json["detail"]) == ("malformed", True)
+    assert (answer.problem, "is paused" in answer.json["detail"]) == ("malformed", True)
     assert ann("POST", "/surveys/smoking/open").json["state"] == "open"
     assert ann("POST", "/surveys/smoking/burn").problem == "not-found"
     acts = [(entry.who, entry.act) for entry in here.collector.store.noted(survey="smoking")]

@@ -105,7 +105,9 @@ def test_a_clock_that_jumps_closes_nothing_for_ever(tmp_path: Path) -> None:
     machine.wait(10 * PATIENCE)
     assert state() == ("closing", "closing")
     assert store.waiting(ASKED.id) == 5
-    with pytest.raises(InvalidParameterError, match="must be draft or paused to become open, but it is closing"):
+    with pytest.raises(
+        InvalidParameterError, match="is closing, so it cannot become open: its state must be draft or paused"
+    ):
         surveys.open("smoking")
     machine.wall.move(days=-40)
     machine.wait(PATIENCE + 20)
@@ -115,7 +117,7 @@ def test_a_clock_that_jumps_closes_nothing_for_ever(tmp_path: Path) -> None:
     assert state() == ("open", "open")
     # What an owner closed stays closed, and a person can end it whatever the clock says.
     surveys.close("smoking")
-    with pytest.raises(InvalidParameterError, match="it is closing"):
+    with pytest.raises(InvalidParameterError, match="is closing, so it cannot become"):
         surveys.open("smoking")
     assert surveys.close("smoking", now=True)["state"] == "closed"
     # Nor are receipts dropped by a clock that cannot be believed.

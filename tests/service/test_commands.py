@@ -103,7 +103,9 @@ def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
     assert " ".join(status) == keys
     result = run("survey", "pause", "smoking", "--database", database)
     assert result.exit_code == 2
-    assert result.output == "error: the survey “smoking” must be open to become paused, but it is paused\n"
+    assert (
+        result.output == "error: the survey “smoking” is paused, so it cannot become paused: its state must be open\n"
+    )
     assert survey(database, "close", "smoking")["state"] == "closing"
     assert survey(database, "close", "smoking", "--now")["state"] == "closed"
     assert survey(database, "export", "smoking", "-o", folder / "x.aggregate") == {
@@ -258,11 +260,11 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     with pytest.raises(MismatchError) as caught:
         send_file(ASKED, answers, public, token=TOKEN)
     said = str(caught.value)
-    assert "This run drew and sent nothing; for other people, put their answers into a file of another n" in said
-    assert f"to send what was kept, give {first.kept} in the place of the answers" in said
+    assert "This run made and sent no reports; for the answers of other people, use a file with another n" in said
+    assert f"to send the reports that were kept, give {first.kept} in place of the answers" in said
     # Few answers leave nothing behind that tells them from others: what is said is that the file was changed.
-    assert ("was changed after its reports were drawn and kept" in said) == (n == others == 40)
-    assert ("has other answers than an earlier run" in said) == (not n == others == 40)
+    assert ("was changed after its reports were made and kept" in said) == (n == others == 40)
+    assert ("differ from the answers of an earlier run" in said) == (not n == others == 40)
     assert first.kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before
     # Both ways out work: the second group's reports leave, and so do the rest of the first's.
@@ -314,7 +316,7 @@ def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[st
         answers.write_text('"smoker"\n' + '"yes"\nno\n' * (n // 2))
         assert send_file(ASKED, answers, public, token=TOKEN).already == n
     else:
-        with pytest.raises(MismatchError, match="do so even if the answers are the same"):
+        with pytest.raises(MismatchError, match="also if the answers are the same"):
             send_file(ASKED, answers, public, token=TOKEN)
         assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
 
@@ -374,7 +376,7 @@ def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder
         open_survey(collector.surveys)
         collector.surveys.pause("smoking")
         collector.refresh()
-        with pytest.raises(UploadError, match="it is paused: nothing was drawn"):
+        with pytest.raises(UploadError, match="it is paused: no report was made"):
             send_file(ASKED, folder / "answers.csv", here.public)
         assert not list(state.rglob("*.parquet"))
         collector.surveys.open("smoking")
@@ -450,7 +452,7 @@ def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, 
     assert changed != page_hash(page())
     halves = f"{ASKED.id[:16]}{page_hash(page())[:16]}"
     for wrong in (link_digits(ASKED.id, changed), link_digits(other.id, page_hash(page())), halves):
-        with pytest.raises(MismatchError, match="the link belongs to another collection than"):
+        with pytest.raises(MismatchError, match="the link does not belong to collection"):
             send_file(ASKED, answers, f"{public}/s/smoking#{wrong}")
     sent = send_file(ASKED, answers, f"{public}/s/smoking#{digits}")
     # Drawn only now.

@@ -114,7 +114,9 @@ def test_only_drafts_and_closed_surveys_are_deleted(database: str) -> None:
     ):
         if state != "open":
             act("smoking")
-        with pytest.raises(InvalidParameterError, match=f"must be a draft or closed to be deleted, but it is {state}"):
+        with pytest.raises(
+            InvalidParameterError, match=f"only a draft or a closed survey can be deleted, but “smoking” is {state}"
+        ):
             surveys.delete("smoking")
         if state == "open":
             surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
@@ -146,7 +148,9 @@ def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
         here.collector.refresh()
         refused = CliRunner().invoke(app, [*arguments, "--yes"])
         assert refused.exit_code != 0
-        assert "must be a draft or closed to be deleted, but it is open" in refused.output.replace("\n", " ")
+        assert "only a draft or a closed survey can be deleted, but “smoking” is open" in refused.output.replace(
+            "\n", " "
+        )
         surveys.close("smoking", now=True)
         wrong = CliRunner().invoke(app, arguments, input="smokers\n")
         assert wrong.exit_code != 0

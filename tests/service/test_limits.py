@@ -390,12 +390,12 @@ def test_a_file_is_sent_in_batches_with_a_token_and_one_by_one_without(here: Run
         return path
 
     many = written(MAX_SINGLES + 1, 1)
-    with pytest.raises(UploadError, match="51 reports are in the file, but without a token"):
+    with pytest.raises(UploadError, match="without a token, at most 50 reports can be sent, but the file has 51"):
         send_file(ASKED, many, here.public)
     assert counted(here) == 0
     assert send_file(ASKED, many, here.public, token=TOKEN).counted == MAX_SINGLES + 1
     assert send_file(ASKED, written(7, 2), here.public).counted == 7
     with pytest.raises(UploadError, match="the token is not known"):
         send_file(ASKED, written(9, 3), here.public, token="another")
-    with pytest.raises(InvalidParameterError, match="must begin with https://, because a token is sent"):
+    with pytest.raises(InvalidParameterError, match="must begin with https://, got"):
         Remote("http://survey.example", ASKED, token=TOKEN)

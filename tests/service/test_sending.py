@@ -130,7 +130,7 @@ def test_several_people_have_no_person(url: str, tmp_path: Path) -> None:
     assert person_ledger().total().draws == ()
     with pytest.raises(InvalidParameterError, match="person must be left out for a file of more than one row"):
         send_file(ASKED, tmp_path / "two.csv", url, token=TOKEN, person="ann")
-    with pytest.raises(InvalidParameterError, match="because MemoisedGRR keeps permanent responses"):
+    with pytest.raises(InvalidParameterError, match="MemoisedGRR keeps permanent responses"):
         send_file(WAVES[0], tmp_path / "two.csv", url, token=TOKEN)
 
 

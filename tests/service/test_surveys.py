@@ -95,7 +95,10 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
 def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Surveys) -> None:
     open_survey(surveys)
     assert surveys.pause("smoking")["state"] == "paused"
-    with pytest.raises(InvalidParameterError, match="must be open to become paused, but it is paused"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="the survey “smoking” is paused, so it cannot become paused: its state must be open",
+    ):
         surveys.pause("smoking")
     assert surveys.open("smoking")["state"] == "open"
     with pytest.raises(StoreError, match="the survey “smoking” is open, so its questions cannot be changed"):
@@ -103,14 +106,16 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     with pytest.raises(StoreError, match="this collection already belongs to the survey “smoking”"):
         surveys.new("again", ASKED.to_json(), page(), ".")
     assert surveys.close("smoking")["state"] == "closing"
-    with pytest.raises(InvalidParameterError, match="must be open or paused to be closed, but it is closing"):
+    with pytest.raises(
+        InvalidParameterError, match="only an open or paused survey can be closed, but “smoking” is closing"
+    ):
         surveys.close("smoking")
     for act in (surveys.open, surveys.pause):
-        with pytest.raises(InvalidParameterError, match="it is closing"):
+        with pytest.raises(InvalidParameterError, match="is closing, so it cannot become"):
             act("smoking")
     assert surveys.close("smoking", now=True)["state"] == "closed"
     for act in (surveys.open, surveys.pause):
-        with pytest.raises(InvalidParameterError, match="it is closed"):
+        with pytest.raises(InvalidParameterError, match="is closed, so it cannot become"):
             act("smoking")
     with pytest.raises(InvalidParameterError, match=r"must be the name of a survey \(smoking\), got slug=“other”"):
         surveys.status("other")

@@ -213,7 +213,11 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             *("sum", "76 reports, but the batches have 55"),
             {f"{API}/batches": without(3)},
         ),
-        "the number of a batch's reports": ("batches", "31 reports, but it has 30", {f"{API}/batches": batch(2, n=31)}),
+        "the number of a batch's reports": (
+            "batches",
+            "31 reports, but it has 30",
+            {f"{API}/batches": batch(2, n=31)},
+        ),
         "batches of another collection": (
             "batches",
             "belong to collection",
@@ -245,7 +249,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {f"{API}/batches/2/reports": report_file(LOUD, 30, tmp_path)},
         ),
         "reports that are fewer": (
-            *("reports", "states 30 reports, but it has 29"),
+            *("reports", "states 30 reports, but it contains 29"),
             {f"{API}/batches/2/reports": report_file(ASKED, 29, tmp_path)},
         ),
     }
@@ -306,7 +310,7 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
     with collecting(sqlite(tmp_path)) as running:
         open_survey(running.collector.surveys)
         running.collector.refresh()
-        with pytest.raises(FileFormatError, match="are kept here, because this user has sent none"):
+        with pytest.raises(FileFormatError, match="are kept here, because this user has sent no reports"):
             sent_leaves(ASKED, answers)
         sent = send_file(ASKED, answers, running.public)
         assert sent.counted == 1

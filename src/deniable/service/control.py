@@ -168,15 +168,15 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     command, slug = values["command"], values.pop("slug", "")
     if command not in _INVITERS:
         raise InvalidParameterError(
-            f"`survey {command}` works only on the database of the collector itself, got an address; through an admin "
-            f"port use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
+            f"`survey {command}` works only on the database of the collector itself, got an address; with the address "
+            f"of an admin port, use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
         )
     parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
     if not token:
         raise InvalidParameterError("$DENIABLE_TOKEN must hold the token of an inviter or an owner, but it is not set")
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise InvalidParameterError(
-            f"the address must begin with https://, because a token is sent to it, got {quoted(url)}"
+            f"the address must begin with https://, got {quoted(url)}: a token is sent to this address"
         )
     address = f"{url.rstrip('/')}/surveys/{quote(slug, safe='')}/invitations"
     headers = {"Content-Type": "application/json"}
@@ -222,8 +222,8 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
         ) from error
     if line and not line.endswith(b"\n"):
         raise StoreError(
-            f"the answer of the collector is larger than {MOST} bytes: stop the collector, and run the command on its "
-            "database"
+            f"the answer of the collector is larger than {MOST} bytes: stop the collector, and run the command on the "
+            "database of the collector"
         )
     answer: Answer = json.loads(line or b'{"error": "the collector stopped"}')
     if "error" in answer:

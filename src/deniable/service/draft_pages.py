@@ -660,13 +660,11 @@ def _imported(
     suffix = Path(name).suffix.lower()
     if suffix not in _IMPORT_SUFFIXES:
         raise InvalidParameterError(
-            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={quoted(name)}; save the form as one "
-            "of these"
+            f"file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file={quoted(name)}; save the form in one "
+            "of these formats"
         )
     if content.startswith(_PACKED):
-        raise InvalidParameterError(
-            f"file must be a table as plain text, but file={quoted(name)} is compressed; unpack the file first"
-        )
+        raise InvalidParameterError(f"file must not be compressed, got file={quoted(name)}; unpack the file first")
     # Readers want a file; it is deleted before anybody is answered.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"import{suffix}"
@@ -677,7 +675,8 @@ def _imported(
                 form = read_xlsform(path)
                 if not form.attributes:
                     raise InvalidParameterError(
-                        "file must contain at least one question that this collector can ask, but it contains none"
+                        "file must contain at least one question that this collector can ask, but it contains no such "
+                        "question"
                     )
                 found = functools.partial(with_form, form=form, key=key)
             else:
@@ -707,8 +706,8 @@ def _check_unpacked(content: bytes, name: str) -> None:
         unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > _MOST_UNPACKED:
             raise InvalidParameterError(
-                f"file must need at most {_MOST_UNPACKED >> 20} MiB when unpacked, but {name} needs "
-                f"{unpacked >> 20:,} MiB; delete the sheets and rows that do not belong to the form"
+                f"file must have at most {_MOST_UNPACKED >> 20} MiB when unpacked, but {name} has {unpacked >> 20:,} "
+                "MiB; delete the sheets and rows that do not belong to the form"
             )
 
 

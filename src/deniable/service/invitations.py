@@ -102,7 +102,7 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
     if not rounds <= count <= MOST_LINKS:
         raise InvalidParameterError(
             f"count must be from {rounds} to {MOST_LINKS:,} for rounds={rounds}, got count={count}; every round needs "
-            "at least one invitation, and more people can be invited in several steps"
+            "at least one invitation. To invite more people, run the command several times"
         )
     if len(tag) > 64 or not set(tag) <= _TAG:
         raise InvalidParameterError(
@@ -190,8 +190,8 @@ def read_links(path: Path) -> list[Link]:
             found.append(Link(int(row["number"]), int(row["round"]), row["tag"], token))
         except (InvalidReportError, TypeError, ValueError):
             raise FileFormatError(
-                f"{path}, row {place}: number, round and token must be as `survey invite` wrote them, but one was "
-                "changed; restore this row"
+                f"{path}, row {place}: number, round and token must be as `survey invite` wrote them, but one of the "
+                "three was changed; restore this row"
             ) from None
     return found
 

@@ -48,8 +48,8 @@ def draft_next(
     last = surveys.row(slug)
     if last.state == "draft":
         raise InvalidParameterError(
-            f"round {last.position} of {quoted(slug)} is still a draft, but it must be opened before another round "
-            "follows; run `survey open`"
+            f"round {last.position} of {quoted(slug)} is still a draft, but it must be opened before the next round is "
+            "made; run `survey open`"
         )
     if mechanism not in learner_names():
         raise unknown_name("mechanism", mechanism, learner_names())

@@ -229,8 +229,8 @@ def send_file(
         raise _for_one(answers)
     if token is None and reader.n > MAX_SINGLES:
         raise UploadError(
-            f"{reader.n:,} reports are in the file, but without a token at most {MAX_SINGLES} can be sent: run the "
-            f"same command with --token-file. The reports are kept in {kept}"
+            f"without a token, at most {MAX_SINGLES} reports can be sent, but the file has {reader.n:,} reports: run "
+            f"the same command with --token-file. The reports are kept in {kept}"
         )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
@@ -258,14 +258,13 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
     if person is not None:
         raise InvalidParameterError(
             f"person must be left out for a file of more than one row, got person={quoted(person)}; give every person "
-            "a file",
+            "a separate file",
             parameters=("person",),
         )
     if rows > 1 and is_memoised(collection):
         raise InvalidParameterError(
-            "answers must have one row, got a file with more rows, because "
-            f"{collection.mechanism.name} keeps permanent responses of one person; give every person a file and a name "
-            "(--person)"
+            f"answers must have one row, got more rows: {collection.mechanism.name} keeps permanent responses of one "
+            "person. Give every person a separate file of answers, and a name (--person)"
         )
     return None
 
@@ -345,8 +344,8 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     kept = _kept(collection, answers)
     if not kept.exists():
         raise FileFormatError(
-            f"no reports of {answers} are kept here, because this user has sent none: give the file of answers whose "
-            "reports were sent"
+            f"no reports of {answers} are kept here, because this user has sent no reports: give the file of answers "
+            "whose reports were sent"
         )
     seed = kept_seed(kept)
     if seed is None:
@@ -418,7 +417,7 @@ class Remote:
         parts = urlsplit(url)
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise InvalidParameterError(
-                f"the address must begin with https://, because a token is sent to it, got {quoted(url)}"
+                f"the address must begin with https://, got {quoted(url)}: a token is sent to this address"
             )
         self._token = token
 
@@ -429,16 +428,16 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link belongs to another collection than {short_id(self._collection.id)}, or to other texts "
-                "than the collector shows now: nothing was drawn or sent. Ask the person who gave you the link and "
-                "the collection"
+                f"the link does not belong to collection {short_id(self._collection.id)}, or not to the texts that the "
+                "collector shows now. No report was made or sent; ask the person who gave you the link and the "
+                "collection"
             )
 
     def check_open(self) -> None:
         """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
-            raise UploadError(f"the survey takes no answers now, because it is {state}: nothing was drawn")
+            raise UploadError(f"the survey takes no answers now, because it is {state}: no report was made")
 
     def check_unused(self) -> None:
         """Raise UploadError if an invitation was used before, or if the collector does not know it."""
@@ -448,12 +447,12 @@ class Remote:
         request = urllib.request.Request(self._api + "/receipts", content, {"Content-Type": JSON_TYPE})
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT):
-                raise UploadError("this link was used before, and a link can be used only once: nothing was drawn")
+                raise UploadError("this link was used before, and a link can be used only once: no report was made")
         except urllib.error.HTTPError as error:
             if error.code != _NOT_COUNTED:
-                raise UploadError(f"the collector refused: {_problem(error)} Nothing was drawn") from None
+                raise UploadError(f"the collector refused: {_problem(error)} No report was made") from None
         except OSError as error:
-            raise UploadError(f"the collector did not answer ({error}): nothing was drawn; try again later") from None
+            raise UploadError(f"the collector did not answer ({error}): no report was made; try again later") from None
 
     def post(self, body: Body) -> tuple[int, int, int]:
         """Send reports until they are counted; return how many are new, were there, and are invalid."""
@@ -540,19 +539,19 @@ def _check_same(
     digest = read_digest(collection, answers, ledger.key(), delimiter=delimiter, decimal=decimal)
     which = digest.answers() or f"path:{answers.resolve()}"
     choices = (
-        f"for other people, put their answers into a file of another name; to send what was kept, give {kept} in the "
-        "place of the answers"
+        f"for the answers of other people, use a file with another name; to send the reports that were kept, give "
+        f"{kept} in place of the answers"
     )
     if not own or own[-1].last != digest.n or own[-1].answers != which:
         raise MismatchError(
-            f"{answers} has other answers than an earlier run, which drew reports and kept them. This run drew and "
-            f"sent nothing; {choices}"
+            f"the answers in {answers} differ from the answers of an earlier run, and the reports of that run are "
+            f"kept. This run made and sent no reports; {choices}"
         )
     if own[-1].modified and own[-1].modified != modified:
         raise MismatchError(
-            f"{answers} was changed after its reports were drawn and kept. A file with fewer than {RECOGNISED_FROM:,} "
-            "answers cannot be recognised, because what is kept must not reveal answers. This run drew and sent "
-            f"nothing; {choices} (do so even if the answers are the same)"
+            f"{answers} was changed after its reports were made and kept. With fewer than {RECOGNISED_FROM:,} answers, "
+            "it is not possible to see whether the answers are the same, because what is kept must not reveal "
+            f"answers. This run made and sent no reports; {choices} (also if the answers are the same)"
         )
     same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))
     return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))

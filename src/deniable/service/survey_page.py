@@ -258,7 +258,7 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
             if unknown := sorted(set(_PLACE.findall(said)) - filled):
                 raise InvalidParameterError(
                     f"{source}: {tag}: interface: {key} may only have {', '.join(sorted(filled)) or 'nothing'} in "
-                    f"braces, got {unknown[0]}; leave {unknown[0]} out, because there is no value for it"
+                    f"braces, got {unknown[0]}; leave out {unknown[0]}, because it has no value here"
                 )
     if page.access == "invited" and page.second_person:
         raise InvalidParameterError(
@@ -319,8 +319,8 @@ def _drafted(collection: Collection, tag: str) -> Words:
     if tag not in LANGUAGES:
         raise InvalidParameterError(
             f"language must be one of {', '.join(LANGUAGES)}, got language={quoted(tag)}: draft the page in one of "
-            "these languages, and write its texts in your language in page.json. The client's own sentences will be "
-            "in English"
+            "these languages, and translate the texts in page.json into your language. The sentences of the client "
+            "itself will be in English"
         )
     attributes = collection.schema.attributes
     return Words(

@@ -137,9 +137,9 @@ class Survey:
         """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
-                f"the survey keeps no sum of its reports, because the sum has {self.collection.mechanism.state_size:,} "
-                "counters. Export the reports with `survey export --reports`, and add them up with "
-                "`deniable aggregate`"
+                "the survey keeps no sum of its reports, because this sum would have "
+                f"{self.collection.mechanism.state_size:,} counters. Export the reports with `survey export "
+                "--reports`, and add them up with `deniable aggregate`"
             )
         batches = frozenset({source} if release.n else ())
         summed = np.frombuffer(counts or self.no_counts(), "<i8")
@@ -176,7 +176,7 @@ def check_slug(slug: str) -> None:
     """
     if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
         raise InvalidParameterError(
-            "slug must be 1 to 64 characters (a-z, 0-9 or -), without - at its ends, got "
+            "slug must be 1 to 64 characters (a-z, 0-9 or -), and must not begin or end with -, got "
             f"slug={quoted(slug)}; the slug becomes part of the survey's address"
         )
 
@@ -249,7 +249,7 @@ class Surveys:
             raise not_available(
                 "a survey on a collector",
                 collection.mechanism.name,
-                "the mechanism needs a dealer; collect its reports as files",
+                "the mechanism needs a dealer; collect the reports as files",
             )
         if collection.schema.is_text:
             raise InvalidParameterError(
@@ -330,7 +330,7 @@ class Surveys:
             self._move(row, ("open", "paused"), "closing", until)
         elif row.state != "closing" or not now:
             raise InvalidParameterError(
-                f"the survey {quoted(slug)} must be open or paused to be closed, but it is {row.state}"
+                f"only an open or paused survey can be closed, but {quoted(slug)} is {row.state}"
             )
         if now:
             self.finish(row.id, survey)
@@ -350,8 +350,8 @@ class Surveys:
         for row in self.store.collections(slug):
             if not self.store.delete(row.id):
                 raise InvalidParameterError(
-                    f"the survey {quoted(slug)} must be a draft or closed to be deleted, but it is {row.state}; close "
-                    "the survey first (`survey close --now`)"
+                    f"only a draft or a closed survey can be deleted, but {quoted(slug)} is {row.state}; close the "
+                    "survey first (`survey close --now`)"
                 )
         return {"slug": slug, "state": "deleted"}
 
@@ -472,6 +472,7 @@ class Surveys:
         if not self.store.move(row.id, before, state, until):
             found = self.row(row.slug).state
             raise InvalidParameterError(
-                f"the survey {quoted(row.slug)} must be {' or '.join(before)} to become {state}, but it is {found}"
+                f"the survey {quoted(row.slug)} is {found}, so it cannot become {state}: its state must be "
+                f"{' or '.join(before)}"
             )
         return self.status(row.slug)

@@ -234,7 +234,9 @@ class _Verifier:
             for served in (hashed, name):
                 answer = self._get(f"{self._address.base}/static/{served}")
                 if answer.status != 200:
-                    raise _WrongError(f"the collector has no file {served}: it runs another release than this one")
+                    raise _WrongError(
+                        f"the collector has no file {served}: the collector runs another release than this one"
+                    )
                 if answer.content != content:
                     raise _WrongError(f"the file {served} differs from the file of this release")
         return f"its {len(found)} files are those of this release, byte for byte"
@@ -315,7 +317,7 @@ class _Verifier:
             )
         n = sum(batch.n for batch in self._batches)
         if aggregate.n != n:
-            raise _WrongError(f"the aggregate has {aggregate.n:,} reports, but the batches have {n:,}")
+            raise _WrongError(f"the aggregate has {aggregate.n:,} reports, but the batches have {n:,} reports")
         last = self._batches[-1] if self._batches else None
         if last is None or last.digest is None or last.opening is None:
             raise _OpenError(
@@ -348,7 +350,9 @@ class _Verifier:
                 path.write_bytes(answer.content)
                 reader = ReportReader(path, self._collection)
                 if reader.n != batch.n:
-                    raise _WrongError(f"batch {batch.number} states {batch.n:,} reports, but it has {reader.n:,}")
+                    raise _WrongError(
+                        f"batch {batch.number} states {batch.n:,} reports, but it contains {reader.n:,} reports"
+                    )
                 if reader.digest in seen:
                     raise _WrongError(f"the reports of batch {batch.number} are the same as in an earlier batch")
                 seen.add(reader.digest)

@@ -44,7 +44,7 @@ class AskIf:
 
     def __post_init__(self) -> None:
         if isinstance(self.answers, str) or not isinstance(self.answers, Sequence):
-            raise InvalidParameterError(f"answers of ask_if must be a sequence of texts, got {quoted(self.answers)}")
+            raise InvalidParameterError(f"answers of ask_if must be a sequence of strings, got {quoted(self.answers)}")
         settle(self, answers=tuple(self.answers))
 
 
@@ -143,12 +143,12 @@ class Attribute(Question):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameterError(f"name of an attribute must be a non-empty text, got name={quoted(self.name)}")
+            raise InvalidParameterError(f"name of an attribute must be non-empty text, got name={quoted(self.name)}")
         where = f"attribute {quoted(self.name)}"
         self._settle_kind(where)
         if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
             raise InvalidParameterError(
-                f"categories of {where} must be a sequence of texts, got {quoted(self.categories)}"
+                f"categories of {where} must be a sequence of strings, got {quoted(self.categories)}"
             )
         settle(self, categories=tuple(self.categories))
         for key, value in self.question_kind.settled(self, where).items():
@@ -165,8 +165,8 @@ class Attribute(Question):
             )
         if self.ask_if is not None and self.missing is None:
             raise InvalidParameterError(
-                f"missing of {where} must be given, because ask_if leaves some people out: add a label such as “not "
-                "asked”, which is reported for these people"
+                f"missing of {where} must be given, because ask_if leaves some people out: for these people, add a "
+                "label such as “not asked”"
             )
         self._settle_ask(where)
 
@@ -194,7 +194,7 @@ class Attribute(Question):
         if not isinstance(self.clip, bool):
             raise InvalidParameterError(f"clip of {where} must be true or false, got clip={quoted(self.clip)}")
         if not is_text(self.title):
-            raise InvalidParameterError(f"title of {where} must be a Unicode text, got title={quoted(self.title)}")
+            raise InvalidParameterError(f"title of {where} must be Unicode text, got title={quoted(self.title)}")
 
     def _has(self, key: str) -> bool:
         """Tell whether a key is not at its default; one whose default is None may be an array."""
@@ -205,7 +205,7 @@ class Attribute(Question):
         listed = self.question_kind.new_labels(self)
         for label in (self.name, *listed):
             if not is_text(label):
-                raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {quoted(label)}")
+                raise InvalidParameterError(f"labels of {where} must be Unicode text, got {quoted(label)}")
         seen = set()
         for label in listed:
             if label in seen:

@@ -129,18 +129,19 @@ class Collection:
         checked_schema(self.schema)
         settle(self, version=checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
-            raise InvalidParameterError(f"title must be a text, got title={quoted(self.title)}")
+            raise InvalidParameterError(f"title must be text, got title={quoted(self.title)}")
         domain = checked_mechanism(self.mechanism).domain
         if domain != self.schema.sizes:
             raise MismatchError(
-                f"the mechanism must have the same numbers of categories as the schema, {_sizes(self.schema.sizes)}, "
-                f"got {quoted(self.mechanism)} with {_sizes(domain)}"
+                "the mechanism must have the same numbers of categories as the schema, but the schema has "
+                f"{_sizes(self.schema.sizes)} and {quoted(self.mechanism)} has {_sizes(domain)}"
             )
         if self.mechanism.refusal:
             raise InvalidParameterError(f"this mechanism cannot be used in a collection: {self.mechanism.refusal}")
         if self.mechanism.deal_id == "":
             raise InvalidParameterError(
-                "deal_id must not be empty: it names the deal, so that shares and reports of two deals do not mix"
+                "deal_id must not be empty: without the name of the deal, shares and reports of two deals could be "
+                "confused"
             )
 
     @cached_property

@@ -51,14 +51,14 @@ class Dictionary:
 
     def __post_init__(self) -> None:
         if isinstance(self.words, (str, bytes)):
-            raise InvalidParameterError(f"words must be a sequence of texts, got {type(self.words).__name__}")
+            raise InvalidParameterError(f"words must be a sequence of strings, got {type(self.words).__name__}")
         words = tuple(self.words)
         if len(words) < 2:
             raise InvalidParameterError(f"words must have at least 2 entries, got {len(words)}")
         codes: dict[str, int] = {}
         for code, word in enumerate(words):
             if not is_text(word):
-                raise InvalidParameterError(f"words must be Unicode texts, got {quoted(word)} in row {code + 1}")
+                raise InvalidParameterError(f"words must be Unicode text, got {quoted(word)} in row {code + 1}")
             first = codes.setdefault(word, code)
             if first != code:
                 raise InvalidParameterError(
@@ -95,7 +95,8 @@ class Dictionary:
         except (KeyError, TypeError):
             row = next(i for i, word in enumerate(texts) if not isinstance(word, str) or word not in self._codes)
             raise UnknownCategoryError(
-                f"every word must be in the dictionary of {self.k:,} words, but the word in row {row + 1} is not"
+                f"every word must be in the dictionary of {self.k:,} words, but the word in row {row + 1} is not in "
+                "the dictionary"
             ) from None
 
     def words_of(self, codes: ArrayLike) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
     items = _texts(texts)
     for row, text in enumerate(items):
         if not is_text(text):
-            raise InvalidInputError(f"texts must be Unicode texts, got {type(text).__name__} in row {row + 1}")
+            raise InvalidInputError(f"texts must be Unicode strings, got {type(text).__name__} in row {row + 1}")
     keyed = hashlib.blake2b(key=key, digest_size=FINGERPRINT_BITS // 8)
     digests = bytearray()
     for text in items:
@@ -159,7 +160,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
 
 def _texts(words: Iterable[str]) -> Sequence[str]:
     if isinstance(words, (str, bytes)):
-        raise InvalidInputError(f"words must be a list of texts, got a single {type(words).__name__}")
+        raise InvalidInputError(f"words must be a list of strings, got a single {type(words).__name__}")
     return words if isinstance(words, Sequence) else list(words)
 
 

@@ -147,7 +147,7 @@ def _drafted(column: ColumnTally, most: int, kinds: bool) -> tuple[Attribute | N
         if (kind.several or not column.lists) and (draft := kind.draft(column, most)) is not None:
             keys, remarks, alike = draft
             return None if keys is None else Attribute(column.name, kind=kind.name, **keys), remarks, alike
-    raise AssertionError("the usual kind drafts every column, or leaves it out")
+    raise AssertionError("every column must be drafted or left out, but this column was neither drafted nor left out")
 
 
 def _unfit(column: ColumnTally, kinds: bool) -> str | None:

@@ -114,7 +114,7 @@ class Readings:
             return self.base
         if rng is None:
             raise InvalidParameterError(
-                "rng must be given, because numeric answers are rounded to their grid at random"
+                "rng must be given, because numeric answers are rounded at random to points of their grid"
             )
         codes, columns = self.base.copy(), list(self.rounded)
         for rows, words in blocks(rng, len(codes), len(columns)):
@@ -130,7 +130,7 @@ def as_table(answers: Any) -> pa.Table:
         return pa.Table.from_batches([answers])
     try:
         if isinstance(answers, dict) and any(isinstance(column, (str, bytes)) for column in answers.values()):
-            raise TypeError("a column must be a sequence of answers, not a single text")
+            raise TypeError("a column must be a sequence of answers, not a single string")
         return pa.table(answers)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInputError(

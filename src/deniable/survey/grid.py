@@ -107,7 +107,7 @@ class Grid:
         if ends is None or size is None:
             key, example = ("range", "range=(0, 100)") if ends is None else ("grid", "grid=101")
             raise InvalidParameterError(
-                f"{key} of {where} must be given, because its kind is numeric; write for instance {example}"
+                f"{key} of {where} must be given, because this question is numeric; for example, write {example}"
             )
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_POINTS:
             raise InvalidParameterError(

@@ -21,7 +21,7 @@ def settled_list(question: Question, where: str) -> dict[str, Any]:
     categories = categories or interval_labels(edges)
     if len(categories) != len(edges) + 1:
         raise InvalidParameterError(
-            f"categories of {where} must have a name for each of the {len(edges) + 1} intervals between its edges, "
+            f"categories of {where} must have a name for each of the {len(edges) + 1} intervals that the edges make, "
             f"got {len(categories)} names"
         )
     return {"categories": categories, "edges": edges}

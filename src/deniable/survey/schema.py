@@ -201,7 +201,7 @@ class Schema:
             rounded = next(attribute for attribute in self.attributes if attribute.question_kind.rounded)
             raise InvalidParameterError(
                 f"rng must be given, because answers to {quoted(rounded.name)} are rounded at random to points of a "
-                "grid: pass SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
+                "grid: pass SecureRandomness() for contributors, or SimulationRandomness(seed) in simulations"
             )
         table = plain_table(as_table(answers), NumberColumns(self.number_columns), decimal, first_row)
         return self.read(table, first_row).codes(rng)
@@ -331,7 +331,7 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
     kind = asked.question_kind
     if kind.several or kind.rounded or not kind.listed:
         raise InvalidParameterError(
-            f"question in {where} must name a question with a list of answers, from which people choose one, but "
+            f"question in {where} must name a question for which people choose one answer from a list, but "
             f"{quoted(asked.name)} is {kind.called}"
         )
     if unknown := [label for label in condition.answers if label not in asked.labels]:
@@ -341,8 +341,8 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must be some of the labels of {quoted(asked.name)}, not all, and each once, got "
-            f"{len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
+            f"answers in {where} must list some of the labels of {quoted(asked.name)}, each once and not all of them, "
+            f"got {len(condition.answers)} of {asked.k}; leave ask_if out to ask everyone"
         )
 
 

@@ -190,7 +190,7 @@ def is_found_by_name(mechanism: Any) -> None:
     except FileFormatError as error:
         raise BrokenLawError(
             f"the specification of the mechanism cannot be read back: {error}. A mechanism of another package must "
-            f"have an entry point in the group deniable.mechanisms, named {quoted(mechanism.name)}"
+            f"have an entry point with the name {quoted(mechanism.name)} in the group deniable.mechanisms"
         ) from error
     hold(again == mechanism, f"after JSON it is {quoted(again)}")
     hold(hash(again) == hash(mechanism), "equal mechanisms have different hashes")
@@ -206,7 +206,7 @@ def is_data(mechanism: Any) -> None:
     except AttributeError:
         return
     raise BrokenLawError(
-        "the mechanism must be frozen, but this check could give its epsilon another value; use @dataclass(frozen=True)"
+        "the mechanism must be frozen, but this check could change its epsilon; use @dataclass(frozen=True)"
     )
 
 

@@ -105,7 +105,11 @@ def test_equal_seeds_give_equal_numbers_and_others_do_not(mine: Path) -> None:
 
 def test_the_law_that_a_mechanism_breaks_is_named(mine: Path) -> None:
     assert candidate(f"{mine}:make", 3, 1.0).laws() == "hold"
-    assert candidate(f"{mine}:generous", 3, 1.0).laws().startswith("keeps_the_budget: in 4000 draws each, report")
+    assert (
+        candidate(f"{mine}:generous", 3, 1.0)
+        .laws()
+        .startswith("keeps_the_budget: in 4000 draws from each value, report")
+    )
 
 
 @pytest.mark.parametrize(

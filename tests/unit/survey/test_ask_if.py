@@ -62,11 +62,11 @@ def test_documents_have_the_condition_and_are_read_back() -> None:
         (AskIf("drinker", ("yes",)), "must name an earlier question"),
         (AskIf("much", ("few",)), "must name an earlier question"),
         (AskIf("smoker", ("maybe",)), "must be labels of “smoker”"),
-        (AskIf("smoker", ()), "not all, and each once"),
-        (AskIf("smoker", ("yes", "no")), "not all, and each once"),
-        (AskIf("smoker", ("yes", "yes")), "not all, and each once"),
-        (AskIf("hours", ("5",)), "people choose one, but “hours” is of kind"),
-        (AskIf("boxes", ("a",)), "people choose one, but “boxes” is"),
+        (AskIf("smoker", ()), "each once and not all of them"),
+        (AskIf("smoker", ("yes", "no")), "each once and not all of them"),
+        (AskIf("smoker", ("yes", "yes")), "each once and not all of them"),
+        (AskIf("hours", ("5",)), "people choose one answer from a list, but “hours” is of kind"),
+        (AskIf("boxes", ("a",)), "people choose one answer from a list, but “boxes” is"),
     ],
 )
 def test_a_condition_is_about_some_listed_answers_of_an_earlier_question(condition: AskIf, said: str) -> None:

@@ -139,29 +139,32 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kind": "text", "range": (0, 1), "categories": ()}, "range must be left out of attribute “a”"),
     (
         {"kind": "ordered", "scores": (1,)},
-        "scores of attribute “a” must be 2 finite numbers, one for each category, got scores",
+        "scores of attribute “a” must be finite numbers, one for each of the 2 categories, got scores",
     ),
-    ({"kind": "ordered", "scores": (1, float("inf"))}, "scores of attribute “a” must be 2 finite numbers"),
+    (
+        {"kind": "ordered", "scores": (1, float("inf"))},
+        "scores of attribute “a” must be finite numbers, one for each of the 2 categories",
+    ),
     ({"kind": "ordered", "scores": "ab"}, "scores of attribute “a” must be numbers, got scores=“ab”"),
     ({"kind": "ordered", "ask": "mean"}, "scores of attribute “a” must give one number for each category"),
     ({"ask": "mean"}, 'ask of attribute “a” must be "shares", because this question is of kind “categories”'),
     ({"ask": "median"}, 'ask of attribute “a” must be "shares" or "mean", got ask=“median”'),
-    ({"kind": "multiple", "separator": ""}, "separator of attribute “a” must be a non-empty text"),
+    ({"kind": "multiple", "separator": ""}, "separator of attribute “a” must be non-empty text"),
     ({"kind": "multiple", "separator": "x"}, "categories of attribute “a” must not contain the separator “x”"),
     (
         {"kind": "multiple", "categories": ("x ", "y")},
         "categories of attribute “a” must not contain the separator “;”, and must not",
     ),
     ({"kind": "multiple", "categories": ("x",)}, "attribute “a” must have at least two labels"),
-    ({"title": 3}, "title of attribute “a” must be a Unicode text, got title=3"),
+    ({"title": 3}, "title of attribute “a” must be Unicode text, got title=3"),
     (
         {"kind": "numeric"},
-        "range of attribute “a” must be given, because its kind is numeric; write for instance range=(0, 100)",
+        "range of attribute “a” must be given, because this question is numeric; for example, write range=(0, 100)",
     ),
-    ({"kind": "numeric", "range": (0, 1)}, "grid of attribute “a” must be given, because its kind is numeric"),
+    ({"kind": "numeric", "range": (0, 1)}, "grid of attribute “a” must be given, because this question is numeric"),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 2},
-        "categories of attribute “a” must be left out, because the points of its grid",
+        "categories of attribute “a” must be left out, because the points of the grid",
     ),
     (
         {"kind": "numeric", "range": (0, 1), "grid": 1},
@@ -233,7 +236,7 @@ def test_attributes_that_contradict_themselves(words: Path) -> None:
     for wrong, message in (
         ({"dictionary": dictionary, "missing": "red"}, "must be distinct, got “red” twice"),
         ({"dictionary": dictionary, "missing": "x", "other": "x"}, "must be distinct, got “x” twice"),
-        ({"dictionary": dictionary, "categories": ("a", "b")}, "because the dictionary has the categories"),
+        ({"dictionary": dictionary, "categories": ("a", "b")}, "because the dictionary contains the categories"),
         ({"text": True, "categories": ("a", "b")}, "open text"),
         ({"text": True, "other": "x"}, "open text"),
         ({"text": True, "dictionary": dictionary}, "open text"),

@@ -43,11 +43,14 @@ def test_the_mechanism_fits_the_schema() -> None:
     with pytest.raises(MismatchError) as caught:
         Collection(Schema((SMOKER,)), GRR(k=4, epsilon=1.0))
     assert str(caught.value) == (
-        "the mechanism must have the same numbers of categories as the schema, (3), got GRR(k=4, epsilon=1.0) with (4)"
+        "the mechanism must have the same numbers of categories as the schema, but the schema has (3) and "
+        "GRR(k=4, epsilon=1.0) has (4)"
     )
-    with pytest.raises(MismatchError, match=r"numbers of categories as the schema, \(3, 4\), got GRR"):
+    with pytest.raises(
+        MismatchError, match=r"numbers of categories as the schema, but the schema has \(3, 4\) and GRR"
+    ):
         Collection(TWO.schema, GRR(k=3, epsilon=1.0))
-    with pytest.raises(MismatchError, match=r"numbers of categories as the schema, \(3, 4\), got SPL.* with \(4, 3\)$"):
+    with pytest.raises(MismatchError, match=r"but the schema has \(3, 4\) and SPL.* has \(4, 3\)$"):
         Collection(TWO.schema, SPL(sizes=(4, 3), epsilon=2.0))
     assert Collection(ONE.schema, SPL(sizes=(3,), epsilon=2.0)).mechanism.epsilon == 2.0
 
@@ -57,7 +60,7 @@ def test_the_mechanism_fits_the_schema() -> None:
     [
         ({"version": 0}, "version must be >= 1, got version=0"),
         ({"version": "1"}, "version must be an integer, got version=“1”"),
-        ({"title": None}, "title must be a text, got title=none"),
+        ({"title": None}, "title must be text, got title=none"),
         ({"schema": {}}, "schema must be a Schema, as `draft_schema(...).schema` is, got dict"),
         ({"mechanism": "GRR"}, "mechanism must be an object such as GRR(k=3, epsilon=1.0), got mechanism=“GRR”"),
     ],
@@ -354,7 +357,11 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
         ),
         (("mechanism", "mechanism"), "XYZ", "s: unknown mechanism “XYZ”"),
         (("mechanism", "mechanism"), [], "s: "),
-        (("mechanism", "k"), 4, "s: the mechanism must have the same numbers of categories as the schema, (3)"),
+        (
+            ("mechanism", "k"),
+            4,
+            "s: the mechanism must have the same numbers of categories as the schema, but the schema has (3)",
+        ),
         (("mechanism", "k"), "3", "s: k must be an integer"),
         (("mechanism", "epsilon"), "-1", "s: epsilon must be > 0"),
         (("mechanism", "q"), 1, "s: the specification of GRR is damaged"),

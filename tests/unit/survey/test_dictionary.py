@@ -39,9 +39,9 @@ def test_the_digest_is_of_the_words_and_their_order() -> None:
         (("a", "b", "c", "b", "a"), "words must be distinct, got “b” in rows 2 and 4"),
         (("a",), "words must have at least 2 entries, got 1"),
         ((), "words must have at least 2 entries, got 0"),
-        ("ab", "words must be a sequence of texts, got str"),
-        (("a", 3), "words must be Unicode texts, got 3 in row 2"),
-        (("a", "b\ud800"), r"words must be Unicode texts, got “b\\ud800” in row 2"),
+        ("ab", "words must be a sequence of strings, got str"),
+        (("a", 3), "words must be Unicode text, got 3 in row 2"),
+        (("a", "b\ud800"), r"words must be Unicode text, got “b\\ud800” in row 2"),
     ],
 )
 def test_bad_dictionaries_are_named(words: Any, message: str) -> None:
@@ -58,7 +58,7 @@ def test_queries_outside_the_dictionary_are_named() -> None:
     for odd in (None, ["red"], 0):
         with pytest.raises(UnknownCategoryError, match="in row 2"):
             dictionary.codes(["red", odd])  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match=r"words must be a list of texts, got a single str$"):
+    with pytest.raises(InvalidInputError, match=r"words must be a list of strings, got a single str$"):
         dictionary.codes("red")
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.5, got something else in row 2"):
         dictionary.words_of([0, 6])
@@ -97,9 +97,9 @@ def test_fingerprints_are_keyed_blake2b() -> None:
         (["a"], b"", InvalidParameterError, "key must be 1 to 64 bytes, got 0 bytes"),
         (["a"], bytes(65), InvalidParameterError, "got 65 bytes"),
         (["a"], "text", InvalidParameterError, "got str"),
-        (["a", 5], b"k", InvalidInputError, "texts must be Unicode texts, got int in row 2"),
+        (["a", 5], b"k", InvalidInputError, "texts must be Unicode strings, got int in row 2"),
         (["\udfff"], b"k", InvalidInputError, "in row 1"),
-        ("red", b"k", InvalidInputError, "must be a list of texts"),
+        ("red", b"k", InvalidInputError, "must be a list of strings"),
     ],
 )
 def test_bad_fingerprints_are_named(texts: Any, key: Any, error: type[Exception], message: str) -> None:

@@ -202,7 +202,8 @@ def test_a_key_tells_the_kind_and_excludes_others() -> None:
     ):
         Attribute("a", kind="ordered", dictionary=words)
     with pytest.raises(
-        InvalidParameterError, match=r"dictionary of attribute “a” must be given, because its kind is dictionary"
+        InvalidParameterError,
+        match=r"dictionary of attribute “a” must be given, because the kind of this question is dictionary",
     ):
         Attribute("a", kind="dictionary")
     with pytest.raises(InvalidParameterError, match=r"kind of attribute “a” must be one of .*, got kind=“x”"):

@@ -62,16 +62,16 @@ def test_labels_of_intervals() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": ""}, "name of an attribute must be a non-empty text, got name=“”"),
-        ({"name": 3}, "name of an attribute must be a non-empty text, got name=3"),
+        ({"name": ""}, "name of an attribute must be non-empty text, got name=“”"),
+        ({"name": 3}, "name of an attribute must be non-empty text, got name=3"),
         ({"categories": ()}, "attribute “a” must have at least two labels (missing and other count as labels), got 0"),
         (
             {"categories": ("x",)},
             "attribute “a” must have at least two labels (missing and other count as labels), got 1",
         ),
-        ({"categories": "xy"}, "categories of attribute “a” must be a sequence of texts, got “xy”"),
-        ({"categories": ("x", 3)}, "labels of attribute “a” must be Unicode texts, got 3"),
-        ({"categories": ("x", "\ud800")}, "labels of attribute “a” must be Unicode texts, got “\\ud800”"),
+        ({"categories": "xy"}, "categories of attribute “a” must be a sequence of strings, got “xy”"),
+        ({"categories": ("x", 3)}, "labels of attribute “a” must be Unicode text, got 3"),
+        ({"categories": ("x", "\ud800")}, "labels of attribute “a” must be Unicode text, got “\\ud800”"),
         ({"categories": ("x", "y", "x")}, "labels of attribute “a” must be distinct, got “x” twice"),
         ({"categories": ("x", "y"), "missing": "y"}, "labels of attribute “a” must be distinct, got “y” twice"),
         ({"missing": "m", "other": "m"}, "labels of attribute “a” must be distinct, got “m” twice"),
@@ -91,7 +91,7 @@ def test_labels_of_intervals() -> None:
         ),
         (
             {"categories": ("x", "y"), "edges": (1, 2)},
-            "categories of attribute “a” must have a name for each of the 3 intervals between its edges, got 2 names",
+            "categories of attribute “a” must have a name for each of the 3 intervals that the edges make, got 2 names",
         ),
     ],
 )

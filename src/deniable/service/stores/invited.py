@@ -73,16 +73,16 @@ class Invitations(Accounts):
                     *(number, one.nullifier, one.tag, one.part and last + one.part),
                 ):
                     raise InvalidParameterError(
-                        "links must be new to this survey, but one of the links was invited before, so nobody was "
-                        "invited; make new links"
+                        "links must be new to this survey, but one of the links was used in an earlier invitation. "
+                        "Nobody was invited now; make new links"
                     )
             for tag, found in run(
                 "SELECT tag, count(*) FROM invitations WHERE collection = ? AND tag <> '' GROUP BY tag", number
             ):
                 if found < LEAST_TAGGED:
                     raise InvalidParameterError(
-                        f"a channel must have at least {LEAST_TAGGED} invitations, so that it names nobody, got "
-                        f"{found} for tag={quoted(tag)}; invite more people at a time, or leave the tag out"
+                        f"a channel must have at least {LEAST_TAGGED} invitations, got {found} for tag={quoted(tag)}: "
+                        "a smaller channel could identify people. Invite more people at a time, or leave the tag out"
                     )
 
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:

@@ -144,7 +144,7 @@ def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
     version = int(text) if text.isdecimal() and text.isascii() and len(text) < 9 else 0
     if version < 1:
         raise StoreError(
-            f"{what} must state the version of its tables, 1 to {VERSION}, but it states {quoted(text[:20])}"
+            f"{what} must state that its tables have a version from 1 to {VERSION}, but it states {quoted(text[:20])}"
         )
     if version > VERSION:
         raise StoreError(

@@ -168,8 +168,8 @@ class _Lane:
             ((fsync, commit),) = run("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
             if fsync != "on":
                 raise StoreError(
-                    f"the database must write to the disk before it confirms, but its setting fsync is {fsync}; set "
-                    "fsync to on"
+                    "the database must write data to the disk before it confirms a change, but its setting fsync is "
+                    f"{fsync}; set fsync to on"
                 )
             for name, value in (
                 ("synchronous_commit", commit if commit == _STRONGEST else "on"),

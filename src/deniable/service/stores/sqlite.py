@@ -75,7 +75,7 @@ class SqliteStore(Store):
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         if not path.exists() and not create:
-            raise StoreError(f"there is no database {path}: make it with `deniable serve --migrate`")
+            raise StoreError(f"there is no database {path}: make this database with `deniable serve --migrate`")
         self._lock: int | None = hold_lock(path)
         try:
             with errors():

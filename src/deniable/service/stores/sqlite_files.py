@@ -71,7 +71,7 @@ def restore(source: Path, path: Path) -> Path | None:
     descriptor = hold_lock(path)
     try:
         if path.exists() and path.samefile(source):
-            raise StoreError(f"the backup and the database must be different files, got {path} as both")
+            raise StoreError(f"the backup and the database must be different files, got {path} for both")
         with errors():
             check(source)
             kept = None

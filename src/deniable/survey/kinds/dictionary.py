@@ -29,12 +29,13 @@ class DictionaryWord(QuestionKind):
     def settled(self, question: Question, where: str) -> dict[str, Any]:
         if question.dictionary is None:
             raise InvalidParameterError(
-                f"dictionary of {where} must be given, because its kind is {self.name}; use Attribute.from_dictionary"
+                f"dictionary of {where} must be given, because the kind of this question is {self.name}; use "
+                "Attribute.from_dictionary"
             )
         words = question.dictionary.words.words
         if question.categories not in ((), words):
             raise InvalidParameterError(
-                f"categories of {where} must be left out, because the dictionary has the categories"
+                f"categories of {where} must be left out, because the dictionary contains the categories"
             )
         return {"categories": words}
 

@@ -59,7 +59,7 @@ class Multiple(QuestionKind):
         separator = question.separator
         if not separator or not is_text(separator):
             raise InvalidParameterError(
-                f"separator of {where} must be a non-empty text, got separator={quoted(separator)}"
+                f"separator of {where} must be non-empty text, got separator={quoted(separator)}"
             )
         for label in question.labels:
             if separator in label or label != label.strip() or not label:

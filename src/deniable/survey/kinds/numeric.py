@@ -58,7 +58,7 @@ class Numeric(QuestionKind):
         points = Grid.checked(question.range, question.grid, where)
         if question.categories not in ((), points.labels):
             raise InvalidParameterError(
-                f"categories of {where} must be left out, because the points of its grid are the categories"
+                f"categories of {where} must be left out, because the points of the grid are the categories"
             )
         return {"categories": points.labels, "range": points.ends, "grid": points.size}
 

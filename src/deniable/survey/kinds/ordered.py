@@ -103,6 +103,7 @@ def _checked_scores(scores: Sequence[float], count: int, where: str) -> tuple[fl
     values = checked_floats("scores", scores, where)
     if len(values) != count or not all(map(math.isfinite, values)):
         raise InvalidParameterError(
-            f"scores of {where} must be {count} finite numbers, one for each category, got scores={quoted(values)}"
+            f"scores of {where} must be finite numbers, one for each of the {count} categories, got "
+            f"scores={quoted(values)}"
         )
     return values
