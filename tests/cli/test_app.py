@@ -11,7 +11,7 @@ from docs.making import commands
 from typer.main import get_command
 
 import deniable.cli
-from deniable.cli import app, commands as all_commands
+from deniable.cli import analyst, app, commands as all_commands, survey
 from deniable.cli._mechanisms import constructor_names
 from tests.cli.conftest import Run
 
@@ -112,3 +112,45 @@ def test_mechanism_list_prints_every_name_that_the_option_takes(command: str, ru
     named = re.search(r"(?:such as|over all\),) ([^;]*);", help_text)
     assert named is not None
     assert set(re.split(r", | or ", named[1])) <= printed
+
+
+UNUSED = {
+    "serve --demo survey.toml": "CONFIG must be left out with --demo",
+    "serve --demo --database sqlite:other.db": "--database must be left out with --demo",
+    "serve --demo --json": "--json must be left out with --demo",
+    "serve --rehearse 5": "--rehearse must be left out without --demo",
+    "survey list staff": "SLUG must be left out with survey list",
+    "survey open staff --now": "--now must be left out with survey open",
+    "survey status staff --keep 3": "--keep must be left out with survey status",
+    "survey backup --output kept --reports": "--reports must be left out with survey backup",
+    "analyst remove ann laptop": "TOKEN must be left out with analyst remove",
+    "analyst list --role owner": "--role must be left out with analyst list",
+}
+
+
+@pytest.mark.parametrize("line", UNUSED)
+def test_options_without_effect_are_refused_before_anything_is_done(line: str, run: Run, folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    result = run(*line.split())
+    assert result.exit_code == 2
+    assert result.stderr.strip() == f"error: {UNUSED[line]}, because it would have no effect"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_values_from_the_environment_are_never_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DENIABLE_DATABASE", "sqlite:absent.db")
+    assert "absent.db" in run("survey", "list").stderr
+
+
+ACTIONS: dict[str, tuple[Any, Any]] = {
+    "survey": (survey.Action, survey._USED),
+    "analyst": (analyst.AnalystAction, analyst._USED),
+}
+
+
+@pytest.mark.parametrize("command", ACTIONS)
+def test_every_option_of_a_command_with_actions_has_an_action(command: str) -> None:
+    actions, used = ACTIONS[command]
+    assert set(used) == set(actions)
+    (_, *others) = [parameter.name for parameter in parameters(command)]
+    assert set.union(*used.values()) | {"database", "as_json"} == set(others)

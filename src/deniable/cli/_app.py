@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_command_from_info
 
 from deniable.core.extensions import extensions
-from deniable.errors import DeniableError, OutputError
+from deniable.errors import DeniableError, InvalidParameterError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -186,6 +186,30 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def check_used(context: typer.Context, where: str, used: Collection[str]) -> None:
+    """Refuse options and arguments on the command line that would have no effect.
+
+    Parameters
+    ----------
+    context : typer.Context
+        The call of the command.
+    where : str
+        The case, as a message names it, for instance "with --demo".
+    used : collection of str
+        Names of the parameters that are used in this case. Values from the environment are never refused.
+
+    Raises
+    ------
+    InvalidParameterError
+        If another parameter is on the command line.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in used:
+            shown = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+            raise InvalidParameterError(f"{shown} must be left out {where}, because it would have no effect")
 
 
 def command(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import command, note
+from deniable.cli._app import check_used, command, note
 from deniable.cli.survey import DEFAULT_DATABASE, AsJson, Database
 from deniable.core.documents import read_document
 from deniable.errors import InvalidParameterError
@@ -39,11 +39,24 @@ class RoleName(StrEnum):
     monitor = "monitor"
 
 
+_USED = {
+    AnalystAction.add: {"name", "role", "survey", "password_file", "token"},
+    AnalystAction.list: set(),
+    AnalystAction.remove: {"name"},
+    AnalystAction.password: {"name", "password_file"},
+    AnalystAction.role: {"name", "role", "survey"},
+    AnalystAction.token: {"name", "label", "valid_days"},
+    AnalystAction.revoke: {"name", "label"},
+    AnalystAction.audit: {"name", "survey", "day"},
+}
+"""Parameters that each action uses, besides the database and --json."""
+
 _PEOPLE = (RoleName.owner, RoleName.analyst, RoleName.inviter)
 
 
 @command("analyst")
 def analyst(
+    context: typer.Context,
     action: Annotated[
         AnalystAction,
         typer.Argument(metavar="ACTION", help="Action: add, list, remove, password, role, token, revoke or audit."),
@@ -86,6 +99,7 @@ def analyst(
     """
     from deniable.service.control import ask
 
+    check_used(context, f"with analyst {action.value}", {"action", "database", "as_json", *_USED[action]})
     if action is AnalystAction.list:
         _show_list(ask(database, {"command": "list-analysts"}), as_json)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli._app import command, note, progress
+from deniable.cli._app import check_used, command, note, progress
 
 if TYPE_CHECKING:
     from deniable.service.ending import Ending
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @command("serve", interrupted="what was acknowledged is stored")
 def serve(
+    context: typer.Context,
     configuration: Annotated[
         Path | None, typer.Argument(metavar="CONFIG", help="Settings file (TOML); options override it.")
     ] = None,
@@ -66,6 +67,10 @@ def serve(
     """
     from deniable.service.ending import Ending
 
+    if demo:
+        check_used(context, "with --demo", {"demo", "rehearse", "public", "admin"})
+    else:
+        check_used(context, "without --demo", {str(one.name) for one in context.command.params} - {"rehearse"})
     # First of all: a signal that comes while the rest is loaded, or the database is opened, ends it in order, too.
     with Ending() as ending:
         if demo:

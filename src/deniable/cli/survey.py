@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_output, command, note, writing
+from deniable.cli._app import check_output, check_used, command, note, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
 from deniable.errors import DeniableError, InvalidParameterError, OutputError, StoreError, quoted, unknown_name
@@ -49,8 +49,31 @@ class Action(StrEnum):
     migrate = "migrate"
 
 
+_USED = {
+    Action.new: {"name", "survey_file", "page_file", "contributors", "language", "as_json"},
+    Action.open: {"name", "anyway", "as_json"},
+    Action.pause: {"name", "as_json"},
+    Action.close: {"name", "now", "as_json"},
+    Action.delete: {"name", "yes", "as_json"},
+    Action.status: {"name", "as_json"},
+    Action.list: {"as_json"},
+    Action.invite: {"name", "output", "url", "links", "count", "rounds", "tag", "sheet", "as_json"},
+    Action.remind: {"name", "output", "links", "as_json"},
+    Action.revoke: {"name", "links", "as_json"},
+    Action.next: {"name", "contributors", "mechanism", "settings", "output", "as_json"},
+    Action.export: {"name", "output", "reports", "position", "as_json"},
+    Action.publish: {"name", "output", "reports", "as_json"},
+    Action.withdraw: {"name", "as_json"},
+    Action.backup: {"output", "keep", "as_json"},
+    Action.restore: {"name"},
+    Action.migrate: {"output", "no_backup"},
+}
+"""Parameters that each action uses, besides the database."""
+
+
 @command("survey")
 def survey(
+    context: typer.Context,
     verb: Annotated[
         str,
         typer.Argument(
@@ -167,6 +190,7 @@ def survey(
     if verb not in list(Action):
         raise unknown_name("action", verb, list(Action))
     action = Action(verb)
+    check_used(context, f"with survey {action.value}", {"verb", "database", *_USED[action]})
     slug = _named(action, name)
     request: dict[str, Any] = {"command": action.value} | ({"slug": slug} if slug else {})
     if action is Action.restore:
