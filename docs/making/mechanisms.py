@@ -140,8 +140,9 @@ def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
             ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
         )
     said = (
-        f"{HALF_WIDTH} Here epsilon is nominal: it holds against someone who reads one report and what five colluders "
-        "reveal, and ignores all other reports. The method `optimal` chose the parameters for this epsilon."
+        f"{HALF_WIDTH} This epsilon of 1 is nominal. It limits what somebody learns from one report and from the "
+        "shares of five colluders, but not what somebody learns from all reports together. The method `optimal` chose "
+        "the parameters for this epsilon."
     )
     return Errors(said, ("k",), rows, contributors)
 

@@ -49,6 +49,17 @@ PAGES = {
 
 TITLES = {"bases": "Bases of mechanisms"}
 
+ROLES = (
+    "If a line starts with a role, such as *Analyst:* or *Collector:*, people in this role call the function. The "
+    "[glossary](glossary.md) explains the roles."
+)
+
+WORDS = {
+    "leakage": "*CPL* is the correlation-induced privacy leakage: what the report on one attribute reveals about "
+    "another attribute. The page [What a release leaks](../theory/leakage.md) defines all figures.",
+}
+"""What a page of names says first, for lines that need a word explained."""
+
 PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
 """What a module offers whose other names are for its tasks."""
 
@@ -81,17 +92,20 @@ def pages() -> dict[str, str]:
         "# Python",
         "",
         "This page lists the public modules of the Python package. Each link leads to the names that a module offers.",
+        "",
+        ROLES,
     ]
     made = {}
     for page, namespaces in PAGES.items():
         title = TITLES.get(page, f"`{namespaces[0]}`")
         lines += ["", f"[{title}](api/{page}.md): {_first_line(importlib.import_module(namespaces[0]))}"]
-        made[f"api/{page}.md"] = _page(title, namespaces)
+        made[f"api/{page}.md"] = _page(page, title, namespaces)
     return {"api.md": "\n".join(lines) + "\n", **made}
 
 
-def _page(title: str, namespaces: tuple[str, ...]) -> str:
+def _page(page: str, title: str, namespaces: tuple[str, ...]) -> str:
     lines = [f"# {title}"]
+    lines += [] if page not in WORDS else ["", WORDS[page]]
     for namespace in namespaces:
         lines += ["", f"## `{namespace}`"] if len(namespaces) > 1 else []
         lines += ["", _first_line(importlib.import_module(namespace)), ""]

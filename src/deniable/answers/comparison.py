@@ -332,7 +332,7 @@ def trend(
     confidence: float = 0.95,
     simultaneous: bool = False,
 ) -> Comparison:
-    """Analyst: compare two waves that the same people answered, second less first.
+    """Analyst: compare two waves that the same people answered: the second minus the first.
 
     Intervals are about the population and take both reports of a person together (`PairCounts.trend`). A category that
     fewer than ten people's reports support in one wave alone has no interval.

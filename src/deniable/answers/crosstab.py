@@ -535,7 +535,7 @@ def _correlation(one: _Ratio, other: _Ratio, target: Target) -> float:
 
 
 class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
-    """Crosstabs of all pairs of attributes, by name for a collection and by index for a mechanism, in either order.
+    """Crosstabs of all pairs of attributes: look up a pair by its two names or indices, in either order.
 
     Parameters
     ----------

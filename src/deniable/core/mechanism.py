@@ -1,4 +1,4 @@
-"""The root base class of all mechanisms: their common code. Each mechanism is one final class with the rest.
+"""The root base class of all mechanisms, with the code that they have in common.
 
 Every member is data with a default, is abstract, or has a body that no class overrides (a test holds that). Nothing
 about a mechanism is found by looking whether it has a member. Actors and methods: contributors randomise, the collector
@@ -70,7 +70,7 @@ class ReportField:
 
 
 class ValidReports(NamedTuple):
-    """Rest of a batch without the reports that no client can have produced.
+    """Reports of a batch that are left after the reports that no client can have produced are removed.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class SkipsInvalid(ABC):
 
 
 class ChecksRows(ABC):
-    """A mechanism that can check rows faster than add them up, so that `Mechanism.check_reports` adds nothing up."""
+    """A mechanism that checks reports faster than it counts them, so `Mechanism.check_reports` only checks them."""
 
     @abstractmethod
     def _check_rows(self, reports: Any) -> object:

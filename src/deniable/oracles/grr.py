@@ -163,10 +163,11 @@ class GRR(RandomizedResponse):
     Parameters
     ----------
     k : int
-        Number of possible answers k, from 2 to 2^32 and at most 2^32 sqrt(epsilon). Beyond this limit, 64-bit
-        thresholds cannot give the true code a higher probability than the other codes.
+        Number of possible answers k, from 2 to 2^32 and at most 2^32 sqrt(epsilon). For a larger k, thresholds of 64
+        bits are too coarse to make the true code likelier than the other codes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
 
     Raises
     ------

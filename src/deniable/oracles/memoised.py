@@ -21,7 +21,7 @@ All clients use their *random words*, which are random numbers of 64 bits, in th
 permanent responses of the answers 0 to k-1, one after the other. For each answer, it uses the words in the same way as
 the oracle does for one report. For local hashing, the words of the hash function come first, and the words of the cells
 follow. After that, the second stage uses words for every report. With GRR or local hashing, it uses one word. With OUE,
-it uses the words of one unary report. If the second stage changes nothing, it uses no words.
+it uses the words of one unary report. If the two budgets are equal, the second stage changes nothing and uses no words.
 """
 
 from __future__ import annotations

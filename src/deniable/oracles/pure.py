@@ -1,4 +1,4 @@
-"""PureOracle: frequency oracles whose reports support their own value more often than any other.
+"""PureOracle: frequency oracles whose reports support the true value more often than any other value.
 
 Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017), definition 2: a
 report supports a set of values; it supports v with probability p if its contributor holds v, and with probability
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 
 class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
-    """A pure frequency oracle: a report supports the true value with probability p, others with q (definition 2)."""
+    """A pure frequency oracle: a report supports the true value with probability p, and each other value with q."""
 
     @property
     @abstractmethod

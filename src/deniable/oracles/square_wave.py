@@ -72,7 +72,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     k : int
         Number of points k of the scale, from 2 to 4096.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     window : {"mean", "paper"} or int, optional
         Window b, an integer from 0 to k. With "mean", b is the window with which an estimated mean has the least
         variance. The variance depends on the answer, so the average over all answers is taken. If several windows have

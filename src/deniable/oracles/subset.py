@@ -67,7 +67,8 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     omega : int, optional
         Size of the reported sets, from 1 to k-1. The default has the least variance at frequency 0. It is one of the
         two integers next to k/(e^epsilon + 1). The object stores the size in `omega`. With omega = 1 the mechanism is

@@ -72,7 +72,8 @@ class SUE(OneStage):
     k : int
         Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
 
     Raises
     ------
@@ -129,7 +130,8 @@ class OUE(OneStage):
     k : int
         Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
 
     Raises
     ------

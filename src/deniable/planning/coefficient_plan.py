@@ -29,7 +29,7 @@ _NODES = 15
 
 
 class Design(NamedTuple):
-    """Possible rows of the columns, and the probability of each row.
+    """The design of a planned regression: possible rows of its columns, and the probability of each row.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class PlannedSurvey:
 
 @dataclass(frozen=True, eq=False)
 class SurveyTotal(Result):
-    """Largest total of one contributor in one survey.
+    """Largest total epsilon of one contributor in one survey.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class AttributeLeakage(Result):
 
 @dataclass(frozen=True, eq=False)
 class Programme(Result):
-    """Totals of a programme, as `programme` returns them.
+    """Total epsilons and leakage of a programme of surveys, as `programme` returns them.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def programme(
     schema: Schema | None = None,
     source: str = "",
 ) -> Programme:
-    """Organiser: return the largest total of one contributor in all surveys, and the leakage of all surveys.
+    """Organiser: return the largest total epsilon of one contributor in all surveys, and the leakage of all surveys.
 
     Parameters
     ----------

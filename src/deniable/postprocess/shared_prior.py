@@ -135,7 +135,7 @@ def shared_domains(estimates: Mapping[Name, Estimate]) -> list[Group]:
 
 
 def noise_variances(estimate: Estimate) -> Floats:
-    """Return the variances of one attribute's centred frequencies as estimates of the population's, float64[k].
+    """Return the variances of one attribute's centred frequencies, float64[k], with the noise of sampling included.
 
     They include the noise of the mechanism and of sampling, at the nearest distribution. If raw frequencies sum to one
     in every sample (GRR, subset selection, RS+FD over GRR), centring changes nothing. Otherwise errors are independent

@@ -12,11 +12,11 @@ instead of uniformly. The closer the priors are to the true distributions, the h
 sampled.
 
 Erratum: the paper of 2021 spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Take two
-records that differ in all d attributes. In every attribute, one report can support the answer of the first record and
-not the answer of the second record. The likelihood ratio between the two records is then e^eps', not e^eps. Now take
-two records that differ in one attribute. With GRR, the ratio is at most e^eps only if all sizes are equal. With OUE,
-the ratio is at most e^eps only if the fakes are zero. In this implementation the sampled attribute spends epsilon, not
-eps'.
+records that differ in all d attributes. There is a report that supports, in every attribute, the answer of the first
+record and not the answer of the second record. The likelihood ratio between the two records is then e^eps', not e^eps.
+Now take two records that differ in one attribute. With GRR, the ratio is at most e^eps only if all sizes are equal.
+With OUE, the ratio is at most e^eps only if the fakes are zero. In this implementation the sampled attribute spends
+epsilon, not eps'.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ class RSFD(FakeData):
         group="records",
         when="for several attributes, if the collector must not be told which attribute was sampled",
         aliases=("RSFD",),
-        wire="a code, or one bit per possible answer, for every attribute",
+        wire="a code (GRR) or one bit per possible answer (OUE), for every attribute",
         note="fake reports hide which attribute was sampled",
         variants=(
             Variant(
@@ -354,8 +354,8 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
         when="instead of RS+FD, if priors of the answers are known or were learned in a first phase",
         aliases=("RSRFD", "TwoPhaseRSRFD"),
         planned=False,
-        instead="the error of RS+RFD depends on its priors; for an idea of its size see RS+FD[GRR], which is RS+RFD "
-        "with uniform priors",
+        instead="the error of RS+RFD depends on its priors; for a rough idea of the error see RS+FD[GRR], which is "
+        "RS+RFD with uniform priors",
         wire="a code for every attribute",
     )
 

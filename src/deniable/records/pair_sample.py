@@ -114,9 +114,9 @@ class PairSample(
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     singles : float, Fraction, Decimal or str
-        Probability beta with which a contributor reports a single attribute, at least 0 and less than 1. The draw uses
-        64 bits. Use 0 if only tables of pairs matter. Use .25 if single frequencies matter as much as tables, and some
-        attribute has more than four possible answers.
+        Probability beta with which a contributor reports a single attribute, at least 0 and less than 1. Use 0 if only
+        tables of pairs matter. Use .25 if single frequencies matter as much as tables, and some attribute has more than
+        four possible answers.
     oracles : sequence of SubsetSelection or SquareWave, optional
         One oracle for each attribute. If an attribute is drawn alone, the contributor reports it through its oracle.
         The oracle of attribute j must be made for k_j possible answers and for the whole epsilon. The default is subset
@@ -181,7 +181,7 @@ class PairSample(
         planned=False,
         instead="PairSample is made for tables of pairs, although it can also estimate single frequencies; if you need "
         "only single frequencies, use SMP[ADP]",
-        wire="the number of the drawn pair or attribute, and the bytes of a randomised answer",
+        wire="the drawn pair or attribute and its randomised answer",
         page="crosstabs.md",
         note="the collector sees which pair or attribute was drawn",
     )

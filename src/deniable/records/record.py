@@ -370,7 +370,7 @@ class CountedRecords(HiddenRecords):
 
 
 class SimulatedByRecord(RecordMechanism[Reports]):
-    """A mechanism with dependent parts of a report, so rehearsals need distinct records."""
+    """A mechanism with reports whose parts depend on each other, so rehearsals simulate whole records."""
 
     simulates = "records"
 

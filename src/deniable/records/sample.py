@@ -168,7 +168,7 @@ class SMP(SampledRecords):
         when="for several attributes with similar numbers of possible answers, if the collector may see which "
         "attribute was sampled",
         recommended=True,
-        wire="the sampled attribute, and a code or one bit per possible answer",
+        wire="the sampled attribute and its randomised answer: a code (GRR) or one bit per possible answer (OUE)",
         note="the collector sees which attribute was sampled",
         variants=(
             Variant("SMP[GRR]", (("oracle", "GRR"),), recommended=True),
@@ -253,7 +253,7 @@ class AdaptiveSMP(SampledRecords):
         when="for several attributes with any numbers of possible answers, if the collector may see which "
         "attribute was sampled",
         recommended=True,
-        wire="the sampled attribute, and a randomised answer in bytes",
+        wire="the sampled attribute and the report of its oracle",
         note="the collector sees which attribute was sampled; each attribute has the oracle with the "
         "least error for its size",
     )

@@ -121,7 +121,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
         group="records",
         when="for few attributes, if epsilon is large even after it is divided among them; every attribute is reported",
         recommended=True,
-        wire="a code, or one bit per possible answer, for every attribute",
+        wire="a code (GRR) or one bit per possible answer (OUE), for every attribute",
         variants=(
             Variant("SPL[GRR]", (("oracle", "GRR"),), recommended=True),
             Variant("SPL[OUE]", (("oracle", "OUE"),), recommended=True),

@@ -86,7 +86,8 @@ class Attribute(Question):
         categories that are all numbers count as these numbers, and other categories have no scores.
     range : (float, float), optional
         Required for kind "numeric": the least and the largest possible answer. The range is public. If you take it from
-        private answers, you publish two of them. A float is read as the decimal that Python prints for it.
+        private answers, you publish two of them. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     grid : int, optional
         Required for kind "numeric": number of equally spaced points from one end of the range to the other, from 2 to
         1,024. Code i is point i, counted from 0.

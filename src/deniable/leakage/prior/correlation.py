@@ -263,7 +263,7 @@ def proper_subsets(k: int) -> NDArray[np.int64]:
 
 
 def saturation(conditional: ArrayLike) -> float:
-    """Return the worst-case CPL of a release without noise, ln max R[x,u]/R[x',u] (Corollary IV.4); may be inf.
+    """Return the CPL of a release without noise, ln max R[x,u]/R[x',u], which may be infinite (Corollary IV.4).
 
     Examples
     --------

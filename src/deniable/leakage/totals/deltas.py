@@ -29,7 +29,7 @@ MAX_DELTA_STATES = 1 << 22
 
 
 def composed_delta(deltas: Iterable[float]) -> float:
-    """Return 1 - prod(1 - delta), which with the sum of all epsilons is valid for every prior, and attained.
+    """Return 1 - prod(1 - delta), the smallest delta that holds for every prior with the sum of all epsilons.
 
     Examples
     --------

@@ -9,9 +9,10 @@ Every contributor draws a hash function h from a public family. The device hashe
 randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
 
 A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
-that it reports another given cell. Two values collide if h maps both to the same cell. Suppose that any two values
-collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v, and
-with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every m.
+that it reports one particular other cell. Two values collide if h maps both to the same cell. Suppose that any two
+values collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v,
+and with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every
+m.
 
 Hash families (class `HashFamily`) differ in the report, in the collector's state, and in how the state is decoded.
 """
@@ -239,15 +240,14 @@ class CountMeanSketch(Sketch):
     k : int
         Number of possible answers k, from 2 to 2^32, or up to 2^64 with the binary family.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     m : int, optional
         Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
-        possible answers. The family must allow this m, and the collector's state must have at most 2^28 counters. The
-        object stores the default in `m`, so client and server always use the same m. At large epsilon the state for the
-        best m can have more than 2^28 counters. The default is then an m whose state has at most 2^26 counters, if
-        there is such an m. If you set `m` yourself, or if k is above 2^27, the state can be larger than these limits.
-        With a state above the limits, the collector counts reports only for a list of values (`count_support`,
-        `QuerySketch`).
+        possible answers. If the collector's state for this m has more than 2^28 counters, the default is an m whose
+        state has at most 2^26 counters, if there is such an m. The object stores the default in `m`, so client and
+        server always use the same m. If you set `m` yourself, or if k is above 2^27, the state can be larger. The
+        collector then counts reports only for a list of values (`count_support`, `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable family.
 

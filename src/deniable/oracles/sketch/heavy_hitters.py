@@ -8,7 +8,7 @@ the device reports the folded prefix through a count-mean sketch (CMS[spread]) w
 The collector first estimates the frequencies of the shortest prefixes, and keeps the prefixes whose estimates are well
 above the noise. Then it extends each kept prefix by every possible byte, and estimates the frequencies of these longer
 prefixes. Each length of prefix has two different folding maps. One of the maps may give a rare prefix the same folded
-value as a frequent prefix. The other map rarely gives these two prefixes the same value, too. The collector keeps only
+value as a frequent prefix. Under the other map, these two prefixes rarely have the same value. The collector keeps only
 prefixes that look frequent under both maps.
 """
 

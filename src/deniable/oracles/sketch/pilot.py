@@ -130,7 +130,7 @@ def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: 
 
 
 def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) -> float:
-    """Return the median bound on frequencies that a pilot gives if all values are rare, because of its noise.
+    """Return the median bound on frequencies that a pilot of n contributors gives if all values are rare.
 
     Use it before anyone is asked: the bound f* from a pilot with n contributors will hardly be smaller. The computation
     treats the k counts as independent.

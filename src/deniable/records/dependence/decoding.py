@@ -85,7 +85,7 @@ class _Interaction(NamedTuple):
 
 
 def dependence_decode(tables: JointTables) -> Decoded:
-    """Decode the tables of all pairs together, by the step "dependence".
+    """Estimate the tables of all pairs of attributes together, with less noise, by the step "dependence".
 
     Parameters
     ----------

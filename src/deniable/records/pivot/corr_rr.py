@@ -50,7 +50,7 @@ REMARKS = (
 @final
 @dataclass(frozen=True)
 class CorrRR(OnePivot):
-    """Each contributor reports one random attribute through GRR, and copies of this report for all other attributes.
+    """Each contributor reports one random attribute through GRR, and noisy copies of this report for all others.
 
     The random attribute is drawn uniformly and is called the *pivot*. GRR spends the whole budget on the pivot. For
     every other attribute, the device repeats the reported code with a public probability, and reports another code

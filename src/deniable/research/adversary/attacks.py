@@ -155,7 +155,7 @@ def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
 
 
 def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
-    """Return P(guess | true value), float64[k, k]: Q on the diagonal, (1-Q)/(k-1) elsewhere.
+    """Return P(guess | true value), float64[k, k]: `attack_success` Q on the diagonal, (1-Q)/(k-1) elsewhere.
 
     It is exact for every mechanism except local hashing. For local hashing it is that of the full hash family
     (`attack_success`).

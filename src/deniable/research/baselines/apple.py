@@ -58,22 +58,23 @@ class AppleCMS(FixedSketch[IndexedBits]):
     probability 1/(e^(epsilon/2) + 1).
 
     The mechanism is **biased**, because the hash functions are the same in every collection. Two values *collide* under
-    a hash function if the function maps both values to the same cell. If two values collide under more than 1/m of the
-    hash functions, this excess of collisions is the same in every collection. The estimate then does not converge to
-    the truth. The method `conditional_bias` returns the bias for given true frequencies. The estimate has neither
-    standard errors nor intervals.
+    a hash function if the function maps both values to the same cell. On average, two values collide under 1/m of the
+    hash functions. Some pairs of values collide under more functions, and they do so in every collection. The estimates
+    of such values do not converge to the truth. The method `conditional_bias` returns the bias for given true
+    frequencies. The estimate has neither standard errors nor intervals.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     m : int
         Number of cells m, at least 2. A report has m bits.
     hashes : int
         Number of hash functions. The collector keeps m counters for each function, at most 2^31 counters for all
-        functions. Apple's deployments used 65,536 functions of 1,024 cells.
+        functions. Apple's deployments used 65,536 functions with 1,024 cells each.
     seed : int
         Public seed of the hash functions, an integer from 0 to 2^64 - 1.
 

@@ -45,17 +45,18 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     the bias of `AppleCMS`. Let C be the number of reports whose bit equals the bit of a value. Then the estimate of the
     value's frequency is m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
 
-    The method `variance` evaluates Pan's equation (10) with the collision probability c and with randomised response
-    over 2 cells. Erratum: section 4.5 of Pan's paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells.
-    The variance of that sketch differs from the variance here, by 7% at epsilon = 1 and m = 16. The two variances agree
-    only as m goes to infinity.
+    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. It sets the collision
+    probability to c, and takes randomised response over 2 cells. Erratum: section 4.5 of the paper describes the
+    mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs from the variance of
+    `AppleHCMS`, by 7% at epsilon = 1 and m = 16. The two variances agree only as m goes to infinity.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     m : int
         Number of cells m, a power of two, at least 2.
     hashes : int

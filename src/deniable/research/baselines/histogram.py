@@ -64,7 +64,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     resolution : int, optional
         Component of the true answer, from 1 to 16383. The default is ceil(4 epsilon). With the default, the variance is
         lower than with continuous noise, by at most .13%.

@@ -78,8 +78,8 @@ class THE(OneStage):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, from 1e-6 to 32. The scale of the Laplace noise is 2/epsilon. A float is read
-        as the decimal that Python prints for it.
+        Declared privacy budget in nats, from 1e-6 to 32. The scale of the Laplace noise is 2/epsilon. A float counts as
+        the decimal that Python prints for it, so 0.1 counts as 1/10.
     theta : float, Fraction, Decimal or str, optional
         Threshold, greater than 1/2 and at most 1. The default has the least variance as the frequency goes to 0
         (`optimal_theta`). The object stores the threshold in `theta`, so that client and server cannot choose

@@ -79,8 +79,7 @@ class LGRR(MemoisedCode):
     name = "L-GRR"
     card = Card(
         group="baselines",
-        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
-        "MemoisedGRR has a smaller error",
+        when="only for comparison; with the same two privacy budgets, MemoisedGRR has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="one code",
@@ -133,8 +132,7 @@ class LOUE(MemoisedBits):
     name = "L-OUE"
     card = Card(
         group="baselines",
-        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
-        "MemoisedOUE has a smaller error",
+        when="only for comparison; with the same two privacy budgets, MemoisedOUE has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="k bits",
@@ -198,8 +196,7 @@ class LOLOHA(MemoisedCells):
     name = "LOLOHA"
     card = Card(
         group="baselines",
-        when="only for comparison; with the same two budgets (for one report, and for all reports of one answer), "
-        "MemoisedHash has a smaller error",
+        when="only for comparison; with the same two privacy budgets, MemoisedHash has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="a hash function and a cell",

@@ -107,7 +107,8 @@ class PGR(PureOracle[Codes]):
         Number of possible answers k, from 2 to 2^31. The collector keeps N counters. The number N is between k and
         about q k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     q : int, optional
         Number q of elements of the field. It must be a prime for which N is at most 2^32. The default is the prime that
         the function `best_field` chooses. The object stores the prime in `q`.

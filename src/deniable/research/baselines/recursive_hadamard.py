@@ -59,7 +59,8 @@ class RecursiveHadamard(PublicRows):
     k : int
         Number of possible answers k, from 2 to 2^30. The collector keeps 2^b R counters, which is more than 2k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
+        as 1/10.
     bits : int, optional
         Number b of binary digits in the number of a cell, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2
         e), but at most ceil(log2 k). The object stores b in `bits`.

@@ -32,7 +32,7 @@ Part = DealtOracle[Any] | PureOracle[Any]
 
 
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
-    """Analyst: estimate the frequencies among the reporters of several deals, and of reports without a deal.
+    """Analyst: estimate frequencies among all contributors of several deals, with or without people who have no share.
 
     Each part is estimated with its own coefficients and weighted by its number of reports. So the estimate is unbiased
     for all reporters together, however they are divided into parts. The parts are independent, so their variances add

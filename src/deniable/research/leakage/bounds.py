@@ -246,7 +246,7 @@ class BlockBound:
 def block_bound(
     joint: ArrayLike, releases: Sequence[Release], target: int, blocks: Sequence[Sequence[int]]
 ) -> BlockBound:
-    """Return a bound on the total leakage about one attribute, from blocks that are independent given it.
+    """Return a bound on the total leakage about one attribute, from blocks that are independent given this attribute.
 
     Parameters
     ----------

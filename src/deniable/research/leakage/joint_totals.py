@@ -76,7 +76,7 @@ class TotalLeakage:
 
 
 def total_leakage(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> TotalLeakage:
-    """Return the exact total leakage about every attribute, its parts, and the additive figure.
+    """Return the exact total leakage about every attribute, and the sum of direct and pairwise leakages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Records: variants of Corr-RR, and a baseline of its paper."""
+"""Variants of Corr-RR, and a baseline of its paper."""
 
 import lazy_loader
 

@@ -13,9 +13,10 @@ answers.
 The paper gives no estimator. This class offers two biased estimators and an unbiased estimator:
 
 * `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code, and p
-  and q are the probabilities that GRR reports the true code and another given code.
+  and q are the probabilities that GRR reports the true code and one particular other code.
 * `levelled` subtracts the expected effect of lies. GRR over k codes reports a uniform code with probability k q, and
-  the true code otherwise. The public tables show which other codes follow from a uniform code. The formula is below.
+  the true code otherwise. If the code of the pivot is uniform, the public tables give the distribution of the codes of
+  every other attribute. The formula is below.
 * `unmixed` solves the linear system that the tables define. It is unbiased, whatever the tables are.
 
 The formula of `levelled` for attribute j is
@@ -108,12 +109,12 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="only for comparison with Corr-RR; it draws the codes of all attributes but one from learned conditional "
-        "distributions",
+        when="only for comparison with Corr-RR; it draws the codes of all attributes except one from learned "
+        "conditional distributions",
         planned=False,
         instead="the error of Cond-RR depends on tables that are learned in a first phase, so no formula gives the "
-        "error in advance; for its rough size see Corr-RR and SMP[GRR]; we have seen no case in which Cond-RR had a "
-        "smaller error than SMP[GRR]",
+        "error in advance; the tables of Corr-RR and SMP[GRR] give a rough idea of the error; we have seen no case in "
+        "which Cond-RR had a smaller error than SMP[GRR]",
         wire="a code for every attribute",
     )
 

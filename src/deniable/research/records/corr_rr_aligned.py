@@ -3,8 +3,8 @@
 The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.4, as printed. It has three steps. First, a public map
 replaces every code by its group. Second, Corr-RR runs on the groups. Third, every reported group is expanded to a
 uniform code inside the group. The expansion carries no information, so *only the frequencies of groups can be
-estimated*. Within a group the estimate is spread uniformly, and the output says so. The class `CorrRR` forms no groups
-of the pivot's codes, so it can estimate all frequencies.
+estimated*. The estimate of a group is divided equally among its codes, and the output says so. The class `CorrRR` keeps
+all codes of the pivot apart, so it can estimate all frequencies.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ MAX_MAPPED = 1 << 18
 class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     """Aligned Corr-RR gives all attributes the same number of groups of codes, and runs Corr-RR on the groups.
 
-    In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and copies of this report for all
-    other attributes. Here every attribute has as many groups as the smallest attribute has codes, and a public map
+    In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and noisy copies of this report for
+    all other attributes. Here every attribute has as many groups as the smallest attribute has codes, and a public map
     gives the group of each code. The device replaces a reported group by a code that it draws uniformly from the group.
 
     Parameters

@@ -128,8 +128,9 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     groups : sequence of sequences of int
         Partition of the attributes into t groups. The indices of the attributes ascend inside each group.
     copy_probabilities : sequence of float[m, m]
-        One matrix of copy probabilities for every group. The rows are the m attributes of the group as targets, and the
-        columns are these attributes as pivots. The matrix of a group of one attribute is ((1,),).
+        One matrix of copy probabilities for every group. Here m is the number of attributes of the group. Entry [i, j]
+        is the probability that attribute i copies the report of attribute j, if attribute j is the pivot. For a group
+        of one attribute, the matrix is ((1,),).
     alignment : sequence of (larger, smaller, map), optional
         Public maps between attributes of one group that have different numbers of possible answers. Without a map, each
         code of the attribute with fewer codes stands for consecutive codes of the other attribute.
@@ -171,8 +172,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         aliases=("GroupedCorrRR",),
         planned=False,
         instead="the error of Corr-RR groups depends on probabilities that are learned in a first phase, so no formula "
-        "gives the error in advance; for its rough size see Corr-RR, which has one group, and SPL[GRR], which has d "
-        "groups of one attribute each",
+        "gives the error in advance; the tables of Corr-RR, which has one group, and of SPL[GRR], which has d groups "
+        "of one attribute each, give a rough idea of the error",
         wire="a code for every attribute",
     )
 

@@ -67,10 +67,11 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 2e-6 to 32. Each pivot spends the exact fraction epsilon/2.
     tables : sequence of d(d-1)/2 sequences of d tables
-        The entry tables[pair][j][y_s k_t + y_t] is the distribution of attribute j if the pivots s < t report the codes
-        y_s and y_t. Pairs are in lexicographic order. Each distribution must sum to 1 within 1e-9. The tables of the
-        pivots themselves are empty. The class method `learn` makes such tables. The guarantee epsilon holds for any
-        distributions.
+        There is one table, tables[pair][j], for each pair of pivots and each attribute j. The order of the pairs (s, t)
+        is (0, 1), (0, 2), ..., (d-2, d-1). Row y_s k_t + y_t of the table is the distribution of attribute j if the
+        pivots s and t report the codes y_s and y_t. Each distribution must sum to 1 within 1e-9. If attribute j is
+        itself a pivot of the pair, its table is empty. The class method `learn` makes such tables. The guarantee
+        epsilon holds for any distributions.
 
     Raises
     ------
@@ -107,7 +108,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         aliases=("TwoPivotRR",),
         planned=False,
         instead="the error of Corr-RR two pivots depends on tables that are learned in a first phase, so no formula "
-        "gives the error in advance; for its rough size see Corr-RR and SPL[GRR]",
+        "gives the error in advance; the tables of Corr-RR and SPL[GRR] give a rough idea of the error",
         wire="a code for every attribute",
     )
 

@@ -47,8 +47,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
-        prints for it.
+        Probability of a true report, greater than 1/2 and less than 1. A float counts as the decimal that Python prints
+        for it, so 0.1 counts as 1/10.
     rho : float, Fraction, Decimal or str
         Correlation between the events that two paired contributors tell the truth, from 1 - 1/p to 0. With rho = 0 the
         mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is replaced by 1 - 1/p. At rho = 1

@@ -16,11 +16,14 @@ The dealer gives one contributor of a pair the sign R = +1, and the other contri
 sign R tells the truth with probability p + R s, where s^2 = -rho p q. The reports then have the distribution of
 equation (27), for every possible negative rho (proof: docs/theory/coupling.md).
 
-The method `optimal` finds the best p and s exactly. For each p, there are a few upper limits of s^2, and each limit is
-a quadratic function of p. At a given p, the variance is a linear function of s^2. If the variance rises with s^2, the
-best choice is s = 0. Otherwise the best s^2 is the smallest of the limits. If s^2 is equal to one of the limits, the
-variance is a quadratic function of 1/(p - q). The best p is therefore a point where two limits are equal, a stationary
-point of the variance along one limit, or the largest p.
+The method `optimal` finds the best p and s exactly. It compares a short list of candidates, for these reasons. At a
+given p, the variance is a linear function of s^2. So the best s^2 is either 0 or the largest value that is allowed. A
+few upper limits decide which s^2 is allowed, and each limit is a quadratic function of p. If s^2 equals one of the
+limits, the variance is a quadratic function of 1/(p - q). So the best p is of one of three kinds:
+
+* a p at which two limits are equal;
+* the p of least variance along one limit;
+* the largest p that is allowed.
 """
 
 from __future__ import annotations
@@ -162,14 +165,13 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     k : int
         Number of possible answers k, from 2 to 65535.
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/k and less than 1. A float is read as the decimal that Python
-        prints for it.
+        Probability of a true report, greater than 1/k and less than 1. A float counts as the decimal that Python prints
+        for it, so 0.1 counts as 1/10.
     rho : float, Fraction, Decimal or str
         The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
-        the mechanism is GRR. A value whose relative distance from the lower end is at most 1e-12 is taken as the lower
-        end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
-        lower the error by almost nothing. They reduce the variance of a count of reports by an amount that is smaller
-        than the variance of a single report.
+        the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower end. The
+        equation also allows positive values up to k - 1. This class refuses positive values, because they hardly lower
+        the error. They lower the variance of a count of reports by less than the variance of one report.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.

@@ -49,7 +49,7 @@ def peer_posterior(n: int, colluders: int) -> Fraction:
 
 
 def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
-    """Return the epsilon that Theorem 2, eq. (20), states. It is **false** for 2 <= colluders < n - 1.
+    """Return the epsilon of Theorem 2, eq. (20), of the JRR paper. It is **false** for 2 <= colluders < n - 1.
 
     The theorem weights the correlation of partners with the prior probability that the partner colludes. It should use
     the posterior probability, given what the colluders reveal. For n = 4, m = 2, p = .6 and rho = -2/3 it gives 1.872,
@@ -67,7 +67,7 @@ def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
 
 
 def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4) -> JRRParameters:
-    """Return the result of the paper's Algorithm 1 in constant time, to compare it with `optimal_parameters`.
+    """Return the result of Algorithm 1 of the JRR paper in constant time, to compare it with `optimal_parameters`.
 
     The outer loop of the algorithm never advances. Already at the first p = pi(epsilon) - step, the constraint of
     Theorem 2 holds for a range of rho that is wider than the grid. So rho is the first point 1 - 1/p + j step that is

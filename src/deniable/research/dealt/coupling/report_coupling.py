@@ -54,8 +54,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
-        prints for it.
+        Probability of a true report, greater than 1/2 and less than 1. A float counts as the decimal that Python prints
+        for it, so 0.1 counts as 1/10.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired.

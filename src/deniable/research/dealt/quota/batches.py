@@ -100,8 +100,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer.
     size : int
-        Number of contributors in a batch. If `minimum` is left out, it must be at least the number that the function
-        `smallest_batch` returns.
+        Number of contributors in a batch. If `minimum` is left out, `size` must be at least the number that the
+        function `smallest_batch` returns.
     batches : int
         Largest number of batches, from 1 to 65536. Any number of contributors up to `size` times `batches` may report.
     minimum : int, optional

@@ -65,8 +65,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer. A float is read as the
-        decimal that Python prints for it.
+        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer. A float counts as the
+        decimal that Python prints for it, so 0.1 counts as 1/10.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional

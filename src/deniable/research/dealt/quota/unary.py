@@ -7,8 +7,8 @@ bit, independently of all other bits. For each bit, the types have the same dist
 The dealer draws the types as in OUE, and draws all of them again until the quotas `said` and `denied` are reached.
 
 Before randomisation, the bits of two different answers differ in two places. The *likelihood ratio* of a reported bit
-is its probability under one answer, divided by its probability under the other answer. The largest likelihood ratios of
-the two bits have the product e^epsilon. The proof is in docs/theory/quota_rr.md.
+is its probability under one answer, divided by its probability under the other answer. Each of the two bits has a
+largest likelihood ratio. The product of these two numbers is e^epsilon. The proof is in docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from deniable.survey.schema import Schema
 def check_budgets(
     budgets: Budgets, records: ArrayLike, schema: Schema, *, source: str, mechanism: MechanismFactory | None = None
 ) -> CheckedBudgets:
-    """Data-protection officer: return the totals of budgets if the adversary's prior comes from other records.
+    """Data-protection officer: return the total leakages at given budgets if the prior comes from other records.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class CheckedTotal(Result):
 
 @dataclass(frozen=True, eq=False)
 class CheckedBudgets(Result):
-    """Totals of budgets for an adversary with another prior, as `check_budgets` returns them.
+    """Total leakages at given budgets for an adversary with another prior, as `check_budgets` returns them.
 
     Parameters
     ----------
