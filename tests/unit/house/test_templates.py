@@ -164,10 +164,27 @@ def _said_by_raise_statements() -> Iterator[Message]:
     for path in sorted(prose.SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-                said = prose._literal(node.exc.args[-1])
-                if said.strip("{} "):
-                    place = f"{path.relative_to(prose.ROOT)}:{node.lineno}"
-                    yield Message(place, ast.unparse(node.exc.func), said)
+                name = ast.unparse(node.exc.func)
+                parts = [prose._literal(part) or "{}" for part in node.exc.args]
+                if parts[-1].strip("{} ") and (said := _whole(name, parts)):
+                    yield Message(f"{path.relative_to(prose.ROOT)}:{node.lineno}", name, said)
+
+
+def _whole(name: str, parts: list[str]) -> str:
+    """Return the whole message of a raise statement, also where a function or class of `deniable` completes it."""
+    match name, parts:
+        case "not_available", [what, mechanism, remedy]:
+            return f"{what} is not available for {mechanism}: {remedy}"
+        case "out_of_range", [parameter, rule, value, *remedy]:
+            return ": ".join([f"{parameter} must be {rule}, got {parameter}={value}", *remedy])
+        case "unknown_name", [parameter, value, names, *remedy]:
+            return ": ".join([f"{parameter} must be one of {names}, got {parameter}={value}", *remedy])
+        case ("Problem", [_]) | ("AmbiguousNumbersError", _):
+            return (
+                ""  # The only argument of a problem is its name, and numbers that can be misread have a class's text.
+            )
+        case _:
+            return parts[-1]
 
 
 def _breaking(rule: str) -> list[str]:
