@@ -40,7 +40,7 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     assert data["attributes"][1]["mean"]["value"] == pytest.approx(0, abs=0.2)
     for wrong, message in (
         (files, "compare needs --independent"),
-        ([*files[:2], *files[:2], "--independent"], "these two share collection"),
+        ([*files[:2], *files[:2], "--independent"], "these two answers share collection"),
         (
             [*files, "--independent", "--attribute", "nothing"],
             "attributes must name attributes that both collections ask with the same categories",

@@ -67,7 +67,7 @@ def test_skips_laws_of_many_whose_reports_would_fill_the_memory() -> None:
 
 
 def test_refuses_dealers_and_texts() -> None:
-    with pytest.raises(InvalidParameterError, match="must need no shares of a dealer"):
+    with pytest.raises(InvalidParameterError, match="must not need shares of a dealer"):
         check_mechanism(DEALT_CASES[0].build(DEALT_CASES[0].large, "mine"))
 
 

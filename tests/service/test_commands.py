@@ -452,7 +452,7 @@ def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, 
     assert changed != page_hash(page())
     halves = f"{ASKED.id[:16]}{page_hash(page())[:16]}"
     for wrong in (link_digits(ASKED.id, changed), link_digits(other.id, page_hash(page())), halves):
-        with pytest.raises(MismatchError, match="the link does not belong to collection"):
+        with pytest.raises(MismatchError, match="the link is for another collection than"):
             send_file(ASKED, answers, f"{public}/s/smoking#{wrong}")
     sent = send_file(ASKED, answers, f"{public}/s/smoking#{digits}")
     # Drawn only now.

@@ -359,7 +359,7 @@ def test_a_link_is_for_one_person_and_its_token_is_in_no_message(here: Running, 
     for url, kind, match in (
         (f"{here.public}/s/smoking#{digits}.{token}", UploadError, "the link is for one person"),
         (f"{here.public}/s/smoking#{digits[:-1]}.{token}", InvalidParameterError, "must end with # and 32 digits"),
-        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link does not belong to collection"),
+        (f"{here.public}/s/smoking#{'0' * 32}.{token}", MismatchError, "the link is for another collection than"),
     ):
         with pytest.raises(kind, match=match) as refused:
             send_file(ASKED, two, url)

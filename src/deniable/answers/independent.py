@@ -208,8 +208,8 @@ def check_apart(answers: Sequence[Answer | Estimate]) -> None:
         if common:
             kind, identifier = common[0].split(" ", 1)
             raise MismatchError(
-                f"answers must come from different contributors, but these two share {kind} {identifier[:12]}: no "
-                "interval is known for results that depend on each other"
+                f"answers must come from different contributors, but these two answers share {kind} {identifier[:12]}: "
+                "no interval is known for results that depend on each other"
             )
 
 

@@ -109,6 +109,6 @@ def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: 
     if set(these) & set(silent):
         raise InvalidParameterError(
             f"missing must not name a category that is also in labels, got missing={quoted(silent)}, "
-            f"labels={quoted(these)}; leave the category out of one of the two"
+            f"labels={quoted(these)}; leave this category out of missing or out of labels"
         )
     return WorstCase(estimate.total(these), estimate.total([*these, *silent]))

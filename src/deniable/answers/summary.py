@@ -540,7 +540,7 @@ def _attribute(
         known = np.asarray(counts, dtype=np.float64)
         if known.shape != (raw.k,):
             raise InvalidInputError(
-                f"truth of {quoted(name)} must have {raw.k} counts, one for each category, got shape={known.shape}"
+                f"truth of {quoted(name)} must have {raw.k} counts (one for each category), got shape={known.shape}"
             )
         total = truth_n or known.sum()
         truth = known / total if total > 0 else np.full(raw.k, np.nan)

@@ -100,8 +100,7 @@ def _floats(name: str, values: Sequence[Any]) -> list[float]:
         return [float(value) for value in values]
     except ValueError:
         raise InvalidInputError(
-            f"{name} must contain only numbers, written with a decimal point, but it contains other text; correct this "
-            "text"
+            f"{name} must contain only numbers such as 2 or 0.5, but it contains other text; correct this text"
         ) from None
 
 

@@ -385,9 +385,9 @@ class Mechanism(ABC, Generic[Reports]):
             raise NotIdentifiedError(f"{self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
-                f"attributes must list at most {self.related_attributes}, got {len(attributes)}: a report of "
-                f"{self.name} does not combine more attributes. To relate attributes, collect with the mechanism SPL "
-                "or PairSample"
+                f"attributes must list at most {self.related_attributes} names, got {len(attributes)} names: a report "
+                f"of {self.name} does not combine more attributes. To relate attributes, collect with the mechanism "
+                "SPL or PairSample"
             )
         return self
 

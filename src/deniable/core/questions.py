@@ -300,7 +300,7 @@ class Questions(ABC):
     def _marked(self, labels: Sequence[str]) -> Floats:
         if len(set(labels)) < len(labels) or not labels:
             raise InvalidParameterError(
-                f"labels must list at least one category, each once, got {quoted(list(labels))}"
+                f"labels must list one or more different categories, got {quoted(list(labels))}"
             )
         return self._indicator(np.array([self._code(label) for label in labels]))
 

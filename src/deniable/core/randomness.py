@@ -210,7 +210,8 @@ def checked_randomness(rng: Source) -> Source:
     """Return the source, or raise InvalidParameterError if it is not one: None, a seed, a numpy generator, a class."""
     if not isinstance(rng, _SOURCES) and (isinstance(rng, type) or not callable(getattr(rng, "fill", None))):
         raise InvalidParameterError(
-            f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={quoted(rng)}"
+            "rng must be SecureRandomness() for contributors, or SimulationRandomness(seed) for simulations, got "
+            f"rng={quoted(rng)}"
         )
     return rng
 

@@ -134,7 +134,7 @@ class CrosswiseAnchor(ComplianceDesign):
         if not attentive.value >= 2 * attentive.standard_error:
             raise NoIntervalError(
                 "the anchor does not show that anybody followed the instructions, so there is no corrected estimate: "
-                "read sensitivity(gamma) for several values of gamma instead"
+                "call sensitivity(gamma) with several values of gamma instead"
             )
         value, influence = self._corrected(same, anchored, shares)
         return AnchorEstimate(naive, attentive, wald(value, float(counts @ influence**2) / (n * (n - 1)), confidence))

@@ -109,7 +109,8 @@ def _batches(connection: DuckDBPyConnection, names: list[str], collection: Colle
         digest = REPORTS.stated({KEY: stated[file]} if file in stated else None, file, collection)["digest"]
         if digest in digests:
             raise DuplicateReportsError(
-                f"{file} and {digests[digest]} contain the same batch of reports, {short_id(digest)}"
+                f"{file} and {digests[digest]} contain the same batch of reports ({short_id(digest)}); leave out one "
+                "of the two files"
             )
         digests[digest] = file
     return frozenset(digests)

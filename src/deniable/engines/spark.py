@@ -485,7 +485,8 @@ def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> 
             return fresh
         if digest in digests:
             raise DuplicateReportsError(
-                f"{uri} and {digests[digest]} contain the same batch of reports, {short_id(digest)}"
+                f"{uri} and {digests[digest]} contain the same batch of reports ({short_id(digest)}); leave out one of "
+                "the two files"
             )
         digests[digest] = uri
         rows += metadata.num_rows

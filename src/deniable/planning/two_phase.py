@@ -133,8 +133,8 @@ def _given(marginals: Sequence[ArrayLike], sizes: tuple[int, ...]) -> list[Float
     found = tuple(len(share) for share in shares)
     if found != sizes:
         raise InvalidParameterError(
-            f"marginals must have one frequency for each category, so {quoted(sizes)} frequencies for the attributes, "
-            f"got {quoted(found)}"
+            f"marginals must have one frequency for each category, got {quoted(found)} frequencies for attributes with "
+            f"{quoted(sizes)} categories"
         )
     return shares
 

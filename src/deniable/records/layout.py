@@ -43,9 +43,7 @@ def checked_share(epsilon: EpsilonLike, d: int) -> BudgetShare:
     """Return what is spent of epsilon over d, exactly, or raise InvalidParameterError if it is below the least."""
     share = BudgetShare(spent(epsilon) / d)
     if float(share) < float(EPSILON_MIN):
-        raise InvalidParameterError(
-            f"epsilon must be >= 1e-06 per attribute, got epsilon={epsilon} over {d} attributes"
-        )
+        raise InvalidParameterError(f"epsilon must be >= 1e-06 per attribute, got epsilon={epsilon} for {d} attributes")
     return share
 
 

@@ -418,7 +418,7 @@ class _AdminEndpoints:
         if act == "open":
             asked["anyway"] = given.anyway.strip()
         if act == "delete" and given.name != held.row.slug:
-            raise Problem("malformed", "the name of the survey must be typed again to confirm")
+            raise Problem("malformed", "the name of the survey must be typed again to confirm the deletion")
         result = await self._performed(asked, who)
         await run_in_threadpool(self._collector.refresh)
         result.pop("pages", None)

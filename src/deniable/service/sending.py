@@ -428,9 +428,8 @@ class Remote:
         page, _ = self._answer("/page", None, frozenset({"collection"}))
         if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
             raise MismatchError(
-                f"the link does not belong to collection {short_id(self._collection.id)}, or not to the texts that the "
-                "collector shows now. No report was made or sent; ask the person who gave you the link and the "
-                "collection"
+                f"the link is for another collection than {short_id(self._collection.id)}, or the collector now shows "
+                "other texts. No report was made or sent; ask the person who gave you the link and the collection"
             )
 
     def check_open(self) -> None:

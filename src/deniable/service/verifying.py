@@ -234,9 +234,7 @@ class _Verifier:
             for served in (hashed, name):
                 answer = self._get(f"{self._address.base}/static/{served}")
                 if answer.status != 200:
-                    raise _WrongError(
-                        f"the collector has no file {served}: the collector runs another release than this one"
-                    )
+                    raise _WrongError(f"the collector has no file {served}: the collector runs a different release")
                 if answer.content != content:
                     raise _WrongError(f"the file {served} differs from the file of this release")
         return f"its {len(found)} files are those of this release, byte for byte"

@@ -171,7 +171,7 @@ def check_mechanism(
     """
     if mechanism.takes_text or mechanism.dealt:
         raise InvalidParameterError(
-            f"mechanism must take codes or records, and must need no shares of a dealer, got {mechanism.name}"
+            f"mechanism must take codes or records, and must not need shares of a dealer, got {mechanism.name}"
         )
     cells, size = _channel_cells(mechanism)
     stored = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)

@@ -151,7 +151,7 @@ def test_estimate_refuses_intervals(sketch: Any) -> None:
 def test_frequencies_of_the_bias_are_checked() -> None:
     mechanism = AppleCMS(3, 1.0, m=4, hashes=2)
     with pytest.raises(
-        InvalidInputError, match=r"frequencies must be 3 finite numbers, one for each value, got shape=\(2,\)"
+        InvalidInputError, match=r"frequencies must be 3 finite numbers \(one for each value\), got shape=\(2,\)"
     ):
         mechanism.conditional_bias([0.5, 0.5])
     with pytest.raises(InvalidInputError, match="must sum to 1, got a sum of 3"):

@@ -33,7 +33,7 @@ def test_delta_is_about_events_not_single_outputs() -> None:
 
 def test_bad_arguments_are_named() -> None:
     rows = np.eye(2)
-    with pytest.raises(InvalidInputError, match="conditional must have 3 columns, one for each answer of GRR"):
+    with pytest.raises(InvalidInputError, match=r"conditional must have 3 columns \(one for each answer of GRR"):
         mechanism_cpl(GRR(3, 1.0), rows)
     with pytest.raises(InvalidInputError, match="rows that sum to one"):
         mechanism_cpl(GRR(2, 1.0), rows * 0.9)

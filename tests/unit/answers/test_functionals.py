@@ -277,10 +277,10 @@ def test_what_is_refused() -> None:
     wave = SquareWave(4, 1.0)
     aggregate = wave.aggregate(np.array([1, 2], dtype=np.uint8))
     for scores, says in (
-        ([1, 2, 3], r"scores must be 4 finite numbers, one for each value, got shape=\(3,\)"),
+        ([1, 2, 3], r"scores must be 4 finite numbers \(one for each value\), got shape=\(3,\)"),
         ([1, 2, 3, math.inf], r"scores\[3\]"),
         ([1, math.nan, 3, 4], r"scores\[1\]"),
-        (["a", "b", "c", "d"], "one for each value, got an object of the type list"),
+        (["a", "b", "c", "d"], r"one for each value\), got an object of the type list"),
     ):
         with pytest.raises(InvalidParameterError, match=says):
             functional(wave, aggregate, scores)

@@ -155,9 +155,9 @@ def test_what_may_depend_on_each_other_is_refused() -> None:
             answers.difference(one["yes"], other["yes"], independent=said)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         answers.difference(one["yes"], other["yes"])  # type: ignore[call-arg]
-    with pytest.raises(MismatchError, match=f"these two share collection {may.id[:12]}"):
+    with pytest.raises(MismatchError, match=f"these two answers share collection {may.id[:12]}"):
         answers.difference(one.mean([1, 0]), estimate(may, "cc").mean([1, 0]), independent=True)
-    with pytest.raises(MismatchError, match="these two share batch aa"):
+    with pytest.raises(MismatchError, match="these two answers share batch aa"):
         answers.ratio(one["yes"], estimate(june, "aa")["yes"], independent=True)
     later = replace(june, learned_from=_learned(may))
     with pytest.raises(MismatchError, match=f"collection {may.id[:12]}"):

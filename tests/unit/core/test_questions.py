@@ -225,8 +225,8 @@ def test_a_part_of_an_estimate_asks_the_whole() -> None:
     [
         (lambda e: e.linear([1.0]), r"weights must be 3 finite numbers, got shape=\(1,\)"),
         (lambda e: e.linear([1.0, math.inf, 0.0]), "weights must be 3 finite numbers"),
-        (lambda e: e.total([]), "labels must list at least one category"),
-        (lambda e: e.total(["a", "a"]), "labels must list at least one category"),
+        (lambda e: e.total([]), "labels must list one or more different categories"),
+        (lambda e: e.total(["a", "a"]), "labels must list one or more different categories"),
         (lambda e: e.mean(), "scores must give a number for every category of “x”"),
         (lambda e: e.mean([1.0, 2.0]), "scores must be 3 numbers"),
         (lambda e: e.quantiles([1.0]), "p must be"),

@@ -94,7 +94,9 @@ def test_nothing_is_simulated_with_contributors_randomness() -> None:
 @pytest.mark.parametrize("mechanism", [GRR(4, 1.0), OUE(4, 1.0), SMP((2, 3), 1.0)])
 def test_what_is_no_source_is_refused(mechanism: Any, rng: Any) -> None:
     answers = np.zeros((3, 2) if isinstance(mechanism, SMP) else 3, dtype=np.int64)
-    with pytest.raises(InvalidParameterError, match=r"rng must be SecureRandomness\(\) for contributors or Simulation"):
+    with pytest.raises(
+        InvalidParameterError, match=r"rng must be SecureRandomness\(\) for contributors, or Simulation"
+    ):
         mechanism.randomize(answers, rng)
 
 

@@ -58,7 +58,7 @@ def test_the_bias_of_corr_rr_does_not_fall() -> None:
         (
             ([4, 4], 1.0, 100, [[0.5, 0.5]] * 2),
             InvalidParameterError,
-            "marginals must have one frequency for each category, so 4, 4 frequencies for the attributes, got 2,",
+            "marginals must have one frequency for each category, got 2, 2 frequencies for attributes with 4, 4",
         ),
         (([2, 2], 1.0, 100, [[0.5, math.nan]] * 2), InvalidInputError, "marginals"),
         (

@@ -100,7 +100,7 @@ def test_truth_is_the_share_of_all_that_were_counted_unless_told_otherwise() -> 
 
 def test_truth_of_another_length_is_refused() -> None:
     with pytest.raises(
-        InvalidInputError, match=r"truth of “a” must have 2 counts, one for each category, got shape=\(3,\)"
+        InvalidInputError, match=r"truth of “a” must have 2 counts \(one for each category\), got shape=\(3,\)"
     ):
         summary_of(estimate([0.5, 0.5]), truth={"a": [1, 2, 3]})
 

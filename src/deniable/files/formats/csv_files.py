@@ -302,8 +302,8 @@ class CsvFile:
                     cell.decode()
                 except UnicodeDecodeError:
                     raise FileFormatError(
-                        f"{self.path} must be UTF-8 text, but row {rows + row + 1} of column {quoted(name)} is not; "
-                        "save the file as UTF-8"
+                        f"{self.path} must be UTF-8 text, but row {rows + row + 1} of column {quoted(name)} is not "
+                        "UTF-8; save the file as UTF-8"
                     ) from None
             raise
 
@@ -332,7 +332,7 @@ class CsvFile:
                     "another encoding; save the file as UTF-8"
                 ) from None
             raise FileFormatError(
-                f"{self.path} must be UTF-8 text, but its header is not; save the file as UTF-8"
+                f"{self.path} must be UTF-8 text, but its header is not UTF-8; save the file as UTF-8"
             ) from None
         if "straddl" in str(error):
             raise InvalidInputError(

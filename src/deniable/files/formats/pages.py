@@ -89,9 +89,9 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
     if largest.total() > limit:
         raise FileFormatError(
-            f"{path} has pages that are too large: when unpacked, one page of every column may need at most "
-            f"{limit >> 20:,} MiB together, but the largest pages need {largest.total() >> 20:,} MiB; write the file "
-            "again with pages of 1 MiB"
+            f"{path} has pages that are too large: one page of each column may need at most {limit >> 20:,} MiB in "
+            f"total when unpacked, but the largest pages need {largest.total() >> 20:,} MiB; write the file again with "
+            "pages of 1 MiB"
         )
 
 

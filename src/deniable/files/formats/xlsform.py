@@ -348,7 +348,7 @@ class _Form:
         carrier = cells.get("garbling::answer", "")
         if carrier not in attribute.categories:
             raise _CannotMapError(
-                f"garbling::answer must name one of the choices, {' or '.join(attribute.categories)}, got "
+                f"garbling::answer must name one of the choices ({' or '.join(attribute.categories)}), got "
                 f"{quoted(carrier)}"
             )
         covariate = cells.get("garbling::covariate", "")

@@ -38,8 +38,8 @@ def pair_files(first: tuple[Collection, PathLike], second: tuple[Collection, Pat
     """
     if first[0].mechanism != second[0].mechanism:
         raise MismatchError(
-            "both waves must have the same mechanism to be counted in pairs of reports, got "
-            f"{quoted(first[0].mechanism)} and {quoted(second[0].mechanism)}; choose two waves with the same mechanism"
+            f"to count pairs of reports, both waves must have the same mechanism, got {quoted(first[0].mechanism)} and "
+            f"{quoted(second[0].mechanism)}; choose two waves with the same mechanism"
         )
     reports = [_reports(collection, path) for collection, path in (first, second)]
     try:

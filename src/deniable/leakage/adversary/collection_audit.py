@@ -136,7 +136,7 @@ class PartClient(ABC):
             told, part = self._told(reports), self._part(reports)
             if not isinstance(part, np.ndarray):
                 raise InvalidParameterError(
-                    "an audit by attribute needs a mechanism whose reports are single arrays, got "
+                    "an audit by attribute needs a mechanism in which each report is a single array, got "
                     f"{quoted(self.oracle)}"
                 )
             if told is None:

@@ -316,7 +316,7 @@ def composed_channel(channel: ArrayLike, conditional: ArrayLike) -> Floats:
     links, outputs = checked_conditional(conditional), checked_distribution(channel, "channel", axis=-1)
     if outputs.ndim != 2 or outputs.shape[0] != links.shape[1]:
         raise InvalidInputError(
-            f"channel must have {links.shape[1]} rows, one for each column of conditional, got shape={outputs.shape}"
+            f"channel must have {links.shape[1]} rows (one for each column of conditional), got shape={outputs.shape}"
         )
     return links @ outputs
 
@@ -369,7 +369,7 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
         return Leakage(cpl(release, rows), "exact")
     if release.k != rows.shape[1]:
         raise InvalidInputError(
-            f"conditional must have {release.k} columns, one for each answer of {quoted(release)}, got "
+            f"conditional must have {release.k} columns (one for each answer of {quoted(release)}), got "
             f"{rows.shape[1]} columns"
         )
     if release.support_law is not None:

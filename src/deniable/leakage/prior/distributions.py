@@ -56,7 +56,9 @@ def checked_conditional(conditional: ArrayLike) -> Floats:
     """Return conditional[x, u] = P(X_j = u | X_i = x): shape (|X_i|, |X_j|), rows sum to one."""
     array = checked_distribution(conditional, "conditional", axis=-1)
     if array.ndim != 2:
-        raise InvalidInputError(f"conditional must have two axes, one for X_i and one for X_j, got shape={array.shape}")
+        raise InvalidInputError(
+            f"conditional must have two axes (one for X_i and one for X_j), got shape={array.shape}"
+        )
     return array
 
 

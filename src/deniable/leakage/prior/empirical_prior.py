@@ -248,8 +248,8 @@ def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed
         )
     if len(data.names) < 2:
         raise InvalidInputError(
-            f"at least two attributes must vary in the records, but only {listed(data.names)} varies: with one "
-            "attribute nothing is correlated"
+            f"at least two attributes must vary in the records, but only {listed(data.names)} varies: a single "
+            "attribute has no correlation with others"
         )
     return data
 

@@ -184,8 +184,8 @@ class TreePrior:
             apart = max(float(np.abs(one - sums[0]).max()) for one in sums)
             if apart > _MARGINAL_TOLERANCE:
                 raise InvalidInputError(
-                    f"tables must agree about the probabilities of attribute {attribute}, up to "
-                    f"{_MARGINAL_TOLERANCE:g}, but two tables differ by {apart:.3g}"
+                    f"tables must agree about the probabilities of attribute {attribute} (to within "
+                    f"{_MARGINAL_TOLERANCE:g}), but two tables differ by {apart:.3g}"
                 )
             if min(float(one.min()) for one in sums) == 0:
                 empty = int(np.argmin(sums[0]))

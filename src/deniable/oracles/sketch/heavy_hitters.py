@@ -216,7 +216,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
                 break
             if b"\0" in content:
                 raise InvalidInputError(
-                    f"a string must not contain the character NUL, but the string in row {row + 1} does"
+                    f"a string must not contain the character NUL, but the string in row {row + 1} contains it"
                 )
         raise InvalidInputError(
             f"every string must be Unicode text, got {type(text).__name__} in row {row + 1}"

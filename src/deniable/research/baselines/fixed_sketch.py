@@ -138,7 +138,7 @@ class FixedHashes:
         f = np.asarray(frequencies, dtype=np.float64)
         if f.shape != (self.k,) or not np.isfinite(f).all():
             raise InvalidInputError(
-                f"frequencies must be {self.k} finite numbers, one for each value, got shape={f.shape}"
+                f"frequencies must be {self.k} finite numbers (one for each value), got shape={f.shape}"
             )
         if abs(float(f.sum()) - 1) > 1e-6:
             raise InvalidInputError(f"frequencies must sum to 1, got a sum of {float(f.sum())}")

@@ -251,8 +251,8 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
         same = False
     if not same:
         raise MismatchError(
-            f"aggregate of collection {short_id(aggregate.collection)} must belong to the same survey "
-            f"as {short_id(collection.id)}: schema, title and version must be equal"
+            f"the aggregate of collection {short_id(aggregate.collection)} must belong to the same survey as "
+            f"collection {short_id(collection.id)}: schema, title and version must be equal"
         )
     if theirs.dealt and _budget(mine) != _budget(theirs):
         raise MismatchError(

@@ -260,7 +260,9 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} must be UTF-8 text, but it is not; save the file as UTF-8") from error
+        raise FileFormatError(
+            f"{path} must be UTF-8 text, but it is in another encoding; save the file as UTF-8"
+        ) from error
     whole = text.lstrip().startswith("[")
     pieces = [(1, text)] if whole else [(at, one) for at, one in enumerate(text.splitlines(), 1) if one.strip()]
     found: list[Any] = []

@@ -52,7 +52,7 @@ def checked_groups(groups: Any, d: int) -> Groups:
     """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         raise InvalidParameterError(
-            f"groups must be lists of attributes that contain every attribute once, got groups={quoted(groups)}"
+            f"groups must be lists of attributes, with every attribute in exactly one list, got groups={quoted(groups)}"
         )
     result = []
     for place, group in enumerate(groups):

@@ -178,7 +178,7 @@ def test_other_columns_are_no_aggregate(values: pa.Array, tmp_path: Path) -> Non
     [
         (
             zeros,
-            "one page of every column may need at most 260 MiB together, but the largest pages need 512 MiB",
+            "one page of each column may need at most 260 MiB in total when unpacked, but the largest pages",
         ),
         (one_long_list, f"must have at most {MOST_ELEMENTS:,} list elements in each row group, got 134,217,728"),
         (one_long_text, None),
@@ -217,7 +217,7 @@ def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 17
     found = read("reports", path, tmp_path)
     assert "FileFormatError" in str(found["error"])
-    assert "one page of every column may need at most 68 MiB together" in str(found["error"])
+    assert "one page of each column may need at most 68 MiB in total" in str(found["error"])
 
 
 def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> None:
