@@ -140,7 +140,7 @@ class DeniableError(Exception):
         self.parameters = parameters
 
     def spelled(self, options: Mapping[str, str]) -> str:
-        """Return the message with its parameters spelled as these options of a command."""
+        """Return the message for users of a command, with these options in place of the parameters' names."""
         message = str(self)
         for parameter in self.parameters:
             name, _, switch = parameter.partition("=")

@@ -215,7 +215,7 @@ class Aggregate:
 
     @property
     def source(self) -> frozenset[str]:
-        """Return the ids of the collection and the report batches behind it; empty for reports from memory."""
+        """Return the ids of the aggregate's collection and report batches; empty for reports from memory."""
         collection = {f"collection {self.collection}"} if self.collection else set()
         return frozenset({*collection, *(f"batch {digest}" for digest in self.batches)})
 
@@ -299,7 +299,7 @@ class Aggregate:
             self.write(temporary)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the content of the file that `save` writes to a path from `atomic_path`."""
+        """Write the aggregate to a path from `atomic_path`, with the same content as a file from `save`."""
         self._write(str(path))
 
     def to_bytes(self) -> bytes:
@@ -341,8 +341,8 @@ class Aggregate:
         Raises
         ------
         FileFormatError
-            If the file is missing or damaged, is not an aggregate or has another format version, or if no reports have
-            its counts.
+            If the file is missing or damaged, is not an aggregate or has another format version, or if no reports can
+            have its counts.
         """
         hint = ", but a Parquet file. If it contains reports, add them up first with `deniable aggregate`"
         return cls._read(Path(path).read_bytes, str(path), hint if _is_parquet(path) else "")
@@ -354,8 +354,8 @@ class Aggregate:
         Raises
         ------
         FileFormatError
-            If the bytes are damaged, are not an aggregate or have another format version, or if no reports have these
-            counts.
+            If the bytes are damaged, are not an aggregate or have another format version, or if no reports can have
+            these counts.
         """
         return cls._read(lambda: content, "the content", "")
 

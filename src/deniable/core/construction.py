@@ -24,9 +24,9 @@ def mechanism(name: str, **parameters: Any) -> Any:
     Parameters
     ----------
     name : str
-        The field's name, the name of a variant such as "SMP[OUE]" or "CMS[spread]", or another name on the mechanism's
-        card. For a mechanism from another package: the name of its entry point. Upper and lower case, plus signs,
-        hyphens and spaces make no difference.
+        Name of the mechanism in the literature, the name of a variant such as "SMP[OUE]" or "CMS[spread]", or another
+        name on the mechanism's card. For a mechanism from another package: the name of its entry point. Upper and lower
+        case, plus signs, hyphens and spaces make no difference.
     **parameters
         Parameters of the mechanism's class.
 

@@ -247,9 +247,9 @@ class Estimate(Questions, Shown):
     n : int
         Number of reports behind the estimate.
     noise_absent, noise_present : float64[k] or float
-        Noise of one report. The report gives an unbiased estimate of 1 if the contributor holds v, and of 0 otherwise.
-        `noise_present` is the variance of this estimate for a contributor who holds v, `noise_absent` for all others.
-        The unit is squared frequency.
+        Noise of one report, in squared frequency. For each category, one report gives an unbiased estimate of a number
+        that is 1 if the contributor holds the category, and 0 otherwise. `noise_present` is the variance of this
+        estimate for contributors who hold the category, and `noise_absent` is its variance for all others.
     contributors : int, optional
         Number of contributors from whom the reports come. It differs from n if contributors report a random attribute
         (SMP).
@@ -264,27 +264,28 @@ class Estimate(Questions, Shown):
     intervals : FrequencyIntervals
         Method that computes intervals. By default it uses the noise, `support` and `samples`.
     scarce : bool
-        With `OwnIntervals`: True if so few mistaken reports are expected that sums of independent answers are not
-        normal.
+        True if the estimate has `OwnIntervals` and sums that contain it must not be treated as normal, because too few
+        reports matter.
     support : SupportCounts, optional
         Counts behind the frequencies, if their distribution is known to be a sum of two binomials.
     joint : callable, optional
         Correlation of the noise of the frequencies (`deniable.core.joint`), if it is known.
     samples : tuple of Sample
-        Reports behind the frequencies, with what each report adds to a weighted sum, if this is known.
+        Reports behind the frequencies, with the distribution of the amount that one report adds to a weighted sum, if
+        this distribution is known.
     scores : float64[k], optional
-        Number that each category counts in a mean; NaN for categories that do not count.
+        Score of each category, from which means are computed; NaN for categories that means leave out.
     unranked : tuple of int
         Codes that have no place in the order of the answers, for instance "no answer".
     source : frozenset of str
         Ids of the collections, report batches and earlier phases behind the estimate.
     part : Selection, optional
-        The larger estimate of which this one is a part, and the part.
+        Frequencies of all categories, and the codes of the categories in this estimate. None if the estimate has all
+        categories.
     title : str, optional
         Text that people read instead of the attribute's name.
     looked_at : int
-        If a search in the same reports found the categories: number of candidates that the search compared. Otherwise
-        0.
+        Number of candidates that a search compared, if a search in the same reports found the categories. Otherwise 0.
 
     Raises
     ------
@@ -455,19 +456,21 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) confidence bounds, each float64[k].
 
-        The method depends on what is known. If the distribution of the counts is known (`support`) and fewer than 25
-        mistaken reports are expected, min(n q, n (1 - p)) < 25, the interval inverts this distribution exactly
-        (`deniable.core.support_counts`). It lies in [0, 1], and its coverage is at least `confidence` for every n and
-        every frequency f. A raw estimate outside [0, 1] is also outside the interval. A raw estimate inside [0, 1] can
-        be outside the interval too, if it lies between two possible numbers of holders.
+        The method depends on what is known. If the distribution of the counts is known (`support`) and min(n q, n (1 -
+        p)) < 25, the interval inverts this distribution exactly (`deniable.core.support_counts`). Here n q is the
+        expected number of reports that support a category if nobody holds it, and n (1 - p) the expected number of
+        reports that do not support a category if everybody holds it. The exact interval lies in [0, 1], and its
+        coverage is at least `confidence` for every n and every frequency f. A raw estimate outside [0, 1] is also
+        outside the interval. A raw estimate inside [0, 1] can be outside the interval too, if no whole number of
+        contributors is exactly this share.
 
         If instead the distribution of single reports is known (`samples`: square waves, tables of pairs, combined
-        phases) and few reports matter, the interval is Chernoff's bound (`deniable.core.bounded_sums`). It lies in [0,
-        1], and its coverage is at least `confidence`.
+        phases) and too few reports matter for a normal approximation, the interval is Chernoff's bound
+        (`deniable.core.bounded_sums`). It lies in [0, 1], and its coverage is at least `confidence`.
 
         In all other cases the interval contains the frequencies f that a z-test with the variance *at f* does not
         reject (Wilson's construction, mapped through the affine estimator). It is not clipped to [0, 1]. Mechanisms
-        with a dealer have their own intervals (`bounds`).
+        with a dealer compute their own intervals (`OwnIntervals`).
 
         Parameters
         ----------
@@ -477,18 +480,19 @@ class Estimate(Questions, Shown):
             "contributors": the interval allows for the noise only. "population": it allows for the noise and for
             sampling from a large population.
         simultaneous : bool or int
-            True: all k intervals hold together with probability `confidence`, by Bonferroni's bound. An integer >= 1 is
-            the number of intervals that must hold together, for instance over several attributes.
+            True for k intervals that all hold together with probability `confidence`, by Bonferroni's bound. An integer
+            >= 1 is the number of intervals that must hold together, for instance over several attributes.
         malicious : float
             Fraction of malicious contributors, in [0, 1). They may report anything, and may have seen all other
             reports. The interval is then for the frequency among honest contributors, or in the honest part of the
             population.
         anytime : bool
-            True: anytime-valid intervals. You may look at a growing collection as often as you like, and the intervals
-            of all looks hold together, even if you stop because a difference shows. Only for ``target="population"``,
-            and only if the order in which contributors arrive has nothing to do with their answers.
+            True for anytime-valid intervals. You may look at a growing collection as often as you like, and the
+            intervals of all looks hold together, even if you stop because a difference shows. Only for
+            ``target="population"``, and only if the order in which contributors arrive has nothing to do with their
+            answers.
         planned : int, optional
-            For ``anytime=True``: number of contributors that was planned before the first look, and is the same at
+            Number of contributors that was planned before the first look, for ``anytime=True``. Give the same number at
             every look. The intervals hold at every number of contributors, and are narrowest near the planned number.
 
         Returns
@@ -502,22 +506,25 @@ class Estimate(Questions, Shown):
             If `confidence`, `target`, `simultaneous` or `malicious` is out of bounds, or `planned` is missing for
             ``anytime=True``.
         NoIntervalError
-            If the estimate was post-processed, or no interval is known for malicious contributors or for any time.
+            If the estimate was post-processed, or no interval is known that allows for malicious contributors or is
+            valid at any time.
 
-        Notes ----- The interval from z-tests assumes that the sum of the reports is normal. If at least 25 mistaken
-        reports are expected, single intervals of 95% for these contributors have coverage of at least .935 (`make
-        intervals`). The coverage jumps a little as n and f change.
+        Notes
+        -----
+        The interval from z-tests assumes that the sum of the reports is normal. If min(n q, n (1 - p)) is at least 25,
+        single intervals of 95% for these contributors have a coverage of at least .935. The command `make intervals`
+        checks this coverage. It jumps a little as n and f change.
 
         With SMP, only a random part of the contributors report attribute j: n_j of n. So the number of holders among
-        them is random, too. If few reports are mistaken or few contributors hold the value, the interval for all
-        contributors is the exact interval for the population, given n_j. It is valid because the count is then a sum of
-        independent trials (its generating function has only real roots). Among all such sums with the same mean, a
-        binomial has the largest tails (Hoeffding 1956).
+        these n_j contributors is random, too. If min(n_j q, n_j (1 - p)) is small or few contributors hold the value,
+        the interval for all contributors is the exact interval for the population, given n_j. It is valid because the
+        count is then a sum of independent trials (its generating function has only real roots). Among all such sums
+        with the same mean, a binomial has the largest tails (Hoeffding 1956).
 
-        With `malicious`, let m be the number of malicious contributors. Their m reports can hide several numbers of
-        honest supporters. The lower end of the interval is the lower end for the smallest of these numbers among n - m
-        reports. The upper end is the upper end for the largest (`influence`, in counts). The interval holds for any
-        behaviour.
+        With `malicious`, let m be the number of malicious contributors. Depending on what they reported, different
+        numbers of the n - m honest reports support a category. The lower end of the interval is computed from the
+        smallest number that is possible, and the upper end from the largest (`influence`, in counts). So the interval
+        holds for any behaviour of malicious contributors.
 
         With ``anytime=True``, the interval is Robbins' confidence sequence for the count's probability
         (`deniable.core.confidence_sequence`).
@@ -718,16 +725,17 @@ class Estimate(Questions, Shown):
         """Analyst: return the weighted sum of the frequencies, sum_v weights[v] f^(v), with its interval.
 
         A single category keeps its own standard error and interval. If several categories have the same weight and
-        every report is one code (GRR), the interval is that of their pooled count, which is exact if those of single
-        categories are. Otherwise it is Chernoff's bound if few reports matter (`deniable.core.bounded_sums`). If many
-        reports matter, it is Wald's interval with the exact variance at the nearest possible frequencies.
+        every report is one code (GRR), the interval is the interval of their pooled count. It is exact if the intervals
+        of single categories are exact. For all other sums, the interval is Chernoff's bound if too few reports matter
+        for a normal approximation (`deniable.core.bounded_sums`). Otherwise it is Wald's interval with the exact
+        variance at the nearest possible frequencies.
 
         Parameters
         ----------
         weights : float[k], or mapping of label to float
             Weights. In a mapping, categories that are left out have weight 0.
         question : str
-            What the sum is, in words.
+            Name of the sum, in words.
 
         Raises
         ------
@@ -905,7 +913,7 @@ class Estimate(Questions, Shown):
 class RecordEstimate(Mapping[int | str, Estimate], Shown):
     """Estimates of a record mechanism: a mapping from an attribute's index or name to its `Estimate`.
 
-    The keys are indexes if it comes from ``mechanism.estimate(aggregate)``, and names if it comes from a `Collection`.
+    The keys are indexes in a result of ``mechanism.estimate(aggregate)``, and names in a result of a `Collection`.
 
     Parameters
     ----------

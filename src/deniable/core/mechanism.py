@@ -57,11 +57,11 @@ class ReportField:
     Parameters
     ----------
     name : str
-        Column name; the attribute of the reports' NamedTuple where reports have several fields.
+        Name of the column. If reports have several fields, it is also the name of the field in their NamedTuple.
     dtype : numpy dtype name
-        Element type, for instance "uint8".
+        Type of the elements, for instance "uint8".
     width : int or None
-        Elements per report for arrays of shape (n, width); None for shape (n,).
+        Number of elements per report for arrays of shape (n, width); None for shape (n,).
     """
 
     name: str
@@ -70,7 +70,7 @@ class ReportField:
 
 
 class ValidReports(NamedTuple):
-    """Reports of a batch that are left after the reports that no client can have produced are removed.
+    """A batch without the reports that no client can have produced.
 
     Attributes
     ----------
@@ -79,7 +79,8 @@ class ValidReports(NamedTuple):
     rejected : int
         Number of reports skipped.
     first_error : str
-        What is wrong with the first of them, naming its row (1-based); "" if there is none.
+        Message that says what is wrong with the first skipped report and names its row, counted from 1. Empty if no
+        report was skipped.
     """
 
     reports: Any
@@ -117,9 +118,10 @@ class Mechanism(ABC, Generic[Reports]):
     Attributes
     ----------
     name : str
-        The field's name for the mechanism, which specifications contain.
+        Name of the mechanism in the literature. Specifications contain this name.
     card : Card
-        When to use the mechanism and what it costs. Tables and choices are generated from cards.
+        Card that says when to use the mechanism and what the mechanism costs. Tables and choices are generated from
+        cards.
     epsilon : float or Fraction
         Declared budget of the whole contributor, in nats.
     estimators : tuple of str
@@ -129,7 +131,7 @@ class Mechanism(ABC, Generic[Reports]):
     dealt : bool
         Whether every contributor needs a share from a dealer.
     deal_id : str or None
-        Name of the deal, if there is one.
+        Name of the deal, if the mechanism has a dealer.
     stated : tuple of str
         Fields that a specification must state, because computing their defaults takes long.
     linear : bool
@@ -139,13 +141,14 @@ class Mechanism(ABC, Generic[Reports]):
     related_attributes : int
         Largest number of attributes that one report links. 1 if the relation between attributes cannot be learned.
     counts_pairs : bool
-        Whether an aggregate counts how often each pair of codes was reported. These counts are all that reports say
-        about two attributes.
+        True if an aggregate counts how often each pair of codes was reported, and the reports contain no other
+        information about two attributes.
     untold : str
         Reason why there is no `likelihood`, and what to do instead.
     constructor : str
-        Name of the class method that builds the mechanism from its domain and a budget, if its own parameters are
-        others, such as f for RAPPOR or p and rho for JRR. If empty, the class itself builds it.
+        Name of the class method that builds the mechanism from its domain and a budget. Mechanisms with other
+        parameters have such a method, for instance RAPPOR with f, and JRR with p and rho. Empty if the class itself
+        takes a budget.
     """
 
     name: str
@@ -238,11 +241,10 @@ class Mechanism(ABC, Generic[Reports]):
         return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
-        """Collector: skip the reports that no client can have produced.
+        """Collector: return a batch without the reports that no client can have produced.
 
-        `aggregate` refuses a batch with such a report, because an analyst who counts the rest must know that reports
-        were skipped. This method also refuses a batch with a wrong type, dtype or shape, because that is the
-        collector's mistake.
+        The method `aggregate` refuses a batch with such a report. Whoever skips reports must tell the analyst so. This
+        method refuses a batch with a wrong type, dtype or shape, because such a batch is the collector's mistake.
 
         Raises
         ------
@@ -282,9 +284,10 @@ class Mechanism(ABC, Generic[Reports]):
     def influence(self, targets: int = 1, attribute: int = 0) -> Influence | None:
         """Return how far one crafted report can move the total estimated frequency of several targets.
 
-        With n contributors, one report adds at most `up`/n and at least `down`/n to the sum of the targets'
-        frequencies. Organisers read these numbers before they choose a mechanism, because some people may send false
-        reports. If contributors choose the hash function, as in sketches, one report can put all targets into one cell.
+        The result has two numbers, `up` and `down`. With n contributors, one report adds at most `up`/n and at least
+        `down`/n to the sum of the targets' estimated frequencies. Organisers read these numbers before they choose a
+        mechanism, because some people may send false reports. If contributors choose the hash function, as in sketches,
+        one report can put all targets into one cell.
 
         Parameters
         ----------
@@ -328,7 +331,8 @@ class Mechanism(ABC, Generic[Reports]):
         reports : batch of n reports
             What contributors sent.
         attributes : sequence of int
-            One attribute, or several attributes for the likelihood of all combinations of their codes.
+            Index of one attribute, or indexes of several attributes for the likelihood of all combinations of their
+            codes.
 
         Raises
         ------
@@ -367,7 +371,8 @@ class Mechanism(ABC, Generic[Reports]):
         """Analyst: return the likelihoods of all possible reports about an attribute, or None if there are too many.
 
         For each answer, P(report | answer) sums to one over these reports. Parameters and errors are those of
-        `likelihood`. At most 256 reports are listed, and no reports of mechanisms with a public hash function.
+        `likelihood`. The result is None if there are more than 256 possible reports, or if the mechanism has a public
+        hash function.
 
         Examples
         --------
@@ -393,7 +398,7 @@ class Mechanism(ABC, Generic[Reports]):
 
     @property
     def dealt_types(self) -> DealtTypes | None:
-        """Joint distribution of the dealt types of two contributors; None if reports are independent."""
+        """Joint distribution of the types of share that two contributors receive; None if reports are independent."""
         return self._dealt_together if isinstance(self, RelatedReports) else None
 
     # ---------------------------------------------------------------- guarantee and exact law
@@ -437,7 +442,7 @@ class Mechanism(ABC, Generic[Reports]):
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(report | input), shape (inputs, outputs): float64, or if `exact`, Fractions whose rows sum to one.
 
-        Inputs are all codes, or all records in lexicographic order; the last attribute changes fastest.
+        The inputs are all codes, or all records in lexicographic order; the last attribute changes fastest.
 
         Raises
         ------

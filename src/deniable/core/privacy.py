@@ -110,8 +110,8 @@ class Guarantee:
     Parameters
     ----------
     epsilon : float
-        Bound in nats for the whole contributor: for one report, any two records, and all attributes together. It is the
-        tight value of the mechanism as designed, and never exceeds the declared budget.
+        Bound in nats for one report and any two records, so for all attributes of the contributor together. It is the
+        smallest bound for the mechanism as designed, and never exceeds the declared budget.
     per_attribute : tuple of float
         For each attribute, the bound for two contributors who differ only in that attribute.
     implemented_epsilon : float
@@ -142,17 +142,17 @@ class Guarantee:
     def question(self, name: str, columns: Sequence[int]) -> QuestionBound:
         """Return the bound for a question that fills several columns, such as a question with several answers.
 
-        Change the columns one after the other. Each step moves the odds by at most the bound of its column, and all
-        steps together by at most the bound for the whole contributor. Suppose that the bounds of all columns add up to
-        the bound for the whole contributor, and that this bound is attained. Then every step attains the bound of its
-        column, in any order of the steps. So the sum for any set of columns is attained as well.
+        The bound is the sum of the bounds of the question's columns, but at most the bound for the whole contributor.
+        The reason is that two answers differ in these columns only, and can be changed into each other one column at a
+        time. If the bounds of all columns add up to the bound for the whole contributor, and this bound is attained,
+        then the sum is attained for every set of columns.
 
         Parameters
         ----------
         name : str
-            The question.
+            Name of the question.
         columns : sequence of int
-            Its columns.
+            Indexes of the columns that the question fills.
 
         Examples
         --------
@@ -186,7 +186,8 @@ class Guarantee:
         attributes : sequence of str, optional
             Names of the attributes, shown if their budgets differ. By default only the budgets are listed.
         several : mapping of str to sequence of int
-            Questions that fill several columns, with these columns (`Schema.several`). Their bounds are listed as well.
+            Columns of each question that fills several columns (`Schema.several`). The bounds of these questions are
+            listed as well.
 
         Examples
         --------
@@ -216,7 +217,7 @@ class Guarantee:
 
     @property
     def budget_text(self) -> str:
-        """The whole contributor's epsilon in a few words, and its condition if it fails when a dealer colludes."""
+        """The whole contributor's epsilon in a few words, with "unless the dealer colludes" if needed."""
         trusted = any("dealer" in row.adversary and row.epsilon > self.epsilon for row in self.trust_models)
         for_whom = "unless the dealer colludes" if trusted else "for the whole contributor"
         return f"epsilon = {bound_text(self.epsilon)} {for_whom}"
@@ -250,7 +251,7 @@ class Guarantee:
         attributes : sequence of str
             Names of the attributes of `per_attribute`, if there are several.
         several : mapping of str to sequence of int
-            Questions that fill several columns, with these columns (`Schema.several`).
+            Columns of each question that fills several columns (`Schema.several`).
 
         Examples
         --------
@@ -306,7 +307,7 @@ class Guarantee:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return a warning for contributors, that the bound is weak, if epsilon is above `HIGH_EPSILON`."""
+        """Return a warning that the bound is weak, for contributors, if epsilon is above `HIGH_EPSILON`."""
         if self.epsilon <= HIGH_EPSILON:
             return ()
         if math.isinf(self.epsilon):
@@ -325,7 +326,7 @@ class Guarantee:
             Largest epsilon for the whole contributor that you accept. A float counts as the decimal that Python prints
             for it, so 0.1 counts as 1/10.
         name : str
-            Name of the maximum in messages.
+            Name of this limit in messages.
 
         Raises
         ------

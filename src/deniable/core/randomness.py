@@ -106,8 +106,8 @@ class SecureRandomness:
     """Random words for real contributors, from the operating system's CSPRNG.
 
     Small draws come directly from the operating system. Large draws come from a ChaCha20 keystream. The operating
-    system supplies its key, and supplies a new one after every GiB and after a fork. Threads can share the object. It
-    can be neither copied nor pickled, because a copy would repeat its noise.
+    system supplies the key of this keystream, and a new key after every GiB and after a fork. Threads can share the
+    object. It can be neither copied nor pickled, because a copy would repeat its noise.
 
     Examples
     --------

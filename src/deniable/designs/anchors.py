@@ -56,8 +56,10 @@ class CrosswiseAnchor(ComplianceDesign):
     p, p_anchor : Fraction
         Prevalence of the innocuous statements of the question and of the anchor.
 
-    Notes ----- The anchor's trait has prevalence 0, so its report reveals whether the anchor's innocuous statement is
-    true. For this statement, use a fact that may be known. Never use the fact of the sensitive question.
+    Notes
+    -----
+    The anchor's trait has prevalence 0, so its report reveals whether the anchor's innocuous statement is true. For
+    this statement, use a fact that may be known. Never use the fact of the sensitive question.
     """
 
     p: Fraction
@@ -111,8 +113,10 @@ class CrosswiseAnchor(ComplianceDesign):
         NoIntervalError
             If the anchor does not show that anybody followed the instructions.
 
-        Notes ----- The model assumes that a person who follows the instructions does so for both questions, whatever
-        the trait. All others answer by a fair coin.
+        Notes
+        -----
+        The model assumes that a person who follows the instructions does so for both questions, whatever the trait. All
+        others answer by a fair coin.
 
         Examples
         --------

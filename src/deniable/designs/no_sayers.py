@@ -118,8 +118,10 @@ class SelfProtectiveNo:
         InvalidInputError
             If the counts are not one number for each pattern.
 
-        Notes ----- With two items, the fit cannot be tested. If traits may depend on each other, the share is not
-        determined; see `bounds`.
+        Notes
+        -----
+        With two items, the fit cannot be tested. If traits may depend on each other, the share is not determined; see
+        `bounds`.
         """
         if len(self.items) < 2:
             raise InvalidParameterError(

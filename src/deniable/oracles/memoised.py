@@ -177,7 +177,8 @@ class Memoised(FrequencyOracle[Reports]):
         Returns
         -------
         batch of `memo_rows` reports
-            Row v belongs to answer v. With hashes, all rows have the same hash function, and row c belongs to cell c.
+            Row v belongs to answer v. With a hash function, all rows have the same function, and row c belongs to cell
+            c.
 
         Raises
         ------
@@ -264,12 +265,12 @@ class Memoised(FrequencyOracle[Reports]):
     @property
     @abstractmethod
     def first_stage(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p1, q1) of the permanent stage: for the true value, cell or bit, and for any other."""
+        """Implemented (p1, q1): probability that a permanent response supports the true value, and any other value."""
 
     @property
     @abstractmethod
     def second_stage(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p2, q2) of the second stage."""
+        """Implemented (p2, q2): probability that a report supports what the permanent response does, and the rest."""
 
     @abstractmethod
     def permanent_ratio(self) -> Fraction:
@@ -281,7 +282,7 @@ class Memoised(FrequencyOracle[Reports]):
 
     @property
     def one_report_epsilon(self) -> float:
-        """Attained epsilon of one report: `epsilon_once`, or the part that the implemented thresholds spend."""
+        """Attained epsilon of one report: `epsilon_once` if one report spends it, otherwise the implemented epsilon."""
         return float(self.epsilon_once) if self.attains_once else self.implemented_epsilon()
 
     def privacy(self) -> Guarantee:
@@ -327,20 +328,21 @@ class Memoised(FrequencyOracle[Reports]):
             yield f"any two histories of T reports: epsilon = {once} + (T - 1) x {bound_text(step)}"
 
     def history_epsilon(self, reports: int) -> float:
-        """Return the bound between any two histories of answers with this many reports, whenever answers change.
+        """Return the bound for all reports together of a contributor whose answer may change between the reports.
 
-        The bound is epsilon_once + (reports - 1) ln(p2/q2). For unary reports, each of the k bits adds its own
-        logarithm. If reports copy the permanent response, the bound for more than one report is infinite.
+        The bound is for any two sequences of answers. It is epsilon_once + (reports - 1) ln(p2/q2), with (p2, q2) from
+        `second_stage`. For unary reports, each of the k bits adds its own logarithm. If reports copy the permanent
+        response, the bound for more than one report is infinite.
 
         Parameters
         ----------
         reports : int
-            Number of waves that the contributor answers, at least 1.
+            Number of reports, at least 1: one for each wave of the survey that the contributor answers.
 
         Raises
         ------
         InvalidParameterError
-            If there is no report.
+            If `reports` is less than 1.
 
         Examples
         --------
@@ -360,14 +362,15 @@ class Memoised(FrequencyOracle[Reports]):
         return math.nextafter(float(context.divide(Decimal(total.numerator), Decimal(total.denominator))), math.inf)
 
     def history_ratio(self, reports: int, *, same_changes: bool = False) -> Fraction:
-        """Return the largest likelihood ratio between two histories of answers, by listing all histories.
+        """Return the largest likelihood ratio between two sequences of answers (*histories*), by listing all of them.
 
         Parameters
         ----------
         reports : int
-            Number of waves, at least 1.
+            Number of reports, at least 1.
         same_changes : bool
-            If True, compare only histories in which the same waves share a permanent response.
+            True to compare only pairs of histories with the same pattern: two waves have equal answers in one history
+            if and only if they have equal answers in the other.
 
         Raises
         ------

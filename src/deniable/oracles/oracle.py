@@ -42,14 +42,14 @@ class WeighedReports(ABC):
 
     @abstractmethod
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return the amount that each report adds to the mean of scores[k], and its variance given each value, [k].
+        """Return the amount that each report adds to a mean of scores[k], and its variance for each true value, [k].
 
-        Reports are in the order of `outputs`. The amounts have the least variance at uniform answers.
+        Reports are in the order of `outputs`. The amounts have the least variance if all answers are equally frequent.
         """
 
     @abstractmethod
     def report_means(self, values: Floats) -> Floats:
-        """Return the mean of report values[m, outputs] given each true value, [m, k]."""
+        """Return the expected values[m, report] of a report for each true value, float64[m, k]."""
 
 
 class AffineIndicators(ABC):
@@ -69,9 +69,9 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     k : int
         Domain size.
     levels : int
-        Number of levels of `support_levels`.
+        Number of levels that `support_levels` distinguishes.
     memoised_epsilon : float or None
-        Implemented epsilon of any number of reports of one stored response. None if no response is stored.
+        Implemented epsilon of all reports of one stored response together, however many. None if no response is stored.
     state_is_histogram : bool
         Whether an aggregate counts every possible report, in the order of `outputs`. It then determines the likelihood
         of the reports.
@@ -88,7 +88,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The only domain size, as (k,)."""
+        """Domain size of the one attribute, as the tuple (k,)."""
         return (self.k,)
 
     # ---------------------------------------------------------------- contributor
@@ -135,9 +135,9 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     @property
     @abstractmethod
     def support_law(self) -> SupportLaw | None:
-        """Distribution of the set of values that a report supports; None if it is not the same for all values.
+        """Distribution of the set of values that a report supports; None if values differ in this distribution.
 
-        Without it, the success of a guess and the leakage are computed by listing all reports.
+        If it is None, the success of a guess and the leakage are computed by listing all reports.
         """
 
     @abstractmethod
@@ -159,13 +159,14 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @property
     def weighing(self) -> WeighedReports:
-        """Return the report values for a mean of scores: the oracle's own, or those from listing all reports."""
+        """Return the object that gives report weights: the oracle itself, or one that lists all reports."""
         return self if isinstance(self, WeighedReports) else _ListedReports(self)
 
     def guess_channel(self) -> NDArray[np.float64]:
-        """Return P(guess | code), float64[k, k], for a uniform guess among the supported values (or all, if none is).
+        """Return P(guess | code), float64[k, k], for a uniform guess among the values that a report supports.
 
-        All reports are listed. If there is a `support_law`, the diagonal is its `guess_success`.
+        If a report supports no value, the guess is uniform among all values. The method lists all reports. If there is
+        a `support_law`, the diagonal is its `guess_success`.
 
         Raises
         ------

@@ -177,7 +177,7 @@ class Trend:
         Parameters
         ----------
         confidence : float
-            In (0, 1).
+            Coverage of each interval, in (0, 1).
         simultaneous : int
             Number of intervals that must hold together (Bonferroni).
 
@@ -198,8 +198,8 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
     """Collector: count the reports of the same people in two waves.
 
     The collector must know which two reports belong together, for instance by a pseudonym on every report. A pseudonym
-    links all reports of a person. If some rows are paired wrongly, the estimated change is still unbiased. If people's
-    answers persist, its interval gets wider.
+    links all reports of a person. If some rows are paired wrongly, the estimated change is still unbiased. The interval
+    of the change then gets wider if people's answers persist.
 
     Parameters
     ----------

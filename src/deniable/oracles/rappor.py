@@ -197,18 +197,22 @@ class RAPPOR(UnaryEncoding):
 
     @property
     def one_report_epsilon(self) -> float:
-        """Epsilon of one report, ln[q*(1-p*)/(p*(1-q*))], rounded up; q*, p*: exact `support_probabilities`."""
+        """Epsilon of one report, from the exact f, p and q: ln[q* (1 - p*)/(p* (1 - q*))], rounded up.
+
+        Here q* is the probability that bit v of a report is 1 if the contributor holds v, and p* the probability that
+        it is 1 if the contributor does not hold v.
+        """
         return log_up(likelihood_ratio(*_composed(exact(self.f) / 2, exact(self.p), exact(self.q))))
 
     @cached_property
     def permanent_thresholds(self) -> tuple[int, int]:
-        """(P, Q): a permanent bit is 1 with probability P/2^64 if the true bit is 1, else Q/2^64; Q is rounded up."""
+        """Thresholds (P, Q): a permanent bit is 1 with probability P/2^64 if the true bit is 1, otherwise Q/2^64."""
         flipped = threshold_up(exact(self.f) / 2)
         return SCALE - flipped, flipped
 
     @cached_property
     def report_thresholds(self) -> tuple[int, int]:
-        """(P, Q): a report's bit is 1 with probability P/2^64 (q rounded down) or Q/2^64 (p rounded up), see `p, q`."""
+        """Thresholds (P, Q) = (q 2^64 rounded down, p 2^64 rounded up) for the bits of a report."""
         return threshold_down(exact(self.q)), threshold_up(exact(self.p))
 
     @cached_property
@@ -219,7 +223,7 @@ class RAPPOR(UnaryEncoding):
         return _composed(flipped, zero, one)
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee; its epsilon is for any number of reports, not the smaller one for a single report."""
+        """Return the guarantee. Its epsilon is for any number of reports, and a single report has a smaller epsilon."""
         every, one = self.epsilon, self.one_report_epsilon
         return Guarantee(
             epsilon=every,

@@ -175,17 +175,17 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     # ---------------------------------------------------------------- collector
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return the values that each report is near, which make it likeliest, bool[n, len(values)]."""
+        """Return which values each report is near, bool[n, len(values)]; a report is likeliest for these values."""
         y = checked_report_codes(reports, self.state_size).astype(np.int64)[:, None]
         return (values <= y) & (y <= values + 2 * self._b)
 
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: return unbiased frequencies, made with the least variance possible at uniform answers.
+        """Analyst: return unbiased frequencies with the least variance that is possible if answers are uniform.
 
-        Single frequencies are noisier than those of other oracles, but their errors cancel in sums. So use the mean,
-        the distribution function (`cdf`) and quantiles of this estimate. Standard errors are computed from the reports,
+        Single frequencies are noisier than with other oracles, but their errors cancel in sums. So use the mean, the
+        distribution function (`cdf`) and quantiles of this estimate. Standard errors are computed from the reports,
         because the noise of an answer depends on its place on the scale.
 
         Raises
@@ -214,14 +214,15 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         return Estimate(unknown, 0, noise_absent=unknown, noise_present=unknown, contributors=contributors, joint=joint)
 
     def gls_weights(self, scores: ArrayLike | Sequence[Fraction], *, exact: bool = False) -> NDArray[Any]:
-        """Analyst: return what each report adds to an unbiased estimate of the mean of scores, [k + 2b].
+        """Analyst: return the amount that each report adds to an unbiased estimate of a mean of scores, [k + 2b].
 
-        Among all unbiased weights, they have the least variance at uniform answers. `answers.functional` uses them.
+        Among all unbiased amounts, these have the least variance if all answers are equally frequent.
+        `answers.functional` uses them.
 
         Parameters
         ----------
         scores : float[k], or of Fractions if `exact`
-            Number that each answer counts.
+            Score of each answer.
         exact : bool
             If True, return Fractions W with ``channel(exact=True) @ W == scores`` exactly; otherwise float64.
         """
@@ -231,12 +232,12 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         return cast(Floats, self.wave.weights(np.array(scores, dtype=np.float64)[None, :])[0])
 
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Analyst: return `gls_weights` of scores, and the variance of one report's weight given each value, [k]."""
+        """Analyst: return `gls_weights` of scores, and the variance of one report's weight for each true value, [k]."""
         weights = self.wave.weights(scores[None, :])
         return weights[0], self.wave.means(weights**2)[0] - scores**2
 
     def report_means(self, values: Floats) -> Floats:
-        """Return the mean of report values, float64[m, k + 2b], given each true value, float64[m, k]."""
+        """Return the expected values[m, report] of a report for each true value, float64[m, k]."""
         return self.wave.means(values)
 
     def _report_law(self, scores: Floats) -> Added:
@@ -245,7 +246,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     def variance(self, f: float, n: int) -> float:
         """Return the noise variance of an estimated frequency at true frequency f, with n contributors.
 
-        It is the mean over values. All other contributors are spread evenly over the other values.
+        It is the mean of this variance over all values. All other contributors are assumed to hold the other values
+        equally often.
         """
         own, other = self._mean_noise
         return (f * own + (1 - f) * other) / n

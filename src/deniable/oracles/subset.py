@@ -193,7 +193,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
-        """Exact largest likelihood ratio of the implemented threshold: that of a set with x to a set without x."""
+        """Exact largest likelihood ratio of a report, from the implemented threshold."""
         p, _ = self.support_probabilities
         ratio = p * (self.k - self._size) / ((1 - p) * self._size)
         return max(ratio, 1 / ratio)

@@ -106,7 +106,7 @@ class SUE(OneStage):
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
-        """(P, Q) of `symmetric_thresholds`: the own bit is set with probability P/2^64, any other with Q/2^64."""
+        """(P, Q) of `symmetric_thresholds`: the true answer's bit is 1 with probability P/2^64, others with Q/2^64."""
         return symmetric_thresholds(self.epsilon)
 
     def privacy(self) -> Guarantee:

@@ -38,8 +38,8 @@ def plan(
     """Compare mechanisms before a collection starts, by error, cost, and number of contributors needed.
 
     All numbers are computed from the mechanisms' variances with their implemented probabilities. Nothing is simulated.
-    The errors allow for the noise only, so they are for the frequencies among these contributors. The plan also says if
-    a mechanism is infeasible.
+    The errors allow for the noise only, so they are for the frequencies among these contributors. The plan also says
+    which mechanisms are infeasible.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def plan(
         One row for each mechanism. The plan recommends the feasible mechanism with the least mean variance, by the
         rules of `recommend`. OCMS, the other sketches with a transform, and Corr-RR are only listed for comparison. The
         expected squared error of Corr-RR includes its bias (`corr_rr_plan`), and its note says whether the default
-        mechanism has less.
+        mechanism has a smaller error.
 
     Raises
     ------

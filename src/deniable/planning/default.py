@@ -231,7 +231,7 @@ def collection(
     Parameters
     ----------
     schema : Schema
-        What is asked.
+        Questions that the collection asks.
     epsilon : float, Fraction, Decimal or str
         Budget of the whole contributor in nats, in [1e-6, 32].
     mechanism : str, optional

@@ -27,8 +27,8 @@ def simplex(estimate: Estimates) -> Estimates:
     """Project onto the probability simplex: return the distribution nearest in Euclidean distance.
 
     The projection is ``max(f + delta, 0)``, with the delta for which the result sums to one (by the KKT conditions).
-    Sorting finds delta exactly. The order of the categories stays the same. `norm_sub` is the same computation under
-    another name from the field.
+    Sorting finds delta exactly. The order of the categories stays the same. `norm_sub` is the same computation; the
+    literature uses both names.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def simplex(estimate: Estimates) -> Estimates:
 
 
 def norm_sub(estimate: Estimates) -> Estimates:
-    """Norm-Sub: shift all frequencies by a common delta, set negative ones to zero, so that they sum to one.
+    """Norm-Sub: shift all frequencies by a common delta and set negative results to zero, so that they sum to one.
 
     The result is ``max(f + delta, 0)``, with the delta for which it sums to one. This is the Euclidean projection onto
     the simplex, so the result always equals `simplex`. Some implementations repeat "clip, then shift the positive
-    frequencies". They give the same result if the positive estimates sum to at least one. If the sum is smaller, they
-    may leave a zero that the definition would not.
+    frequencies". These implementations give the same result if the positive estimates sum to at least one. If the sum
+    is smaller, some of their frequencies can be zero although the definition gives a positive frequency.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
     estimate : Estimate or RecordEstimate
         A raw estimate, because the threshold is a test on unbiased frequencies.
     confidence : float
-        In (0, 1).
+        Probability, in (0, 1), that every category that nobody holds is set to zero.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def iterative_bayes(
 
     Parameters
     ----------
-    mechanism : GRR, SquareWave, or a record mechanism over such (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
+    mechanism : GRR, SquareWave, or a record mechanism over these (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
         Mechanism of the aggregate. An update takes time O(k), or O(k (k + 2b)) for SquareWave. For records, the
         frequencies of each attribute maximise the likelihood of its own column of reports.
     aggregate : Aggregate
@@ -64,8 +64,9 @@ def iterative_bayes(
     max_iterations : int
         Maximum number of updates, >= 1.
     tolerance : float
-        Stop when the log-likelihood of all reports is certainly within this many nats of its maximum, > 0. The result
-        is then within about ``sqrt(2 tolerance)`` standard errors of the maximum-likelihood frequencies.
+        Distance > 0 in nats. Updates stop when the log-likelihood of all reports is certainly within this distance of
+        its maximum. The result is then within about ``sqrt(2 tolerance)`` standard errors of the maximum-likelihood
+        frequencies.
 
     Returns
     -------
@@ -131,8 +132,8 @@ def iterative_bayes_reports(
     """Return the maximum-likelihood frequencies of a batch of reports, by EM over the mechanism's channel.
 
     It works for every mechanism for one attribute whose outputs can be enumerated (`mechanism.outputs()`): GRR, subset
-    selection, and unary encodings and sketches with small domains. It uses information that an aggregate does not have,
-    for instance which bits of a unary report were set together.
+    selection, and unary encodings and sketches with small domains. It uses information that an aggregate does not
+    contain, for instance which bits of a unary report were set together.
 
     Parameters
     ----------

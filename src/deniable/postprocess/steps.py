@@ -57,9 +57,9 @@ def postprocess(
     InvalidParameterError
         If the name is unknown, or "em" or "smooth" comes without an aggregate.
     MismatchError
-        For "em" and "smooth", if the mechanism's aggregates are not histograms of outputs.
+        If the step is "em" or "smooth" and the mechanism's aggregates are not histograms of outputs.
     NoIntervalError
-        For "base-cut" and "hierarchical", if the estimate is not raw.
+        If the step is "base-cut" or "hierarchical" and the estimate is not raw.
 
     Examples
     --------

@@ -406,10 +406,11 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
         return codes_among(self.layout, codes, rng, partial(draw_from_priors, self._tables, rng))
 
     def clipped(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `estimate`, every attribute clipped to [0, 1] and renormalised *before* phases are combined.
+        """Analyst: return the result of `estimate` with each attribute clipped to [0, 1] and normalised.
 
-        Biased, without intervals. The numbers that the Corr-RR paper prints for its two-phase variant are reproduced
-        by this estimate of phase two only; what `estimate` returns may be post-processed after combining, too.
+        The result is biased and has no intervals. Clipping is here done *before* phases are combined. Results of
+        `estimate` can also be post-processed after they are combined. For the two-phase variant of RS+RFD, the Corr-RR
+        paper prints numbers that this method gives for the reports of phase two alone.
         """
         return RecordEstimate(
             {

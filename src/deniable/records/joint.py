@@ -42,16 +42,18 @@ class KroneckerTerm(NamedTuple):
 
 
 class IndependenceTest(NamedTuple):
-    """A test of independence.
+    """Result of a test of whether two attributes are independent.
 
     Parameters
     ----------
     statistic : float
-        Test statistic. If the attributes are independent, it is chi-squared in large samples. NaN without a test.
+        Test statistic. If the attributes are independent, it has a chi-squared distribution in large samples. NaN
+        without a test.
     degrees : int
-        Degrees of freedom.
+        Number of degrees of freedom.
     crowding : float
-        Measure of how well the level holds. Above .05 the test is not used. 0 if the test needs no such rule.
+        Number that decides whether the test is reliable: if it is above .05, the test is not used. 0 if the test needs
+        no such rule.
     method : str
         Name of the test.
     """
@@ -75,7 +77,7 @@ class JointTable(ABC):
     n : float
         Number of reports about this pair. It may be a fraction if it is an expected number.
     contributors : int
-        Number of all reports.
+        Number of all reports, including those about other pairs.
     """
 
     attributes: Pair
@@ -95,7 +97,7 @@ class JointTable(ABC):
 
     @cached_property
     def plugged(self) -> Floats:
-        """Nearest possible table, float64[k_i, k_j], at which variances are computed."""
+        """Nearest table that is a distribution, float64[k_i, k_j]; variances are computed for this table."""
         return nearest_distribution(self.frequencies.ravel()).reshape(self.shape)
 
     def variances(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
@@ -106,8 +108,8 @@ class JointTable(ABC):
         weights : float[m, k_i, k_j]
             Weights of m sums.
         target : {"contributors", "population"}
-            "contributors": the variance of the mechanism's noise and of the sampling of reports. "population": also
-            that of the sampling of contributors.
+            "contributors": the variance from the mechanism's noise and from the sampling of reports. "population": also
+            the variance from the sampling of contributors.
         """
         rows = self._flat(weights)
         blocks = (rows[block] for block in row_blocks(len(rows), max(1, _BLOCK // rows.shape[1])))
@@ -150,7 +152,7 @@ class OwnTable(JointTable):
     @property
     @abstractmethod
     def report_law(self) -> ReportLaw:
-        """Return the distribution of one report's part in a weighted sum of the cells; the same for all cells."""
+        """Return the distribution of the amount that one report adds to a weighted sum of the cells."""
 
     def summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
         """Return a weighted sum of the cells as a sum over reports, see `bounded_sum`; weights float64[k_i, k_j]."""
@@ -162,7 +164,7 @@ class OwnTable(JointTable):
     @property
     @abstractmethod
     def crowding(self) -> float:
-        """(k_i + k_j) v/n, where v is the mean noise variance of a cell at uniform frequencies; infinite for n = 0."""
+        """Number (k_i + k_j) v/n; v is the mean noise variance of a cell at uniform frequencies. Infinite if n = 0."""
 
     @abstractmethod
     def independence(self) -> IndependenceTest:
@@ -170,7 +172,7 @@ class OwnTable(JointTable):
 
     @abstractmethod
     def residual_covariance(self) -> Sequence[KroneckerTerm]:
-        """Return the covariance of T - r c' for independent attributes; r and c are the margins of T."""
+        """Return the covariance of T - r c' for independent attributes; T is the table, r and c are its margins."""
 
     @abstractmethod
     def interaction_spread(self) -> float:
@@ -178,7 +180,7 @@ class OwnTable(JointTable):
 
 
 class JointTables(Mapping[Pair, OwnTable], ABC):
-    """The raw tables of all pairs: a mapping from (i, j) to an `OwnTable`; the reader transposes it for (j, i).
+    """The raw tables of all pairs: a mapping from (i, j), i < j, to an `OwnTable`; other orders raise an error.
 
     Attributes
     ----------

@@ -134,7 +134,9 @@ class PairSample(
     TooLargeError
         If there are more than 256 attributes, a pair has more than 4,096 cells, or all pairs together more than 2^22.
 
-    Notes ----- All clients use 64-bit random words for a report in the same order:
+    Notes
+    -----
+    All clients use 64-bit random words for a report in the same order:
 
     * If singles > 0, one word decides the kind of choice. If the word is below floor(singles 2^64), an attribute is
       drawn, otherwise a pair.
@@ -322,7 +324,7 @@ class PairSample(
         Raises
         ------
         InvalidReportError
-            See `aggregate`.
+            If `aggregate` raises it.
         """
         attributes = np.array([part.attributes[0] if len(part.attributes) == 1 else -1 for part in self.parts])
         return attributes[self.column.attributes(reports)]
@@ -372,7 +374,8 @@ class PairSample(
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         """Analyst: return the reports about every attribute on its own, as an aggregate of its oracle.
 
-        Means and quantiles of attributes with the square wave are computed from these. Some may be empty.
+        Means and quantiles of attributes with the square wave are computed from these aggregates. Some aggregates may
+        be empty.
 
         Raises
         ------
@@ -395,7 +398,8 @@ class PairSample(
         """Analyst: return unbiased frequencies of every attribute, from all reports about it, alone or in a pair.
 
         The margins of an attribute's tables are averaged. The weights depend only on sizes, epsilon and numbers of
-        reports. The `n` of an estimate is the number of reports of one kind that would be as informative, rounded down.
+        reports. The `n` of an estimate is an equivalent number of reports, rounded down: so many reports of one kind
+        would be as informative.
         """
         margins = self._margins(aggregate)
         return RecordEstimate({j: margins.estimate(j) for j in range(len(self.sizes))})
@@ -406,7 +410,7 @@ class PairSample(
         Returns
         -------
         SampledTables
-            Mapping from a pair (i, j), i != j, to its `JointTable`.
+            Mapping from a pair (i, j), i < j, to its `JointTable`.
 
         Raises
         ------
@@ -425,8 +429,8 @@ class PairSample(
         contributors : int
             Number of contributors. Every choice has the expected number of reports.
         truth : callable, optional
-            Function for the assumed frequencies of a pair (i, j), float[k_i, k_j], and of an attribute (j,),
-            float[k_j]. By default they are uniform.
+            Function that returns the assumed frequencies of a pair (i, j), float[k_i, k_j], or of an attribute (j,),
+            float[k_j]. By default the frequencies are uniform.
         """
         n = checked_integer("contributors", contributors, 1)
         law = zip(self.parts, self.choice_probabilities, strict=True)
@@ -437,7 +441,7 @@ class PairSample(
         return SampledTables(Margins(self.sizes, tuple(reported), n))
 
     def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute with true value f, with n contributors.
+        """Return the variance of one attribute's estimated frequency at true frequency f, with n contributors.
 
         It is computed with the expected numbers of reports. It includes the noise, and the sampling of the reports
         among these contributors.
@@ -450,10 +454,10 @@ class PairSample(
         return total + f * (1 - f) * max(0.0, drawn - 1 / n)
 
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
-        """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
+        """Return the covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
-        It is computed with the expected numbers of reports. The other attributes of a pair are assumed to be uniform
-        and independent; the noise of a margin does not depend on them.
+        It is computed with the expected numbers of reports. The other attribute of each pair is assumed to be uniform
+        and independent. The noise of a margin does not depend on this assumption.
 
         Parameters
         ----------
@@ -462,9 +466,9 @@ class PairSample(
         n : int
             Number of all contributors, whatever they report.
         attribute : int
-            Which one.
+            Index of the attribute.
         values : int[s], optional
-            Codes for which to return it. By default all.
+            Codes of the rows and columns of the matrix. By default all.
         """
         j, held = self._checked_attribute(attribute), np.asarray(f, dtype=np.float64)
         if held.shape != (self.sizes[j],):
@@ -483,7 +487,7 @@ class PairSample(
         return chosen
 
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
-        """Variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
+        """Return the variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
         w = np.asarray(weights, dtype=np.float64)
         return float(w @ self.covariance(f, n, attribute) @ w)
 
@@ -510,7 +514,7 @@ class PairSample(
     # ---------------------------------------------------------------- guarantee
 
     def implemented_ratio(self) -> Fraction:
-        """Exact largest likelihood ratio between two records, which is the largest of the choices' oracles."""
+        """Exact largest likelihood ratio between two records, which is the largest ratio of all choices' oracles."""
         return max(Fraction(self.parts[example].oracle.implemented_ratio()) for example in self._kinds[0])
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
@@ -529,7 +533,7 @@ class PairSample(
         return matrix
 
     def code(self, records: Codes, choice: int) -> NDArray[np.int64]:
-        """Return the code of each record that a choice reports, int64[n]; x_i k_j + x_j for a pair (i, j)."""
+        """Return the code that each record has for a choice, int64[n]; it is x_i k_j + x_j for a pair (i, j)."""
         first, factor, second = (column[choice] for column in self._codes_of)
         found: NDArray[np.int64] = records[:, first].astype(np.int64) * factor + records[:, second]
         return found

@@ -101,7 +101,7 @@ class RecordMechanism(Mechanism[Reports]):
         Parameters
         ----------
         inputs : int[n, d]
-            Records of true codes. Those of column j are in 0..k_j-1.
+            Records of true codes. The codes of column j are in 0..k_j-1.
         rng : Randomness
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
 
@@ -132,7 +132,7 @@ class RecordMechanism(Mechanism[Reports]):
         Raises
         ------
         InvalidReportError
-            See `aggregate`.
+            If `aggregate` raises it.
         """
 
     @abstractmethod
@@ -140,7 +140,7 @@ class RecordMechanism(Mechanism[Reports]):
         """Return the reports about an attribute as reports of its oracle.
 
         If `reported_attribute` shows which reports are about this attribute, only these are returned, in their order.
-        Otherwise all are.
+        Otherwise all reports are returned.
         """
 
     @abstractmethod
@@ -218,7 +218,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         """Number of contributors for each report of an attribute: 1, or d if each contributor reports one attribute."""
 
     def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute with true value f, with n contributors.
+        """Return the variance of one attribute's estimated frequency at true frequency f, with n contributors.
 
         If each contributor reports only one attribute, it is the variance with the expected n/d reports. The oracle's
         noise is then increased by f (1-f) (d-1)/n, because the reporters are sampled from the contributors without
@@ -228,9 +228,10 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         return oracle.variance(f, n) * turns + f * (1 - f) * (turns - 1) / n
 
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
-        """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
+        """Return the covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
-        See `LinearOracle.covariance`. The diagonal is `variance`, also if each contributor reports only one attribute.
+        See `LinearOracle.covariance`. The diagonal contains the result of `variance`, even if each contributor reports
+        only one attribute.
 
         Parameters
         ----------
@@ -239,9 +240,9 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         n : int
             Number of all contributors, whichever attributes they report.
         attribute : int
-            Which one.
+            Index of the attribute.
         values : int[s], optional
-            Codes for which to return it. By default all.
+            Codes of the rows and columns of the matrix. By default all.
         """
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         noise, held = oracle.covariance(f, n, values) * turns, np.asarray(f, dtype=np.float64)
@@ -250,7 +251,7 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         return noise + (own - np.outer(held[codes], held[codes])) * ((turns - 1) / n)
 
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
-        """Variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
+        """Return the variance of sum_v weights[v] f^(v) for one attribute with n contributors; see `covariance`."""
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         w, held = np.asarray(weights, dtype=np.float64), np.asarray(f, dtype=np.float64)
         noise = oracle.linear_variance(w, held, n) * turns
@@ -321,7 +322,7 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
 
     @property
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that a report supports the true value, or another."""
+        """Implemented (p, q) of each attribute: probability that a report supports the true value, and any other."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:

@@ -191,7 +191,7 @@ class SMP(SampledRecords):
 
     @property
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
+        """Implemented (p, q) of each attribute: probability that its report supports the true value, and any other."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     @cached_property

@@ -76,30 +76,32 @@ class Attribute(Question):
         such as `HeavyHitters` take the answers themselves. If `missing` is given, a missing answer is reported as that
         text.
     kind : str
-        A name of `deniable.survey.kinds.KINDS`. With "ordered", the categories have an order, from least to most. With
-        "numeric", answers are numbers in `range`, and each is rounded *at random* to one of the two nearest points of
-        the `grid` (`deniable.survey.grid`). With "multiple", an answer is any subset of the categories, and every
-        category is a column of the record with two values, see `columns`; so are `missing` and `other`. The kinds
-        "dictionary" and "text" follow from the parameters `dictionary` and `text`.
+        Kind of question, a name of `deniable.survey.kinds.KINDS`. With "ordered", the categories have an order, from
+        least to most. With "numeric", answers are numbers in `range`, and each is rounded *at random* to one of the two
+        nearest points of the `grid` (`deniable.survey.grid`). With "multiple", an answer is any subset of the
+        categories, and every category is a column of the record with two values (see `columns`). The labels `missing`
+        and `other` also become such columns. The kinds "dictionary" and "text" follow from the parameters `dictionary`
+        and `text`.
     scores : sequence of float, optional
-        For kind "ordered": one finite number for each category, which the category counts in a mean. By default,
-        categories that are all numbers count as these numbers, and other categories have no scores.
+        Scores of the categories, for kind "ordered": one finite number for each category, from which means are
+        computed. By default, categories that are all numbers have these numbers as scores, and other categories have no
+        scores.
     range : (float, float), optional
-        Required for kind "numeric": the least and the largest possible answer. The range is public. If you take it from
-        private answers, you publish two of them. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Least and largest possible answer, required for kind "numeric". The range is public. If you take it from private
+        answers, you publish two of them. A float counts as the decimal that Python prints for it, so 0.1 counts as
+        1/10.
     grid : int, optional
-        Required for kind "numeric": number of equally spaced points from one end of the range to the other, from 2 to
-        1,024. Code i is point i, counted from 0.
+        Number of equally spaced points from one end of the range to the other, from 2 to 1,024. Required for kind
+        "numeric". Code i is point i, counted from 0.
     clip : bool
-        For kind "numeric": if True, an answer outside the range is reported as the nearer end. If False, it is an
-        error.
+        True to report an answer outside the range as the nearer end of the range, for kind "numeric". False to raise an
+        error for such an answer.
     ask : {"shares", "mean"}, optional
-        What you want to know about an ordered or numeric attribute: how many contributors hold each category
+        Result that you want for an ordered or numeric attribute: the share of contributors who hold each category
         ("shares"), or the mean, the distribution and quantiles ("mean"). The choice of a mechanism depends on it. The
         default is "mean" for kind "numeric" and "shares" for all other kinds.
     separator : str
-        For kind "multiple": the delimiter between the answers in a cell of text.
+        Delimiter between the answers in a cell of text, for kind "multiple".
     title : str
         Text that people read instead of the name.
     ask_if : AskIf, optional
@@ -232,7 +234,7 @@ class Attribute(Question):
 
     @property
     def question_kind(self) -> QuestionKind:
-        """Return the object with the rules of its kind of question, so that other modules need not compare `kind`."""
+        """Return the object with the rules of the attribute's kind, so that other modules need not compare `kind`."""
         return KINDS[self.kind]
 
     @classmethod
@@ -261,7 +263,7 @@ class Attribute(Question):
 
     @property
     def unasked_codes(self) -> tuple[int, ...]:
-        """Codes of its columns for a person who is not asked: the codes of a missing answer."""
+        """Codes of this question's columns for a person who is not asked: the codes of a missing answer."""
         if not self.question_kind.several:
             return (len(self.categories),)
         return tuple(int(label == self.missing) for label in self.labels)
@@ -309,10 +311,10 @@ class Attribute(Question):
 
     @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
-        """Return the number that every code counts in a mean, float64[k]; NaN for `missing` and `other`.
+        """Return the score of every code, from which means are computed, float64[k]; NaN for `missing` and `other`.
 
         For a numeric attribute these are the grid's points. For an ordered attribute they are its `scores`, or the
-        categories themselves if all categories are numbers. Otherwise the method returns None.
+        categories themselves if all categories are numbers. For all other attributes the method returns None.
         """
         scores = self.question_kind.scores(self)
         if scores is None:

@@ -82,8 +82,8 @@ class Collection:
     schema : Schema
         The attributes.
     mechanism : Mechanism
-        Mechanism for the schema's domain: its `k` is the size of the only attribute, or its `sizes` are those of all
-        attributes. Open text needs a mechanism that takes texts.
+        Mechanism for the schema's domain: its `k` is the size of the only attribute, or its `sizes` are the sizes of
+        all attributes. Open text needs a mechanism that takes texts.
     version : int
         Round of the collection, at least 1. Reports of different versions are never mixed.
     title : str
@@ -146,7 +146,7 @@ class Collection:
 
     @cached_property
     def id(self) -> str:
-        """SHA-256 (64 hex digits) of schema, mechanism, version, title and earlier phase. Every report states it."""
+        """SHA-256 (64 hex digits) of schema, mechanism, version, title and earlier phase. Every report contains it."""
         return content_hash(self._content)
 
     @property
@@ -174,7 +174,8 @@ class Collection:
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Its words are used first to
             round numeric answers, and then to make the reports.
         shares : shares, optional
-            The dealer's shares, one for each row. Give shares exactly if the mechanism needs them (`dealt`).
+            Shares from the dealer, one for each row. They are required if the mechanism needs shares (`dealt`), and
+            refused if it does not.
 
         Returns
         -------
@@ -263,7 +264,7 @@ class Collection:
         )
 
     def privacy(self) -> Guarantee:
-        """Return what is guaranteed for one contributor's report."""
+        """Return the guarantee for one contributor's report."""
         return self.mechanism.privacy()
 
     def check(self, aggregate: Aggregate) -> None:

@@ -73,7 +73,7 @@ class Dictionary:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 in hexadecimal of all words in their order. The length of each word in bytes stands before it."""
+        """SHA-256 in hexadecimal of all words in their order. Each word is preceded by its length in bytes."""
         content = hashlib.sha256()
         for word in self.words:
             encoded = word.encode()

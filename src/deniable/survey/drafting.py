@@ -62,11 +62,11 @@ def draft_schema(
       Cells such as "n/a" are read as missing.
     * Lists, and texts such as "phone; radio", become a question with several answers.
     * Dates are grouped by months or years.
-    * Any other column with at most `max_categories` distinct answers becomes a list of categories. They are sorted, so
-      that their order reveals nothing.
+    * Any other column with at most `max_categories` distinct answers becomes a list of categories. The categories are
+      sorted, so that their order reveals nothing.
 
     If answers are missing, there is a category for them. Identifiers, row numbers, and columns with too many or too few
-    distinct answers are left out; the warnings name them.
+    distinct answers are left out. The warnings name these columns.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def draft_schema(
     max_categories : int
         Largest number of categories in a list, >= 2.
     kinds : bool
-        If False, the schema has only categories. Columns with more than `max_categories` numbers become intervals of
+        False for a schema with categories only. Columns with more than `max_categories` numbers become intervals of
         equal width, and columns of lists are left out.
     decimal : {"point", "comma"}, optional
         Decimal mark in columns of text, if a number such as 1,500 can be read in two ways. Numbers in record batches

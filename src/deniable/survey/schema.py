@@ -97,7 +97,7 @@ class Schema:
         return not all(attribute.question_kind.coded for attribute in self.attributes)
 
     def check_listed(self, why: str) -> None:
-        """Raise InvalidParameterError if answers are open text; `why` is a clause that says what needs categories."""
+        """Raise InvalidParameterError if answers are open text; the message says `why` categories are needed."""
         if self.is_text:
             raise InvalidParameterError(f"attribute {quoted(self.names[0])} asks for open text, but {why}")
 
@@ -108,7 +108,7 @@ class Schema:
 
     @cached_property
     def several(self) -> dict[str, tuple[int, ...]]:
-        """Columns of every question that fills several columns, by the question's name.
+        """Indexes of the columns of each question that fills several columns, by the question's name.
 
         Examples
         --------
@@ -140,7 +140,7 @@ class Schema:
 
     @property
     def number_columns(self) -> dict[str, frozenset[str]]:
-        """Columns of a table whose answers are numbers, each with its labels, which are not read as numbers."""
+        """Columns of a table whose answers are numbers. For each, the labels that are not read as numbers."""
         return {
             attribute.name: frozenset(attribute.labels) - frozenset(attribute.categories)
             if attribute.question_kind.rounded
@@ -173,7 +173,8 @@ class Schema:
         answers : pyarrow Table or RecordBatch, data frame, or dict of columns
             One row for each contributor. Columns that are not attributes are ignored.
         rng : Randomness, optional
-            Needed if an attribute is numeric, to round at random. `Readings.codes` describes the order of its words.
+            Source of random words for the rounding of numeric answers; required if an attribute is numeric.
+            `Readings.codes` describes which word rounds which answer.
         first_row : int
             Number of the first record in messages, counted from 1.
         decimal : {"point", "comma"}, optional
@@ -183,8 +184,8 @@ class Schema:
         Returns
         -------
         int64[n, d]
-            Codes; those of column j are in 0..sizes[j]-1. For open text object[n, 1], with the answers themselves as
-            str.
+            Codes. The codes of column j are in 0..sizes[j]-1. For open text, the result is object[n, 1] and contains
+            the answers themselves as str.
 
         Raises
         ------
@@ -266,7 +267,7 @@ class Schema:
         write_text(path, self.to_json())
 
     def check_beside(self, document: str | os.PathLike[str]) -> None:
-        """Raise OutputError unless all dictionaries are in the folder of a document."""
+        """Raise OutputError unless all dictionaries are in the same folder as a document."""
         for attribute in self.attributes:
             if attribute.dictionary is not None:
                 attribute.dictionary.check_beside(document)

@@ -46,6 +46,13 @@ def test_every_pattern_has_a_limit() -> None:
     assert LIMITS.keys() == prose.PATTERNS.keys()
 
 
+def test_headings_of_docstrings_have_lines_of_their_own() -> None:
+    filled = re.compile(r"\b(?:Parameters|Attributes|Returns|Raises|Notes|Examples) -{5,}")
+    sources = sorted((prose.ROOT / "src" / "deniable").rglob("*.py"))
+    assert sources
+    assert not [str(path) for path in sources if filled.search(path.read_text(encoding="utf-8"))]
+
+
 BAD = {
     "negated noun": "This is no list that was saved.",
     "fronted of": "Of one attribute, more can be asked.",

@@ -144,8 +144,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     def sketch(self) -> CountMeanSketch:
         """The oracle of all groups: a Spread sketch of the folded prefixes.
 
-        It has the default number of cells. If all groups together would have too many counters, the number is halved
-        until they have not.
+        The sketch has the default number of cells. If all groups together would have too many counters, the number of
+        cells is halved until the counters are few enough.
         """
         sketch = CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
         while self.groups * (sketch.state_size + 1) > MAX_COUNTERS and sketch.hashes.m > 2:
@@ -288,20 +288,21 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         """Analyst: find the frequent strings, or count given strings. The strings are the labels of the estimate.
 
         A frequency is estimated from the contributors who reported the longest prefix. Every prefix is folded by two
-        maps. A string with the same two folded values as a frequent string would be counted with it (probability
-        4^-fold_bits for a pair). A string with one equal folded value raises the estimate by half of its own frequency.
-        Such strings are kept off the list, because the two folds must agree (`agreement`).
+        maps. If a string has the same two folded values as a frequent string, both are counted together. For two given
+        strings, this has probability 4^-fold_bits. A string with one equal folded value raises the other string's
+        estimate by half of its own frequency. Such strings are kept off the list, because the two folds must agree
+        (`agreement`).
 
         Parameters
         ----------
         aggregate : Aggregate
-            Of this mechanism.
+            Aggregate of this mechanism.
         queries : sequence of str, optional
             Strings to count. By default the method searches for the frequent strings.
         threshold : float
-            A prefix is kept if its estimate from both folds is this many standard errors above zero, and the estimate
-            from each single fold half as many. With 4, about 3 in 100,000 prefixes that nobody holds are kept at each
-            length.
+            Number of standard errors. A prefix is kept if its estimate from both folds together is this many standard
+            errors above zero, and its estimate from each single fold is half as many above zero. With 4, about 3 in
+            100,000 prefixes that nobody holds are kept at each length.
         max_candidates : int
             Maximum number of prefixes to keep at each length. The most frequent are kept.
 
@@ -370,13 +371,13 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     # ---------------------------------------------------------------- guarantee and files
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee. It is the sketch's, and the same for every prefix length."""
+        """Return the guarantee, which is the guarantee of the sketch, and the same for every prefix length."""
         return self._local_guarantee(
             "the collector sees which prefix length was reported; the choice is uniform and independent of the string"
         )
 
     def implemented_ratio(self) -> Fraction:
-        """Exact largest likelihood ratio of the implemented thresholds; the sketch's, since groups are independent."""
+        """Exact largest likelihood ratio of the implemented thresholds, which is that of the sketch."""
         return self.sketch.implemented_ratio()
 
     def outputs(self) -> PrefixReports:

@@ -46,16 +46,16 @@ class SketchOption:
     Parameters
     ----------
     family : str
-        Its name.
+        Name of the family.
     m : int
         Best number of cells.
     variance : float
-        Variance with one contributor; divide it by n. In mode "l2" it is the mean over the k values, in mode "mse" the
-        largest variance for frequencies up to f*. It is computed from the implemented thresholds and the exact
-        collision probability.
+        Variance of an estimated frequency with one contributor. Divide it by n for n contributors. In mode "l2" it is
+        the mean over the k values, in mode "mse" the largest variance for frequencies up to f*. It is computed from the
+        implemented thresholds and the exact collision probability.
     excess : float
-        Relative excess over the least variance that is possible if m can be any real number and two values collide with
-        probability 1/m. It is negative in small domains, where values collide less often.
+        Relative excess of the variance over the least variance that is possible if m can be any real number and two
+        values collide with probability 1/m. It is negative in small domains, where values collide less often.
     report_bits : float
         Bits per report.
     state_size : int
@@ -94,8 +94,8 @@ def ocms_choice(
 ) -> SketchChoice:
     """Return the best count-mean sketch: its family, its number of cells, and the reason.
 
-    The families are tried in the order of their decoding cost. The function chooses the first whose variance is at most
-    10% above that of the best family.
+    The families are tried in the order of their decoding cost. The function chooses the first family whose variance is
+    at most 10% above the variance of the best family.
 
     Parameters
     ----------
@@ -150,7 +150,8 @@ def OCMS(  # noqa: N802 (the field's name)
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32].
     mode : {"l2", "mse"}
-        Error to minimise: "l2" is the mean squared error over all values, "mse" that of the worst value.
+        Error to minimise: "l2" is the mean squared error over all values, "mse" is the mean squared error of the worst
+        value.
     max_frequency : float or Fraction, optional
         For mode "mse": a bound f* in [0, 1] that no frequency exceeds. The default is 1.
 

@@ -44,7 +44,7 @@ class FrequencyBound(Result):
     max_frequency : float
         The limit, in [0, 1].
     confidence : float
-        With at least this probability, no frequency in the population is above the limit.
+        Least probability that no frequency in the population is above the limit.
     value : int
         The value with the largest count.
     estimate : float
@@ -71,7 +71,7 @@ def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> Frequ
     aggregate : Aggregate
         Aggregate of a mechanism with support probabilities, such as a sketch, GRR, OUE, SUE or SubsetSelection.
     confidence : float
-        In (0, 1).
+        Probability, in (0, 1), that no frequency is above the bound.
 
     Raises
     ------
@@ -132,8 +132,8 @@ def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: 
 def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) -> float:
     """Return the median bound on frequencies that a pilot of n contributors gives if all values are rare.
 
-    Use it before anyone is asked: the bound f* from a pilot with n contributors will hardly be smaller. The computation
-    treats the k counts as independent.
+    The noise of a pilot's reports keeps its bound f* above zero even if all values are rare. Before you plan a pilot,
+    look at this median: the bound will hardly be smaller. The computation treats the k counts as independent.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) ->
     n : int
         Number of contributors in the pilot, >= 1.
     confidence : float
-        See `max_frequency_bound`.
+        Probability, in (0, 1), that no frequency is above the bound; see `max_frequency_bound`.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def learn_sketch(aggregate: Aggregate, n2: int, confidence: float = 0.95) -> Cou
     Raises
     ------
     MismatchError, EmptyAggregateError, InvalidParameterError
-        See `max_frequency_bound`.
+        If `max_frequency_bound` raises the error.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class BoundError(Result):
 
 @dataclass(frozen=True)
 class BoundPrice(Result):
-    """Price of a bound on all frequencies: the gain if it holds, and the loss if not (`bound_price`).
+    """Price of a bound on all frequencies: the gain if the bound holds, and the loss if not (`bound_price`).
 
     Parameters
     ----------
@@ -231,7 +231,8 @@ class BoundPrice(Result):
     unbounded_m, unbounded_family : int, str
         Number of cells and family of the sketch for all frequencies, f* = 1.
     break_even : float
-        Largest true frequency up to which the sketch for the bound has the smaller worst error. 0 if it never has.
+        Largest true frequency up to which the sketch for the bound has a smaller worst error than the sketch for all
+        frequencies. 0 if there is no such frequency.
     errors : tuple of BoundError
         Errors at the bound and beyond it.
     """
@@ -273,8 +274,9 @@ def _percent(share: float) -> str:
 def bound_price(k: int, epsilon: EpsilonLike, contributors: int, max_frequency: float) -> BoundPrice:
     """Return the gain of the best sketch for a bound on frequencies, and its loss if a frequency exceeds the bound.
 
-    It uses Theorem 3.7 with the implemented number of cells. The variance of a sketch is linear in the frequency. The
-    sketch for small frequencies has less variance at 0 and a steeper line.
+    It uses Theorem 3.7 of Pan (2025) with the implemented number of cells. The variance of a value's estimate is a
+    linear function of the value's frequency. The sketch for small frequencies has less variance at frequency 0, but its
+    variance grows faster with the frequency.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class DecodedTable:
     frequencies : float64[k_i, k_j]
         Frequencies >= 0 that sum to one and have the decoded margins. NaN without reports about this pair.
     dependence : float
-        Mean share of the raw interaction that the decoder kept, in [0, 1].
+        Mean share of the raw table's interaction (its distance from independence) that the decoder kept, in [0, 1].
     processing : tuple of str
         The step of post-processing. There are no intervals.
     """
@@ -57,7 +57,7 @@ class DecodedTable:
 
     @property
     def independent(self) -> bool:
-        """Return whether the table is nearly that of independent attributes, for lack of reports or of dependence."""
+        """Return whether the table is nearly that of independent attributes (few reports or little dependence)."""
         return bool(self.dependence < NEARLY_INDEPENDENT)
 
 
@@ -97,10 +97,12 @@ def dependence_decode(tables: JointTables) -> Decoded:
     Decoded
         Margins and tables without intervals. Show the intervals of the consistent raw tables beside them.
 
-    Notes ----- The gain was measured on 72 settings that played no part in the design. The mean squared error of all
-    tables was divided by that of consistent tables projected onto the simplex. If every contributor reports a pair, the
+    Notes
+    -----
+    The gain was measured on 72 settings that played no part in the design. The mean squared error of all tables was
+    divided by the error of consistent tables projected onto the simplex. If every contributor reports a pair, the
     geometric mean of the ratios is .41 and the worst ratio 1.07. If a quarter of the contributors report a single
-    attribute, they are .44 and 2.9.
+    attribute, the geometric mean is .44 and the worst ratio 2.9.
 
     Examples
     --------

@@ -97,8 +97,9 @@ def next_phase(
 ) -> Collection:
     """Collector: learn the next phase's mechanism and return its collection; a pure function.
 
-    The new collection publishes the learned parameters, and from phase one its id, a digest of its aggregate and its
-    number of reports. All this is computed from randomised reports, so publishing it costs no privacy.
+    The new collection publishes the learned parameters. It also publishes three facts about the earlier phase: its id,
+    a digest of its aggregate, and its number of reports. All this is computed from randomised reports, so publishing it
+    costs no privacy.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def next_phase(
         Name of the next mechanism, one of `learner_names`. OCMS is for one attribute and learns a bound on all
         frequencies (`learn_sketch`). All others are for records.
     **settings
-        Further arguments of its `learn`, for instance ``method="joint"`` for Corr-RR.
+        Further arguments of the next mechanism's `learn`, for instance ``method="joint"`` for Corr-RR.
 
     Returns
     -------
@@ -356,15 +357,16 @@ class Phases:
         return combine(*self.estimates(estimator), weights=weights)
 
     def warnings(self, estimator: str | None = None) -> tuple[str, ...]:
-        """Return a sentence for each attribute that is less precise with weights by counts than from one phase alone.
+        """Return a warning for each attribute that one phase alone estimates better than weights by counts do.
 
-        So it is where a phase's learned tables are nearly singular: its unbiased estimate then has large errors.
+        This happens if the learned tables of a phase are nearly singular. The unbiased estimate of this phase then has
+        large errors.
         """
         alone = self.estimates(estimator)
         return worse_together(alone, combine(*alone))
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee for people who took part in one phase; each number is the largest of all phases."""
+        """Return the guarantee for people who took part in one phase: the largest numbers of all phases."""
         guarantees = [collection.privacy() for collection, _ in self.parts]
         worst = max(guarantees, key=lambda one: one.epsilon)
         remarks = dict.fromkeys(remark for one in guarantees for remark in one.remarks)

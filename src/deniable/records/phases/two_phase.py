@@ -78,11 +78,11 @@ def combine(
     * ``"counts"``: w_i = n_i/n, as in the papers.
     * ``"inverse-variance"``: weights proportional to the inverse variance of a part at uniform frequencies, which is
       n_i (p_i - q_i)^2 for GRR. They depend on the mechanisms' parameters and not on the counts.
-    * Numbers: these weights, normalised, for all attributes.
+    * Numbers: these numbers, normalised, are the weights for all attributes.
 
     The combination is unbiased if every part is unbiased and the weights do not depend on the data. An estimate from
     phase two is unbiased *given* the parameters that were learned in phase one. So weights by counts remain unbiased
-    after learning, but weights that depend on learned parameters do not. In this case, or if a part is biased,
+    after learning, but weights that depend on learned parameters do not. With such weights, or if a part is biased,
     `processing` says so and there are no intervals.
 
     Parameters
@@ -92,13 +92,14 @@ def combine(
     weights : {"counts", "inverse-variance"} or sequence of float
         Weights of the parts.
     learned : bool
-        True if parameters of one part were learned from another, False if all were fixed in advance.
+        True if parameters of one part were learned from another part, False if all parameters were fixed in advance.
 
     Returns
     -------
     RecordEstimate
-        Standard errors and intervals cover all contributors together, of whom the parts are a random split. Its `n` is
-    the number of unweighted reports with the same sampling variance, which is all of them for weights by counts.
+        Estimates for all contributors together, of whom the parts are a random split. Standard errors and intervals are
+        for all contributors, too. The `n` of an estimate is the number of reports with equal weights that would have
+        the same sampling variance. With weights by counts, it is the number of all reports.
 
     Raises
     ------

@@ -136,9 +136,9 @@ class CorrRR(OnePivot):
         method : {"pairwise", "joint"}
             Method for computing P; see `deniable.records.pivot.copy_probabilities`.
         rule : {"popets", "preprint"}
-            Version of the paper whose objective the pairwise method minimises. Use the preprint's only for comparisons.
+            Version of the paper whose objective the pairwise method minimises. Use "preprint" only for comparisons.
         as_printed : bool
-            If True, exchange target and pivot as the printed Algorithm 1 does (an erratum), for comparisons.
+            True to exchange target and pivot as the printed Algorithm 1 does by mistake, for comparisons.
         alignment : sequence of (larger, smaller, map)
             Maps between domains of different size.
 
@@ -160,7 +160,7 @@ class CorrRR(OnePivot):
 
     @cached_property
     def law(self) -> PivotLaw:
-        """Copies if all domains have the same size, otherwise tables."""
+        """Rule for the other attributes: copies if all domains have the same size, otherwise tables."""
         oracles, d = grr_oracles(self.sizes, self.epsilon), len(self.sizes)
         if len(set(self.sizes)) == 1 and not self.alignment:
             return CopyLaw(oracles, alone(d), self.copy_probabilities)

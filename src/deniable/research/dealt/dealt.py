@@ -51,7 +51,7 @@ NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole p
 
 
 class TypedShares(ABC):
-    """A mechanism whose shares are one type each, so several helpers can replace the dealer (`dealt.mpc`)."""
+    """A mechanism whose shares consist of one type, so several helpers can replace the dealer (`dealt.mpc`)."""
 
     @abstractmethod
     def _dealt_types(self) -> DealtTypes:
@@ -144,7 +144,7 @@ class DealtMechanism(Mechanism[Reports]):
         Parameters
         ----------
         inputs : int[m], or int[m, d] for records
-            True codes. Those of attribute j are in 0..domain[j]-1.
+            True codes. The codes of attribute j are in 0..domain[j]-1.
         shares : Shares
             Shares of this deal, one for each input.
         rng : Randomness
@@ -159,8 +159,8 @@ class DealtMechanism(Mechanism[Reports]):
         Raises
         ------
         InvalidInputError
-            If a code is out of range, or a share is missing or not of this mechanism. Also if shares were duplicated:
-            there are more than were dealt, or more of one type than any deal has.
+            If a code is out of range, or a share is missing or not of this mechanism. Also if there are more shares
+            than were dealt, or more shares of one type than any deal has, because some shares are then duplicates.
         MismatchError
             If the shares belong to another deal.
         InvalidParameterError
@@ -260,7 +260,7 @@ class DealtOracle(DealtMechanism[Reports]):
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The one domain size, (k,)."""
+        """Domain size of the one attribute, as the tuple (k,)."""
         return (self.k,)
 
     @property
@@ -273,7 +273,7 @@ class DealtOracle(DealtMechanism[Reports]):
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction] | tuple[float, float]:
-        """Marginal probability that a report supports v for a contributor who holds it, and for one who does not."""
+        """Probability of a single report to support v, for a contributor who holds v, and for one who does not."""
 
     @abstractmethod
     def _support_variance(self, holders: float, reporters: int) -> float:
@@ -291,13 +291,14 @@ class DealtOracle(DealtMechanism[Reports]):
         Parameters
         ----------
         aggregate : Aggregate
-            Of this deal.
+            Aggregate of this deal.
         tail : float
-            In (0, 1/2).
+            Largest probability of missing a bound, in (0, 1/2).
         target : {"contributors", "population"}
-            What the bounds are about: the reporters, or the population that they were drawn from.
+            People whose frequencies the bounds are for: the reporters, or the population that they were drawn from.
         among : int, optional
-            The bounds for contributors are about so many people, of whom the reporters are a random part.
+            Number of people of whom the reporters are a random part. The bounds for "contributors" are then for the
+            frequencies among all these people. By default they are for the reporters alone.
         """
         found, n = self.frequencies(aggregate), aggregate.n
         law = self._support_law(n, n if among is None else among)
@@ -305,11 +306,13 @@ class DealtOracle(DealtMechanism[Reports]):
         return bounds(law, aggregate.counts, found, variance, self.support_step / n, tail, target)
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies among the n' reporters, f^ = (support/n' - q)/(p - q), `support_probabilities`.
+        """Analyst: return unbiased frequencies among the n' reporters, f^ = (support/n' - q)/(p - q).
 
-        Unbiased after drop-outs, too, if dropping out depends neither on the share nor on the coin. Intervals are
-        those of `frequency_bounds`; all else reads the tangent to the exact variance, which is quadratic in the
-        frequency. Estimates of several deals are combined by `combine_deals`.
+        Here p and q are the `support_probabilities`. The estimate is also unbiased if some contributors do not report,
+        provided that this depends neither on their shares nor on the random draws of their devices. Intervals are those
+        of `frequency_bounds`. The exact variance is a quadratic function of the frequency. Standard errors and all
+        other results use the tangent to this function at the estimate. The function `combine_deals` combines the
+        estimates of several deals.
         """
         variance = partial(self.variance, reporters=aggregate.n)
         return tangent_estimate(
@@ -324,7 +327,7 @@ class DealtOracle(DealtMechanism[Reports]):
 
     @property
     def support_step(self) -> float:
-        """Return how much one more support adds to n' times an estimated frequency, 1/(p - q)."""
+        """Return 1/(p - q), the change of n' times an estimated frequency if one more of the n' reports supports it."""
         p, q = self.support_probabilities
         return 1 / float(p - q)
 
@@ -335,16 +338,17 @@ class DealtOracle(DealtMechanism[Reports]):
         return (aggregate.counts / aggregate.n - float(q)) / float(p - q)
 
     def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:
-        """Return the variance of an estimated frequency whose true value among the reporters is f, noise only, exact.
+        """Return the exact noise variance of an estimated frequency whose true value among the reporters is f.
 
         Parameters
         ----------
         f : float
             True frequency.
         n : int, optional
-            The mechanism's n if given: the law depends on it.
+            Number of contributors in the deal. It must be the mechanism's n, because the variance depends on it.
         reporters : int, optional
-            How many of the n report, all by default; who drops out must not depend on the share.
+            Number of the n contributors who report. By default all report. Whether somebody reports must not depend on
+            the share.
         """
         self._check_dealt_to(n)
         count = self.n if reporters is None else checked_integer("reporters", reporters, 1, self.n)
@@ -359,7 +363,7 @@ class DealtOracle(DealtMechanism[Reports]):
         Parameters
         ----------
         counts : int[k]
-            Number of contributors who hold each value, n in all.
+            Number of contributors who hold each value. These numbers sum to n.
         rng : SimulationRandomness
             Source of the draw.
 
@@ -427,7 +431,7 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
 
     @abstractmethod
     def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
-        """Return the variance of an estimated frequency of one attribute, f among all n contributors, exact."""
+        """Return the exact variance of one attribute's estimated frequency, at frequency f among all n contributors."""
 
     def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of n contributors with these records, exactly in distribution, without reports.
@@ -437,7 +441,7 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
         records : int[r, d]
             Records.
         counts : int[r]
-            Number of contributors who hold each record, n in all.
+            Number of contributors who hold each record. These numbers sum to n.
         rng : SimulationRandomness
             Source of the draw.
 

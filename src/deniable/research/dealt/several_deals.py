@@ -36,13 +36,13 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
 
     Each part is estimated with its own coefficients and weighted by its number of reports. So the estimate is unbiased
     for all reporters together, however they are divided into parts. The parts are independent, so their variances add
-    up. Intervals are score intervals with the exact variance. For these contributors, it is the largest variance of any
-    division of the holders among the parts. For the population, it is the variance at one common frequency. If few
-    mistaken reports are expected, the interval's ends are sums of the ends of the parts' own intervals, each with a
-    smaller tail.
+    up. Intervals are score intervals with the exact variance. With ``target="contributors"``, this variance is the
+    largest that any division of the holders among the parts can give. With ``target="population"``, it is the variance
+    if all parts have the same frequency. If too few reports matter for a normal approximation, the ends of the interval
+    are sums of the ends of the parts' own intervals, which then have a higher confidence.
 
-    Newcomers without a share report by `GRR` with a budget of their own. If the partner of a contributor does not
-    report, the contributor's report stays in the deal's aggregate, because every single report has the deal's p and q.
+    Newcomers without a share report by `GRR` with a budget of their own. A contributor's report stays in the deal's
+    aggregate even if the contributor's partner does not report, because every single report has the deal's p and q.
 
     Parameters
     ----------
@@ -202,11 +202,11 @@ def _root(values: Floats, inside: int, outside: int, f: Floats) -> float:
 
 
 def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> RecordEstimate:
-    """Analyst: estimate a survey with several deals, or with newcomers who have no share (`combine_deals`).
+    """Analyst: return the estimate of a survey with several deals, or with newcomers who have no share.
 
-    The deals are collections with the same schema, title and version. Their mechanisms may differ in the deal's name,
-    number of contributors and quotas. Newcomers report to another such collection, whose mechanism needs no dealer and
-    has its own epsilon.
+    The result is that of `combine_deals`. The deals are collections with the same schema, title and version. Their
+    mechanisms may differ in the deal's name, number of contributors and quotas. Newcomers report to another such
+    collection, whose mechanism needs no dealer and has its own epsilon.
 
     Parameters
     ----------

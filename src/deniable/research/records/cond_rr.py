@@ -137,7 +137,7 @@ class CondRR(OnePivot):
 
     @cached_property
     def law(self) -> TableLaw:
-        """The tables."""
+        """Rule for the other attributes: the tables of `conditionals`."""
         return TableLaw(grr_oracles(self.sizes, self.epsilon), alone(len(self.sizes)), self.conditionals)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
@@ -147,8 +147,9 @@ class CondRR(OnePivot):
     def levelled(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: return a corrected estimate that trusts the tables; biased if they are wrong, without intervals.
 
-        Its noise is small, because it uses all n reports for every attribute. It subtracts from the counts what the
-        tables make of uniform lies.
+        Its noise is small, because it uses all n reports for every attribute. GRR replaces the pivot's code by a
+        uniform code with a known probability. From each count, the method subtracts the expected number of reports that
+        come from such uniform codes, through the tables.
         """
         self.check(aggregate)
         gain = float(np.mean([float(p - q) for p, q in self.support_probabilities]))

@@ -112,12 +112,12 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     @property
     def groups(self) -> int:
-        """Size of the common domain."""
+        """Number of groups, which is the same for all attributes."""
         return min(self.sizes)
 
     @cached_property
     def inner(self) -> CorrRR:
-        """Corr-RR over the common domain."""
+        """The mechanism Corr-RR over the groups."""
         return CorrRR((self.groups,) * len(self.sizes), self.epsilon, self.copy_probabilities)
 
     @cached_property
@@ -127,12 +127,12 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     @property
     def oracles(self) -> tuple[GRR, ...]:
-        """GRR of each attribute's groups as the pivot."""
+        """GRR over the groups of each attribute, for reports with this attribute as the pivot."""
         return self.inner.oracles
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes of Corr-RR over the common domain; reports do not distinguish codes of one group."""
+        """Notes of Corr-RR over the groups, and that reports do not distinguish codes of one group."""
         return self.inner.remarks
 
     @cached_property

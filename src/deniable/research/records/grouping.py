@@ -295,7 +295,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         return reports
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: return Corr-RR's estimates for every group; if its domains have the same size, they are biased."""
+        """Analyst: return Corr-RR's estimates for every group; biased for groups of attributes of the same size."""
         return self._by_group(aggregate, CorrRR.estimate)
 
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:

@@ -43,7 +43,7 @@ class PairTable:
     oracles : (GRR, GRR)
         Oracles of the two attributes.
     reported : int64[k_i, k_j]
-        How often each pair of codes was reported.
+        Number of reports of each pair of codes.
     cells : Estimate
         Unbiased estimate of the k_i k_j joint frequencies, row by row. It has intervals and can be post-processed like
         any other estimate.

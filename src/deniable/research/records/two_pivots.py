@@ -149,7 +149,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
 
     @cached_property
     def law(self) -> TableLaw:
-        """The tables, and GRR of each attribute as a pivot, with epsilon/2."""
+        """Rule for the other attributes: the tables, and GRR with epsilon/2 for each pivot."""
         oracles = _half_oracles(self.sizes, self.epsilon)
         return TableLaw(oracles, tuple(attribute_pairs(len(self.sizes))), self.tables)
 
@@ -159,7 +159,9 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         return TwoPivotSystem(self.law)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: return `unmixed`, which is unbiased and has intervals; standard errors for up to 8192 reports.
+        """Analyst: return `unmixed`, which is unbiased and has intervals.
+
+        If there are more than 8192 possible reports, there are no standard errors and no intervals.
 
         Raises
         ------

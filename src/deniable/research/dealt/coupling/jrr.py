@@ -202,7 +202,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
         Parameters
         ----------
         counts : int[2]
-            Number of contributors who hold each answer, n in all.
+            Number of contributors who hold each answer. The two numbers sum to n.
         runs : int
             Number of deals.
         rng : SimulationRandomness

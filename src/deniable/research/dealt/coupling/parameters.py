@@ -52,8 +52,9 @@ def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
     """Return the epsilon of Theorem 2, eq. (20), of the JRR paper. It is **false** for 2 <= colluders < n - 1.
 
     The theorem weights the correlation of partners with the prior probability that the partner colludes. It should use
-    the posterior probability, given what the colluders reveal. For n = 4, m = 2, p = .6 and rho = -2/3 it gives 1.872,
-    but the true epsilon is infinite. The function is only for comparison; `JRR.privacy` states the true bound.
+    the posterior probability, given what the colluders reveal. For n = 4, two colluders, p = .6 and rho = -2/3 the
+    theorem gives 1.872, but the true epsilon is infinite. The function is only for comparison; `JRR.privacy` states the
+    true bound.
 
     Examples
     --------
@@ -69,10 +70,10 @@ def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
 def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4) -> JRRParameters:
     """Return the result of Algorithm 1 of the JRR paper in constant time, to compare it with `optimal_parameters`.
 
-    The outer loop of the algorithm never advances. Already at the first p = pi(epsilon) - step, the constraint of
-    Theorem 2 holds for a range of rho that is wider than the grid. So rho is the first point 1 - 1/p + j step that is
-    at least max(1 - 1/p, need), where need = -(pi/p - 1)(n - 1)/colluders. With many colluders this point can be
-    slightly positive.
+    The outer loop of the algorithm never advances. Let pi = e^epsilon/(1 + e^epsilon). Already at the first p = pi -
+    step, the constraint of Theorem 2 holds for a range of rho that is wider than the grid. So rho is the first point 1
+    - 1/p + j step that is at least max(1 - 1/p, need), where need = -(pi/p - 1)(n - 1)/colluders. With many colluders
+    this point can be slightly positive.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
 
     @cached_property
     def part(self) -> QuotaRR:
-        """The mechanism of one batch, with the deal name of the first."""
+        """The mechanism of one batch. Its deal has the name of the first batch's deal."""
         deal = f"{self.deal_id}/0"
         return QuotaRR(self.epsilon, self.size, self.minimum, self.k, self.design, self.epsilon_aux, deal)
 
@@ -268,7 +268,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         Parameters
         ----------
         counts : int[batches, k]
-            Number of contributors who hold each value, `size` in every batch.
+            Number of contributors who hold each value, for every batch. The numbers of a batch sum to `size`.
         rng : SimulationRandomness
             Source of the draw.
 

@@ -254,9 +254,11 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         return self.support_probabilities
 
     def implemented_ratio(self) -> Fraction:
-        """Return (1 + p R)/(1 + lie R), exact; no likelihood ratio of the implemented distribution is larger.
+        """Return the exact bound (1 + p R)/(1 + q R) on every likelihood ratio of the implemented distribution.
 
-        The bound is attained, except for the rounding of the tables, which is at most 2^-90 (relative).
+        Here R is `weight`. Contributors who are told to tell the truth report the true code with probability p and each
+        other code with probability q. Without `epsilon_aux`, p is 1 and q is 0. The bound is attained, except for the
+        rounding of the tables, which is at most 2^-90 (relative).
         """
         truth, lie = self._truthfulness
         return (1 + truth * self.weight) / (1 + lie * self.weight)

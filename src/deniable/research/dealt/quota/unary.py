@@ -211,7 +211,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         return present / absent * (1 - absent) / (1 - present), 1.0
 
     def implemented_ratio(self) -> Fraction:
-        """Return (1 + one)(1 + zero), exact; no likelihood ratio of the implemented distribution is larger."""
+        """Return the exact bound (1 + w_1)(1 + w_0) on every likelihood ratio; w_1 and w_0 are the `weights`."""
         one, zero = self.weights
         return (1 + one) * (1 + zero)
 
