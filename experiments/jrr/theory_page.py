@@ -51,8 +51,9 @@ def _caps(results: Results) -> list[str]:
     free, capped = (results.number("theory-caps", "of RR", ".3f", method="quota RR", cap=cap) for cap in ("none", 1))
     quotes.append(
         f"at epsilon = .1, theta = {setting(0.05)}. Its variance is {free} times the variance of RR. "
-        f"It is *pure* (delta = {setting(0)}) against an adversary with all other data and all other shares. "
-        f"With a cap of {setting(1)}, its variance is {capped} times the variance of RR"
+        f"Quota randomised response is *pure* (delta = {setting(0)}) against an adversary with all other data "
+        "and all other shares. "
+        f"With a cap of {setting(1)}, the variance of quota randomised response is {capped} times the variance of RR"
     )
     return quotes
 
@@ -79,7 +80,7 @@ def _lies(results: Results) -> list[str]:
 
 def _simulated(results: Results) -> list[str]:
     found = results.number("theory-pairs", "found", ".0%", rounds=30)
-    return [f"{setting('30')} rounds, about {found} of the peers"]
+    return [f"this attack finds about {found} of the peers after {setting('30')} rounds"]
 
 
 def _claims(_: Results) -> list[str]:

@@ -410,12 +410,12 @@ def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path
         k, epsilon, *rest = row.values()
         assert f"| {k}, {float(epsilon):g} | {' | '.join(map(digits, rest))} |" in text
     for method, share, label in (
-        ("report coupling", 0.05, "report coupling"),
-        ("report coupling", 0.5, ".5: report coupling"),
+        ("report coupling", 0.05, "| report coupling, f = .05"),
+        ("report coupling", 0.5, "| report coupling, f = .5"),
     ):
         chosen = [row["of RR"] for row in table.rows("couplings-binary", method=method, share=share)]
         assert f"{label} | {' | '.join(map(digits, chosen))} |" in text
-    assert ", ".join(digits(row["of OUE"]) for row in table.rows("couplings-oue")) in text
+    assert " | ".join(digits(row["of OUE"]) for row in table.rows("couplings-oue")) in text
     for row in table.rows("couplings-olh"):
         epsilon, *rest = row.values()
         cells = " | ".join(printed(float(value), ".3f") for value in rest)
