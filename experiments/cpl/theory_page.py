@@ -40,8 +40,8 @@ def _costs(results: Results) -> list[str]:
     )
     return [
         f"returns epsilon = 1, and then the exact total is {added}. The criterion `exact` returns epsilon = {exact}",
-        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB. "
-        f"{setting('24')} binary attributes take {large[0]} seconds and {large[1]} GiB",
+        f"{setting('21')} binary attributes takes {small[0]} seconds of one core and {small[1]} GiB. "
+        f"With {setting('24')} binary attributes, the computation takes {large[0]} seconds and {large[1]} GiB",
     ]
 
 
@@ -60,7 +60,7 @@ PAGE = Page(
         "below 5% of the records": "`RARE_SHARE`",
         "less than .8 times the unmerged figure": "`_DECIDES` of rare_categories.py",
         "a busy 2.6 GHz machine": "the machine",
-        "A figure of 0.1 changes odds by a tenth at most": "e^.1 = 1.105",
+        "figure of 0.1 changes odds by a factor of at most 1.11": "e^.1 = 1.105",
     },
     pictures={},
     paper="cpl",

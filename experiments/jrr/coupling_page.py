@@ -70,7 +70,7 @@ def _others(results: Results) -> list[str]:
         *quotes,
         f"m = 5. With the same p and rho, row b gives {traced(shares, '.5f')}",
         f"it is {traced(unknown, '.3f')} for a stated epsilon of {setting(0.5)}",
-        f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
+        f"With {setting('128')} bits and {setting('100,000')} contributors, dealing takes {traced(seconds, '.1f')} s",
     ]
 
 
@@ -86,7 +86,7 @@ PAGE = Page(
         "such as 1e-6": "the default delta",
         "likelihood of all 128 bits": "a setting",
         "n = 200 | 2000 | 5000": "settings",
-        "c exceeds 1/m by less than 1/196 of 1/m": "P >= 7m: at most 1/14^2",
+        "c is larger than 1/m, but smaller than (1 + 1/196)/m": "P >= 7m: at most 1/14^2",
         "f = 0 | .01 | .05 | .5": "settings",
         "With k = 10 or more values, the gain for rare values is below 4%": "the column f = 0 of the table",
     },
