@@ -32,7 +32,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """Options of intervals, the same for all numbers of a page.
+    """Options of intervals, which hold for all numbers of a page.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class IntervalOptions:
     anytime : bool
         Whether the intervals of all looks at a growing collection hold together.
     planned : int, optional
-        Number of contributors that was planned before the first look.
+        Number of contributors that the analyst planned before the first look.
     """
 
     confidence: float = 0.95
@@ -74,7 +74,7 @@ class IntervalOptions:
 
     @property
     def level(self) -> str:
-        """The confidence as "95%"."""
+        """The confidence as text, such as "95%"."""
         return f"{100 * self.confidence:.10g}%"
 
 
@@ -169,7 +169,7 @@ class QuestionSet:
     totals : tuple of (str, tuple of str)
         Attributes, each with the categories to add up.
     quantiles : tuple of (str, tuple of float)
-        Attributes, each with the shares of the quantiles.
+        Attributes, each with the shares of the wanted quantiles, such as 0.5 for the median.
 
     Examples
     --------
@@ -189,7 +189,8 @@ class QuestionSet:
     def default(cls, schema: Schema) -> QuestionSet:
         """Return the default questions for a schema: mean and quartiles of every numeric attribute.
 
-        The estimates of single points of a grid are mostly noise, but mean and quartiles are not.
+        If an attribute is a grid of numbers, estimates of single points are mostly noise. Its mean and quartiles are
+        more precise.
 
         Examples
         --------
@@ -220,7 +221,7 @@ class QuestionSet:
         )
 
     def count(self, estimates: Mapping[Any, Estimate]) -> int:
-        """Return the number of intervals of these answers, with those in the bands of quantiles."""
+        """Return the number of intervals that these answers need; a quantile over k categories needs k - 1."""
         bands = sum(max(estimates[name].k - 1, 0) for name, _ in self.quantiles if name in estimates)
         return len(self.means) + len(self.totals) + bands
 
@@ -230,7 +231,7 @@ class QuestionSet:
         options: IntervalOptions | None = None,
         contributors: int | None = None,
     ) -> tuple[tuple[Row, ...], tuple[Curve, ...]]:
-        """Analyst: return the answers, and the distribution functions behind the quantiles.
+        """Analyst: return the answers to these questions, and the distribution functions behind the quantiles.
 
         Parameters
         ----------

@@ -133,7 +133,7 @@ class Comparison(Result):
 
     @property
     def interval(self) -> dict[str, Any]:
-        """Description of the intervals, as data and in words."""
+        """Description of the intervals as data and in words."""
         return {
             "confidence": self.confidence,
             "target": self.target,
@@ -161,8 +161,8 @@ class Comparison(Result):
     def sentences(self) -> list[str]:
         """Changes in words.
 
-        Only categories whose change is clear are named. A change is clear if its interval does not contain 0, when the
-        intervals of all changes hold together.
+        Only categories with a clear change are named. For this purpose, the intervals of all changes are widened so
+        that they hold together. A change is clear if its widened interval does not contain 0.
         """
         return [sentence for one in self.attributes for sentence in self._said(one)]
 
@@ -219,7 +219,7 @@ def compare(
     confidence : float
         Coverage of the intervals, in (0, 1).
     target : {"population", "contributors"}
-        What the intervals cover.
+        Target of the intervals: the population from which people were drawn, or these contributors.
     simultaneous : bool
         If True, all intervals hold together.
     attributes : sequence of str, optional
@@ -228,10 +228,10 @@ def compare(
     Raises
     ------
     InvalidParameterError
-        If `independent` is not True, or an attribute is not in both collections.
+        If `independent` is not True, or a requested attribute is not in both collections.
     MismatchError
-        If the collections share contributors, or one was learned from the other. Also if an aggregate is not of its
-        collection, or no attribute is in both.
+        If the collections share contributors, or a collection was learned from the other. Also if an aggregate does not
+        belong to its collection, or the collections have no attribute in common.
 
     Examples
     --------
@@ -334,13 +334,14 @@ def trend(
 ) -> Comparison:
     """Analyst: compare two waves that the same people answered: the second minus the first.
 
-    Intervals are about the population and take both reports of a person together (`PairCounts.trend`). A category that
-    fewer than ten people's reports support in one wave alone has no interval.
+    The intervals are for the population. They allow for the dependence between the two reports of a person
+    (`PairCounts.trend`). A category has no interval if fewer than ten people have reports that support it in exactly
+    one of the waves.
 
     Parameters
     ----------
     first, second : Collection
-        The waves: one question each, with the same categories and the same mechanism.
+        Collections of the waves. Each asks the same single question, with the same categories and the same mechanism.
     pairs : PairCounts
         Counts of both reports of every person.
     confidence : float
@@ -351,9 +352,9 @@ def trend(
     Raises
     ------
     MismatchError
-        If the waves ask something else or by another mechanism, or the pairs are of another mechanism.
+        If the two waves have different categories, or a wave or the pairs are of another mechanism.
     InvalidParameterError
-        If there is nobody, or a parameter is out of bounds.
+        If the pairs count no people, or a parameter is out of bounds.
 
     Examples
     --------

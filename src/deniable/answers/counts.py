@@ -43,9 +43,10 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
         In addition:
 
         * If the aggregate counts which values reports support, it has ``counts``, ``p``, ``q``, ``supported`` (the
-          smallest and largest number of values that one report supports) and ``pairs``. ``pairs`` are covariances
-          between a report's support of two values: ``own`` if the contributor holds one of the two values, ``other`` if
-          not. They are null if pairs of values differ or the covariances are not known.
+          smallest and largest number of values that one report supports) and ``pairs``. ``pairs`` has two covariances
+          between a report's support of one value and its support of another value. ``own`` is the covariance if the
+          contributor holds one of the two values, ``other`` if the contributor holds neither. ``pairs`` is null if not
+          all pairs of values have the same covariances, or they are not known.
         * Otherwise it has ``frequencies``, ``noise_absent`` and ``noise_present`` (see `Estimate`).
 
     Raises

@@ -77,7 +77,7 @@ class Independence(Result):
     reports_needed : int
         Smallest number of reports with which the level of the test holds; 0 if it always holds.
     note : str
-        How well the level of the test holds, or why there is no p-value.
+        Remark on how well the level of the test holds, or reason why there is no p-value.
     """
 
     statistic: float
@@ -158,8 +158,9 @@ class Crosstab:
         """Return (lower, upper) bounds of the cells of `consistent`, each float64[rows, columns].
 
         The interval reaches z standard errors in both directions, and is not clipped to [0, 1]. Without reports it is
-        NaN. If few reports matter (`deniable.core.bounded_sums`), the bounds use only the reports of this pair. They
-        lie in [0, 1], and are widened if necessary to contain the estimate.
+        NaN. If a cell rests on too few reports for this normal interval (`deniable.core.bounded_sums`), other bounds
+        replace it. They use only the reports of this pair, lie in [0, 1], and are widened if necessary to contain the
+        estimate.
 
         Parameters
         ----------
@@ -188,7 +189,7 @@ class Crosstab:
 
     @cached_property
     def decoded(self) -> DecodedTable:
-        """The table after the step "dependence", which decodes all pairs together. It has no intervals."""
+        """The table after the post-processing step "dependence", which decodes all pairs together; no intervals."""
         found = self._all.decoded.tables[self._pair]
         return DecodedTable(self._shown(found.frequencies), found.dependence)
 
@@ -200,9 +201,10 @@ class Crosstab:
         Parameters
         ----------
         of : label, code, or several
-            The column. Several columns are added up.
+            Category of the column attribute. Several categories are added up.
         given : label, code, or several
-            The row.
+            Category of the row attribute, or several.
+
 
         Raises
         ------
@@ -223,9 +225,9 @@ class Crosstab:
         Parameters
         ----------
         of : label, code, or several
-            The column.
+            Category of the column attribute. Several categories are added up.
         groups : (row, row)
-            The two groups. Each is a label, a code, or several of them.
+            The two groups to compare. Each is a row label, a row code, or several of them.
 
         Raises
         ------
@@ -277,10 +279,11 @@ class Crosstab:
     ) -> Answer:
         """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c').
 
-        If a cell may be 0, the odds ratio is not determined. With a few tens of thousands of contributors this is the
-        most frequent result. It counts as a part of the interval's coverage. If it is the usual result, only
-        collections in which noise made the cell large have a bounded interval, and these intervals cover less. With 500
-        contributors 8% of collections had a bounded interval, and 61% of these intervals contained the truth.
+        If a cell may be 0, the odds ratio is not determined, and its interval is unbounded. This is the most frequent
+        result with a few tens of thousands of contributors. The stated confidence counts such results as intervals that
+        contain the truth. If most results are of this kind, the interval is bounded only if noise made the cell large,
+        and such an interval contains the truth less often than stated. In an experiment with 500 contributors, 8% of
+        the collections had a bounded interval, and 61% of these intervals contained the truth.
 
         Parameters
         ----------
@@ -289,7 +292,8 @@ class Crosstab:
         of : (column, column)
             The two outcomes. By default the first two categories.
         target : {"contributors", "population"}
-            Whose odds ratio the value estimates. Products of cells are corrected for the correlation of their errors.
+            People whose odds ratio the value estimates. For this, products of cells are corrected for the correlation
+            of their errors.
 
         Raises
         ------
@@ -377,7 +381,7 @@ class Crosstab:
 
         The interval assumes that V^2 is a noncentral chi-squared variable (`CramersV.bounds`). It always allows for
         noise and for sampling. If there are too few reports for the test of independence, there is no interval, because
-        the margins in V are then mostly noise.
+        V then depends on margins that are mostly noise.
         """
         nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, UNDETERMINED)
         if not self.n:
@@ -548,7 +552,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
     source : frozenset of str
         Ids of the collections and report batches behind the tables.
     titles : sequence of str
-        What people read instead of each name, which a pair may be named by as well; "" for none.
+        Titles of the attributes, or "" for an attribute without a title. A pair may also be named by its titles.
     """
 
     def __init__(
@@ -602,9 +606,9 @@ class CrosstabError(Result):
     reports : float
         Expected number of reports of the pair.
     cell : float
-        Half-width of the widest interval of a cell.
+        Half-width of the widest interval among all cells.
     difference : float
-        Half-width of the widest interval of a difference between two groups' shares of one answer. Infinite if the
+        Half-width of the widest interval among all differences between two groups' shares of an answer. Infinite if a
         difference will not be determined.
     tested : bool
         Whether there will be enough reports for the test of independence.
@@ -641,7 +645,7 @@ def crosstab_error(
     truth : callable, optional
         Assumed frequencies in the form of `PairSample.expected_tables`. By default they are uniform.
     confidence, target
-        Of the intervals.
+        Options of the intervals, see `Crosstab.interval`.
 
     Raises
     ------

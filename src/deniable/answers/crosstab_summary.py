@@ -67,7 +67,8 @@ class CrosstabSummary(Result):
     reports, contributors : int
         Number of reports about this pair, and number of all contributors.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
+
     target : {"contributors", "population"}
         Target of the intervals of cells, shares and the difference.
     raw : float64[rows, columns]
@@ -79,13 +80,14 @@ class CrosstabSummary(Result):
     difference : Difference or None
         The clearest difference between two rows, or None if no difference is determined.
     independence : Independence
-        The test.
+        Test of whether the attributes are independent.
+
     association, association_lower, association_upper : float
         Cramer's V of the population with its interval. The ends are NaN if no interval is known.
     decoded : float64[rows, columns]
-        The table after the step "dependence"; it has no intervals.
+        The table after the post-processing step "dependence"; it has no intervals.
     dependence : float
-        Mean share of the raw interaction that the step "dependence" kept.
+        Share of the raw interaction between the attributes that the step "dependence" kept, as a mean over the table.
     guarantee : Guarantee
         Guarantee for the contributors.
     collection : str
@@ -149,7 +151,7 @@ class CrosstabSummary(Result):
 
     @property
     def level_text(self) -> str:
-        """The confidence as "95%", without digits that are not there."""
+        """The confidence as text, such as "95%" or "99.5%"."""
         return f"{100 * self.confidence:.10g}%"
 
     @property
@@ -239,7 +241,8 @@ def summarize_crosstab(
     guarantee : Guarantee
         Guarantee for the contributors.
     title, collection : str
-        Of the collection.
+        Title and id of the collection.
+
     confidence, target
         Options of the intervals, see `Crosstab.interval`.
 

@@ -46,24 +46,23 @@ def functional(
 ) -> Answer:
     """Analyst: return the unbiased mean of scores over contributors, with its interval.
 
-    It works for one attribute, through any oracle whose reports can be listed or whose supports have known
-    correlations. The answer is like that of `Estimate.mean`. For `SquareWave`, standard errors come from the reports
-    instead of the frequencies. The weights are kept, so the same question about another aggregate needs only one pass
-    over its counters.
+    The mean is about one attribute. The answer is like that of `Estimate.mean`, but for `SquareWave` the standard
+    errors come from the reports instead of the frequencies. The function keeps the weights of the reports. So the same
+    question about another aggregate needs only one pass over its counters.
 
     Parameters
     ----------
     source : Collection or Mechanism
-        Source of the aggregate. From a collection, the answer also knows the earlier phases behind it.
+        Source of the aggregate. If this is a collection, the answer also records the earlier phases behind it.
     aggregate : Aggregate
         Aggregate with at least one report.
     scores : float[k]
-        Number that each value counts. For instance 0..k-1 give the mean code, and midpoints of intervals give a mean
-        income. For the share of values up to t, scores are 1 up to t and 0 beyond.
+        Number that each value stands for in the mean. For instance, 0..k-1 give the mean code, and midpoints of income
+        classes give a mean income. For the share of values up to t, give 1 to values up to t and 0 to all others.
     attribute : int or str
         For records: the attribute's index, or its name in the collection.
     question : str
-        What the mean is, in words.
+        Description of the mean in words.
 
     Returns
     -------
@@ -136,8 +135,8 @@ def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
 def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Floats:
     """Return the amount that each report adds to the mean of scores, float64[outputs], in the order of `outputs`.
 
-    The amounts are from generalised least squares at uniform answers. `SquareWave` needs time O(k); other oracles list
-    all reports.
+    The amounts are computed by generalised least squares, as if all answers were equally frequent. `SquareWave` needs
+    time O(k); other oracles list all reports.
 
     Raises
     ------

@@ -22,7 +22,7 @@ class WorstCase:
     Parameters
     ----------
     lower, upper : Answer
-        Answers if nobody and if everybody among those people holds the category.
+        Frequency if none of the people who did not respond holds the category, and frequency if all of them do.
     """
 
     lower: Answer
@@ -47,14 +47,15 @@ class WorstCase:
 
 
 def worst_case(answer: Answer, missing: float) -> WorstCase:
-    """Analyst: return the possible frequencies among all who were asked, if a known share of them did not report.
+    """Analyst: return the range of a frequency among all who were asked, if a known share of them did not report.
 
     Parameters
     ----------
     answer : Answer
         The frequency f among those who reported, in [0, 1].
     missing : float
-        The share r in [0, 1] of all who were asked that did not; public, as the number of invitations is.
+        The share r in [0, 1] of people who did not report, among all who were asked. It is public, like the number of
+        invitations.
 
     Raises
     ------
@@ -77,21 +78,21 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
 
 
 def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: str | Sequence[str]) -> WorstCase:
-    """Analyst: return the possible frequencies of categories if "no answer" is a category that people reported.
+    """Analyst: return the range of a frequency among all people, if "no answer" is a category that they reported.
 
     Parameters
     ----------
     estimate : Estimate or Stratified
-        Of the attribute.
+        Estimate of the attribute.
     labels : str or sequence of str
-        The categories.
+        Categories whose joint frequency is wanted.
     missing : str or sequence of str
-        Those that say that there is no answer.
+        Categories that mean "no answer".
 
     Raises
     ------
     InvalidParameterError
-        If a category is among both.
+        If a category is both in `labels` and in `missing`.
     UnknownCategoryError
         If there is no such category.
 

@@ -53,7 +53,7 @@ class Stratified(Questions):
 
     @property
     def scores(self) -> Floats | None:
-        """Return the numbers that the categories count in a mean."""
+        """Return the number that each category stands for in a mean."""
         return self.estimates[0].scores
 
     @property
@@ -127,8 +127,8 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     estimates : mapping of stratum to Estimate
         One estimate for each stratum. Nobody is in two strata.
     weights : mapping of stratum to number
-        Share of each stratum in the population. Shares sum to 1. Take them from a census or a frame, never from the
-        reports.
+        Share of each stratum in the population. Shares sum to 1. Take them from a census or a sampling frame, never
+        from the reports.
 
     Raises
     ------

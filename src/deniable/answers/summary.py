@@ -58,8 +58,8 @@ class AttributeSummary(Result):
     title : str
         Text that people read instead of the name, or "".
     note : str
-        Reason why the intervals of this attribute do not allow for malicious contributors or repeated looks, if those
-        of other attributes do.
+        Reason why this attribute is an exception: its intervals do not allow for malicious contributors or repeated
+        looks, although the other intervals do. Otherwise "".
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -87,7 +87,7 @@ class AttributeSummary(Result):
         return (self.lower - slack <= self.truth) & (self.truth <= self.upper + slack)
 
     def order(self) -> NDArray[np.intp]:
-        """Return the positions of all categories, the largest estimate first."""
+        """Return the positions of all categories, in the order of their estimates, the largest first."""
         return np.argsort(-self.estimate, kind="stable")
 
     def select(self, positions: NDArray[np.intp]) -> AttributeSummary:
@@ -100,7 +100,7 @@ class AttributeSummary(Result):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Numbers of every category, by name."""
+        """Numbers of every category, as a list of rows with named entries."""
         return list(self.iterate())
 
     def iterate(self) -> Iterator[dict[str, Any]]:
@@ -133,7 +133,7 @@ class Summary(Result):
     confidence : float
         Coverage of the intervals.
     target : {"contributors", "population"}
-        What the intervals cover.
+        Target of the intervals.
     simultaneous : bool
         Whether all intervals hold together.
     processing : tuple of str
@@ -143,26 +143,28 @@ class Summary(Result):
     collection : str
         Id of the collection, or "".
     selection : {"all", "top", "queries", "found"}
-        Which categories are listed: all, those with the largest estimates, those asked for, or those that a search
-        found.
+        Selection of the listed categories: all, the categories with the largest estimates, the requested categories, or
+        the strings that a search found.
     together : int
-        If `simultaneous`: number of intervals that hold together, or 0 for the number of listed intervals.
+        Number of intervals that hold together, if `simultaneous` is True. 0 stands for the number of listed intervals.
     earlier : tuple of str
         Names of the mechanisms of earlier phases whose reports the estimate combines.
     biased : tuple of str
-        Reasons why raw estimates of the mechanism are biased, if they are. Biased estimates have no intervals.
+        Reasons why raw estimates of the mechanism are biased, or empty if they are unbiased. Biased estimates have no
+        intervals.
     malicious : float
         Fraction of malicious contributors for which the intervals allow.
     anytime : bool
         Whether the intervals of all looks at a growing collection hold together.
     planned : int or None
-        Number of contributors that was planned before the first look.
+        Number of contributors that the analyst planned before the first look.
     answers : tuple of Row
         Means, totals and quantiles that the analyst asked for.
     curves : tuple of Curve
         Distribution functions behind the quantiles.
     several : mapping of str to tuple of int
-        Questions that fill several columns, with these columns (`Schema.several`). The guarantee states their bounds.
+        Positions of the columns of each question that fills several columns (`Schema.several`). The guarantee states a
+        bound for each such question.
     """
 
     format = "deniable estimate"
@@ -192,7 +194,7 @@ class Summary(Result):
 
     @property
     def level_text(self) -> str:
-        """The confidence as "95%", without digits that are not there."""
+        """The confidence as text, such as "95%" or "99.5%"."""
         return f"{100 * self.confidence:.10g}%"
 
     @property
@@ -229,7 +231,7 @@ class Summary(Result):
 
     @cached_property
     def coverage(self) -> tuple[int, int] | None:
-        """(intervals that contain the truth, intervals), or None if the truth is not known."""
+        """Number of intervals that contain the truth, and number of all intervals; None if the truth is not known."""
         if self.truth_n is None:
             return None
         known = [row for row in self.attributes if row.reports and row.truth is not None]
@@ -237,7 +239,7 @@ class Summary(Result):
 
     @property
     def coverage_text(self) -> str:
-        """One sentence: how many intervals contain the truth; empty if it is not known."""
+        """Sentence that says how many intervals contain the truth, or "" if the truth is not known."""
         if self.coverage is None:
             return ""
         hits, total = self.coverage
@@ -246,7 +248,7 @@ class Summary(Result):
 
     @property
     def interval(self) -> dict[str, Any]:
-        """Description of the intervals: confidence, target, whether they hold together, and the same in words."""
+        """Description of the intervals as data and in words: confidence, target, and whether they hold together."""
         names = ("confidence", "target", "simultaneous")
         further: dict[str, Any] = {"malicious": self.malicious} if self.malicious else {}
         further |= {"looks": "any", "planned": self.planned} if self.anytime else {}
@@ -264,7 +266,7 @@ class Summary(Result):
         return to_spec(self.mechanism)
 
     def csv(self) -> str:
-        """Return all numbers as CSV, one frequency or answer in each row; a cell is empty if its number does not exist.
+        """Return all numbers as CSV, one frequency or answer in each row. Numbers that do not exist are empty cells.
 
         Labels that a spreadsheet would run as formulas begin with an apostrophe.
         """
@@ -281,7 +283,7 @@ class Summary(Result):
             yield ("", answer.question, answer.category, *map(_cell, values), "", "", answer.lowest, answer.highest)
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text of `to_dict` in pieces, with one category on each line; for domains of millions."""
+        """Yield the JSON text of `to_dict` in pieces, with a line for each category; for domains of millions."""
         head = dataclasses.replace(self, attributes=()).to_dict() | {"interval": self.interval}
         del head["attributes"]
         yield (
@@ -336,14 +338,14 @@ def summarize(
     confidence : float
         Coverage of the intervals, in (0, 1).
     target : {"contributors", "population"}
-        What the intervals cover.
+        Target of the intervals: these contributors, or the population from which they were drawn.
     simultaneous : bool
         If True, all intervals of all attributes hold together.
     truth : mapping attribute -> int[k], optional
         True counts, for demonstrations and rehearsals.
     truth_n : int, optional
-        Number of contributors behind the truth, if some of their answers are not categories. The default is the sum of
-        the counts.
+        Number of contributors behind the truth. The default is the sum of the true counts. Give this number if some
+        true answers are not categories.
     collection : str
         Id of the collection.
     top : int, optional
@@ -357,7 +359,8 @@ def summarize(
     malicious, anytime, planned
         See `Estimate.interval`.
     several : mapping of str to tuple of int, optional
-        Questions that fill several columns (`Schema.several`). Their bounds are shown with the guarantee.
+        Positions of the columns of each question that fills several columns (`Schema.several`). A bound for each such
+        question is shown with the guarantee.
 
     Raises
     ------
@@ -483,7 +486,7 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
     estimates : RecordEstimate
         Estimates from ``phases.estimate``, raw or post-processed.
     **options
-        As `summarize` takes them: confidence, target, simultaneous, truth, ...
+        Options of `summarize`: confidence, target, simultaneous, truth, ...
 
     Examples
     --------

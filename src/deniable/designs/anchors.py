@@ -29,12 +29,13 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, eq=False)
 class AnchorEstimate(Result):
-    """Crosswise estimates: naive, and corrected for people who answered by chance.
+    """Crosswise estimates of a prevalence, uncorrected and corrected for people who answered by chance.
 
     Attributes
     ----------
     naive, corrected : Figure
-        Prevalence if everybody followed the instructions, and corrected prevalence.
+        Prevalence under the assumption that everybody followed the instructions, and prevalence corrected for the
+        people who did not.
     attentive : Figure
         Share of people who followed the instructions.
     """
@@ -58,8 +59,9 @@ class CrosswiseAnchor(ComplianceDesign):
 
     Notes
     -----
-    The anchor's trait has prevalence 0, so its report reveals whether the anchor's innocuous statement is true. For
-    this statement, use a fact that may be known. Never use the fact of the sensitive question.
+    The anchor's trait has prevalence 0, so its report reveals whether the anchor's innocuous statement is true. So
+    choose an innocuous statement for the anchor that the collector may know about a person. Do not use the innocuous
+    statement of the sensitive question for the anchor as well.
     """
 
     p: Fraction
@@ -116,7 +118,7 @@ class CrosswiseAnchor(ComplianceDesign):
         Notes
         -----
         The model assumes that a person who follows the instructions does so for both questions, whatever the trait. All
-        others answer by a fair coin.
+        other people answer both questions by a fair coin.
 
         Examples
         --------
@@ -162,7 +164,7 @@ class CrosswiseAnchor(ComplianceDesign):
     def scores(
         self, same: Sequence[bool], same_anchor: Sequence[bool], weights: Sequence[float]
     ) -> tuple[float, Floats]:
-        """Analyst: return the corrected weighted prevalence, and every person's score for `linearized`.
+        """Analyst: return the corrected weighted prevalence, and every person's score for `weighted_mean`.
 
         Parameters
         ----------

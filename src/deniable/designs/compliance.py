@@ -28,16 +28,17 @@ class Beginning(NamedTuple):
 
 
 class ComplianceDesign(ABC):
-    """A design with a second number of each person, which shows how many people follow the instructions.
+    """A design that records a second number of each person, to estimate how many people follow the instructions.
 
     Attributes
     ----------
     reports, seconds : (str, str)
-        Names of the codes 0 and 1 of the report and of the second number.
+        Names of the codes 0 and 1. `seconds` are those of the second number: the report to an anchor, or the random
+        group.
     follower : str
-        Description of people who follow the instructions.
+        Word for people who follow the instructions.
     assumes : str
-        Facts that a reader of the model's coefficients must know, or "".
+        Assumption that a reader of a model's coefficients must know, or "".
     """
 
     reports: ClassVar[tuple[str, str]]
@@ -52,7 +53,7 @@ class ComplianceDesign(ABC):
 
     @abstractmethod
     def beginning(self, report: Codes, second: Codes) -> Beginning:
-        """Return the shares without covariates.
+        """Return the shares of carriers and of followers for a model without covariates.
 
         Raises
         ------
@@ -62,4 +63,8 @@ class ComplianceDesign(ABC):
 
     @abstractmethod
     def told(self, report: Codes, second: Codes) -> ReportLikelihood:
-        """Return P(reports | trait, follows), float64[n, 4 for each report]; following changes fastest."""
+        """Return P(reports | trait, follows) of every person, float64[n, 4 for each report].
+
+        The four columns are: no trait and does not follow, no trait and follows, trait and does not follow, trait and
+        follows.
+        """

@@ -387,7 +387,7 @@ def christofides(weights: Sequence[Number]) -> Design:
     Raises
     ------
     InvalidParameterError
-        If the weights do not sum to 1, do not distinguish carriers from others, or one is a float.
+        If the weights do not sum to 1, do not distinguish carriers from others, or a weight is a float.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def forced_k(probs: Sequence[Number]) -> Design:
     Raises
     ------
     InvalidParameterError
-        If the probabilities sum to 1 or more, or one is a float.
+        If the probabilities sum to 1 or more, or a probability is a float.
 
     Examples
     --------
@@ -431,7 +431,7 @@ def modular(weights: Sequence[Number]) -> Design:
     Raises
     ------
     InvalidParameterError
-        If the weights do not sum to 1, do not distinguish the answers, or one is a float.
+        If the weights do not sum to 1, do not distinguish the answers, or a weight is a float.
 
     Examples
     --------

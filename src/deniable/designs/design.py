@@ -173,7 +173,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         design: str = "",
         parameters: Sequence[Number] = (),
     ) -> Design:
-        """Return a design for k answers within a budget: the named design, or the design with least variance.
+        """Return a design for k answers within a budget: the named design, or else the design with the least variance.
 
         Without a name, the design for two answers is `forced.at` with both odds as large as the budget allows. For more
         answers it is `forced_k` with equal probabilities. Odds are rounded down to a millionth.
@@ -187,7 +187,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         design : str, optional
             Name of a design.
         parameters : sequence of Fraction, int or str
-            Its parameters.
+            Parameters of the named design.
+
 
         Raises
         ------
@@ -233,8 +234,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     def weights(self) -> tuple[tuple[Fraction, ...], ...]:
         """Exact unbiased scores: weights[report][truth] has mean 1 for holders of the truth, and 0 for all others.
 
-        They are the inverse channel. If two truths have more than two reports, the score is the number of the report,
-        centred and scaled.
+        The scores are the inverse of the channel. If a design has two truths but more than two reports, the score is
+        the number of the report, centred and scaled.
         """
         if len(self.rows[0]) == self.k:
             found = inverse(self.rows)
@@ -297,7 +298,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     # ---------------------------------------------------------------- analyst
 
     def score(self, reports: ArrayLike) -> Floats:
-        """Analyst: return a score for each report; the mean score is unbiased for the prevalence.
+        """Analyst: return a score for each report, whose mean over all reports is an unbiased prevalence.
 
         Parameters
         ----------
@@ -340,7 +341,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return _Supported(np.array(reports), *(share[0] if alike else share for share in shares))
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: return unbiased frequencies of the truths, which are the mean scores of all reports.
+        """Analyst: return unbiased frequencies of the true answers: the mean scores of all reports.
 
         Raises
         ------
@@ -401,7 +402,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     def variance(self, f: float, n: int) -> float:
         """Return the noise variance of an estimated frequency at true frequency f, with n contributors.
 
-        It is the mean over truths. All other contributors are spread evenly over the other truths.
+        The result is the mean over all true answers whose frequency may be f. The other contributors are assumed to be
+        spread evenly over the other true answers.
         """
         own = float(np.trace(self._noise)) / self.k
         other = (float(self._noise.sum()) - own * self.k) / (self.k * (self.k - 1))
@@ -595,7 +597,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return Instrument(repr(self), question, other, language, card, script, device, self.sentences)
 
     def exact_noise(self, truth: int) -> Fraction:
-        """Return the exact variance that a holder of one of two truths adds to the prevalence."""
+        """Return the exact variance of the score of a person with the given true answer, 0 or 1."""
         row, scores = self.rows[truth], [weights[1] for weights in self.weights]
         return sum((cell * score**2 for cell, score in zip(row, scores, strict=True)), Fraction(0)) - truth
 
@@ -651,14 +653,14 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return math.ceil(self.variance_of_one(prevalence) / wanted**2)
 
     def beats_direct_from(self, prevalence: Number, bias: Number) -> int:
-        """Return the number of people from which on a direct question with bias has the larger mean squared error.
+        """Return from how many people on this design has a smaller mean squared error than a direct question.
 
         Parameters
         ----------
         prevalence : Fraction, int or str
             True prevalence.
         bias : Fraction, int or str
-            Bias of the share of yes to a direct question, not 0.
+            Bias of the share of yes to the direct question, not 0.
 
         Raises
         ------
@@ -680,7 +682,11 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1
 
     def design_effect(self, prevalence: Number, cluster: int, correlation: Number) -> float:
-        """Return the factor by which clusters of people enlarge the variance; the noise of devices does not cluster.
+        """Return the factor by which sampling in clusters enlarges the variance of the prevalence.
+
+        The noise of the device is independent between people, also within a cluster. So the factor is at most that of a
+        direct question.
+
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class DesignEstimate(Result):
         Shares of all truths with standard errors and intervals. If there are two truths, truth 1 is the sensitive
         answer.
     unbiased_variances : float64[k]
-        Sample variances of the scores (with divisor n - 1, as in RRreg) divided by n, for the population.
+        Squared standard errors for the population, computed with the divisor n - 1, as in the R package RRreg.
     target : {"population", "contributors"}
         Target of standard errors and intervals.
     confidence : float
@@ -46,7 +46,7 @@ class DesignEstimate(Result):
     warnings : tuple of str
         Warnings about these reports.
     noes_share : float
-        Assumed share of people who say no whatever the device says (`noes`); otherwise 0.
+        Share of people who say no whatever the device says, as assumed in `noes`; otherwise 0.
     """
 
     format = "deniable design estimate"

@@ -33,7 +33,7 @@ class NoSayersEstimate(Result):
     share : Figure
         Share of people who say no whatever the device says.
     prevalences : tuple of Figure
-        Prevalence of every item among all others.
+        Prevalence of every item among all other people.
     p_value : float or None
         P-value of the test of fit. None if the model has as many parameters as the data.
     """
@@ -48,14 +48,14 @@ class NoSayersEstimate(Result):
 @final
 @dataclass(frozen=True, eq=False)
 class NoSayersBounds(Result):
-    """Bounds of the share of people who say no to everything, for any dependence between the traits.
+    """Range of shares of people who say no to everything, whatever the dependence between the traits.
 
     Attributes
     ----------
     share : (float, float)
-        Smallest and largest share for which a table of traits exists.
+        Smallest and largest share with which some joint distribution of the traits explains the reports.
     prevalences : tuple of (float, float)
-        Prevalence of every item among all others, over this range of shares.
+        Smallest and largest prevalence of every item among all other people, for shares in this range.
     """
 
     format = "deniable no-sayers bounds"
@@ -120,8 +120,8 @@ class SelfProtectiveNo:
 
         Notes
         -----
-        With two items, the fit cannot be tested. If traits may depend on each other, the share is not determined; see
-        `bounds`.
+        With two items, the fit cannot be tested. If traits may depend on each other, the reports determine only a range
+        of shares; see `bounds`.
         """
         if len(self.items) < 2:
             raise InvalidParameterError(
@@ -176,7 +176,7 @@ class SelfProtectiveNo:
         return np.asarray(best.x, dtype=np.float64)
 
     def bounds(self, counts: Sequence[int]) -> NoSayersBounds:
-        """Analyst: return the range of shares of no-sayers with which some table of traits explains the reports.
+        """Analyst: return the range of possible shares of no-sayers, whatever the dependence between the traits.
 
         Parameters
         ----------
@@ -188,7 +188,8 @@ class SelfProtectiveNo:
         InvalidInputError
             If the counts are not one number for each pattern.
         NoIntervalError
-            If no share is possible, by chance or because instructions were not followed in another way.
+            If no share explains the reports. The cause may be chance, or people who broke the instructions in other
+            ways.
 
         Examples
         --------

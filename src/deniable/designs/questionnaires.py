@@ -51,7 +51,7 @@ def wald(value: float, variance: float, confidence: float) -> Figure:
 
 @dataclass(frozen=True)
 class Questionnaire(ABC):
-    """A way of asking with an estimate but without epsilon, so no collection can use it."""
+    """A way of asking that has no epsilon, so no collection can use it; its answers can still be estimated."""
 
     @property
     @abstractmethod
@@ -231,12 +231,12 @@ class ScrambledEstimate(Result):
 @final
 @dataclass(frozen=True)
 class EichhornHayre(Questionnaire):
-    """A number y, reported as y S with a random S of known mean and standard deviation.
+    """A device for a sensitive number y: people report the product y S, where S is random with known mean and sd.
 
     Parameters
     ----------
     mean, sd : Fraction
-        Of S.
+        Mean and standard deviation of S.
     """
 
     mean: Fraction

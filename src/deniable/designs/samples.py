@@ -33,7 +33,7 @@ _RAKING_STEPS, _RAKED = 1000, 1e-12
 
 
 class Margin(NamedTuple):
-    """Known totals of a variable that was asked openly.
+    """Known population totals of a variable that was asked openly.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SampleEstimate(Result):
     effective_n : float
         Size of a simple random sample with the same precision.
     design_effect : float
-        Variance divided by that of a simple random sample of n people.
+        Variance divided by the variance of a simple random sample of n people.
     method : {"linearized", "jackknife", "bootstrap"}
         Method for the variance.
     warnings : tuple of str
@@ -106,7 +106,9 @@ def estimate_sample(
     rng: SimulationRandomness | None = None,
     confidence: float = 0.95,
 ) -> SampleEstimate:
-    """Analyst: return the weighted prevalence of a complex sample, with a variance that counts the device's noise once.
+    """Analyst: return the weighted prevalence of a complex sample, with its interval.
+
+    The variance includes the noise of the device exactly once.
 
     Parameters
     ----------
@@ -117,14 +119,16 @@ def estimate_sample(
     weights : float[n], optional
         Survey weights > 0, computed without the sensitive answer. By default 1.
     strata, psus : sequence, optional
-        Stratum and primary sampling unit of each person. By default there is one stratum and every person is a unit.
+        Stratum and primary sampling unit of each person. By default there is one stratum, and every person is a
+        sampling unit of their own.
     fractions : mapping, optional
         Sampled fraction of each stratum, in [0, 1). By default 0.
     margins : sequence of Margin
         Known totals of variables that were asked openly. With one variable the weights are post-stratified, with
         several they are raked.
     method : {"linearized", "jackknife", "bootstrap"}
-        Method for the variance. The last two reweight the same scores and never randomise again.
+        Method for the variance. The jackknife and the bootstrap change the weights of the given reports; they randomise
+        nothing again.
     repeats : int
         Number of bootstrap samples, >= 2.
     rng : SimulationRandomness, optional

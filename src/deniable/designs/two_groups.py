@@ -31,19 +31,19 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, eq=False)
 class CheatersEstimate(Result):
-    """Shares of people in the cheater detection model, with bounds that no data can narrow.
+    """Shares of honest people and cheaters, with bounds of the prevalence.
 
     Attributes
     ----------
     honest_yes, honest_no, cheaters : Figure
-        Shares of carriers who follow the device, of non-carriers who follow it, and of people who always say no.
-        Intervals are NaN if the estimate lies on the boundary.
+        Share of people who are carriers and follow the device, share who are not carriers and follow it, and share who
+        always say no. Intervals are NaN if `boundary` is True.
     bounds : (float, float)
-        Prevalence if no cheater is a carrier, and if all cheaters are.
+        Prevalence if no cheater is a carrier, and prevalence if all cheaters are carriers.
     boundary : bool
-        Whether the estimate lies on the boundary, because shares cannot leave [0, 1].
+        Whether an estimated share would lie outside [0, 1], so that the estimate was moved to the boundary.
     p_value : float
-        P-value of the likelihood ratio test that nobody cheats.
+        P-value of the likelihood ratio test of the hypothesis that nobody cheats.
     """
 
     format = "deniable cheaters estimate"
@@ -64,13 +64,14 @@ class LieDetectorEstimate(Result):
     Attributes
     ----------
     prevalence, truthful : Figure
-        Share of carriers, and share of carriers who admit it. Intervals are NaN on the boundary.
+        Share of carriers among all people, and share of truthful people among carriers. Intervals are NaN if an
+        estimated share would lie outside [0, 1].
     assumes : str
-        What the data cannot show.
+        Assumption of the model that the data cannot test.
     note : str
-        What is not determined, if anything.
+        Warning if the truthfulness is not determined, otherwise "".
     p_value : float
-        P-value of the likelihood ratio test that all carriers are truthful.
+        P-value of the likelihood ratio test of the hypothesis that all carriers are truthful.
     """
 
     format = "deniable lie detector estimate"
@@ -120,7 +121,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
         return "A forced yes is one-sided: whoever says no is no carrier, or does not follow the instructions."
 
     def estimate(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> CheatersEstimate:
-        """Analyst: return the shares of honest people and of cheaters.
+        """Analyst: return the shares of honest carriers, honest non-carriers and cheaters.
 
         Parameters
         ----------
@@ -160,8 +161,8 @@ class Cheaters(Questionnaire, ComplianceDesign):
         """Analyst: return the estimates if every cheater is a carrier (the stochastic lie detector).
 
         The likelihood is the same as in `estimate`, so no data can decide between the two models. `p1` and `p2` are
-        probabilities of a forced yes. Moshagen's parameters are probabilities that a non-carrier says no; subtract them
-        from 1.
+        probabilities of a forced yes. The parameters in the paper of Moshagen, Musch and Erdfelder (2012) are
+        probabilities that a non-carrier says no, so subtract those from 1.
 
         Parameters
         ----------
@@ -212,7 +213,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
 @final
 @dataclass(frozen=True)
 class LieDetector(ComplianceDesign):
-    """The stochastic lie detector: the groups of `cheaters`, if everyone who breaks the rules is a carrier.
+    """The stochastic lie detector: the model of `cheaters`, if everyone who breaks the rules is a carrier.
 
     Parameters
     ----------

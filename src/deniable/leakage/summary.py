@@ -176,9 +176,9 @@ class LeakageSummary(Result):
     prior_free_delta : float
         Delta of this bound.
     target : str or None
-        The only requested attribute, if there is one.
+        Only attribute about which leakage was requested. None if all attributes were requested.
     notes : tuple of str
-        What was left out or changed, with names.
+        Notes on what was left out or changed, with names.
     warnings : tuple of str
         Reasons why figures may be larger than in a population.
     guarantee : Guarantee or None
@@ -295,7 +295,7 @@ class LeakageSummary(Result):
         return [*remarks, *([ADDITIVE_REMARK] if additive else []), *([DELTA_REMARK] if self.release.delta else [])]
 
     def sources(self, i: int) -> list[int]:
-        """Return the positions of the other released attributes; those that reveal most about i come first."""
+        """Return the positions of the other released attributes, those that reveal most about attribute i first."""
         order = np.argsort(-self.matrix[i], kind="stable")
         return [int(j) for j in order if j != i and j in self.columns]
 

@@ -56,14 +56,14 @@ def fit_compliance(
     clusters, weights : str or array, optional
         See `fit`.
     missing : {"drop", "refuse"}
-        Rows with a missing value are left out and counted, or refused.
+        Treatment of rows with a missing value: "drop" leaves them out and counts them, "refuse" raises an error.
 
     Returns
     -------
     Fit
-        Coefficients of the trait, then those of the second logit, named "follows: Intercept" and so on. Standard errors
-        are robust (sandwich). With `cheaters`, the trait is that of people who follow the instructions. If a share is 0
-        or 1, nothing is determined, and slopes have score intervals.
+        Coefficients of the trait, then the coefficients of the second logit, named "follows: Intercept" and so on.
+        Standard errors are robust (sandwich). With `cheaters`, the trait is that of people who follow the instructions.
+        If an estimated share is 0 or 1, no coefficient is determined, and slopes have score intervals.
 
     Raises
     ------

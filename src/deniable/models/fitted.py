@@ -132,13 +132,13 @@ class Fit:
     n : int
         Number of rows that were used.
     llf : float
-        Log likelihood of the reports, given their public hash functions and the questions. NaN for the method
-        "weights".
+        Log likelihood of the reports, given the public parts of each report: its hash function, and which attribute was
+        asked. NaN for the method "weights".
     expected_error : float or None
-        Largest expected standard error of a slope for one standard deviation of its column. It is computed with the
-        overall shares and without effects. None if it is not defined.
+        Largest expected standard error of a slope, if every column has standard deviation 1. It assumes the overall
+        shares of the outcome's categories and no effects. None if it is not defined.
     starts : Starts
-        Number of starting points that led to the same maximum.
+        Numbers of starting points that were tried, and that led to the same maximum.
     """
 
     def __init__(
@@ -175,14 +175,14 @@ class Fit:
 
     @cached_property
     def params(self) -> pandas.Series:
-        """Coefficients, as a pandas Series."""
+        """Estimated coefficients, as a pandas Series."""
         import pandas
 
         return pandas.Series(self._built.parameters.turned @ self._solution.theta, index=list(self.names))
 
     @property
     def shown(self) -> NDArray[np.int64]:
-        """Positions of the model's own parameters, without those that only describe the predictor."""
+        """Positions of the model's own parameters, without those that only describe a randomised predictor."""
         return self._built.parameters.places("slope", "intercept", "cut", "scale")
 
     @property
@@ -231,7 +231,7 @@ class Fit:
 
     @cached_property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of the coefficients that the reports do not determine, whose intervals are infinite on a side."""
+        """Names of the coefficients that the reports do not determine. Their intervals have an infinite end."""
         parameters, covariance = self._built.parameters, self._covariance
         if np.isnan(covariance).any():
             return tuple(self.names[place] for place in self.shown)
@@ -271,7 +271,7 @@ class Fit:
 
     @cached_property
     def pvalues(self) -> pandas.Series:
-        """Two-sided p-values for zero coefficients, from Wald tests, or from score tests with score intervals."""
+        """Two-sided p-values of the hypotheses that coefficients are zero (Wald tests, or score tests)."""
         import pandas
 
         found = 2 * self._tail(np.abs(self.tvalues.to_numpy()))
@@ -297,7 +297,7 @@ class Fit:
 
     @cached_property
     def largest_error(self) -> float:
-        """Largest standard error, expected or found, of a slope for one standard deviation of its column."""
+        """Largest standard error of a slope, expected or found, if every column has standard deviation 1."""
         errors = np.sqrt(np.maximum(np.diag(self._covariance), 0.0)) * self._built.parameters.deviations
         found = float(errors[self.slopes].max()) if len(self.slopes) else 0.0
         return max(found if math.isfinite(found) else math.inf, self.expected_error or 0.0)
@@ -423,7 +423,7 @@ class Fit:
             If log likelihoods cannot be compared: with sampling weights, clusters or a dealer, with the method
             "weights", or if standard errors are so large that the test would mislead.
         InvalidParameterError
-            If the other model is not nested in this one, or uses other rows.
+            If the other model is not nested in this model, or uses other rows.
         """
         for one in (self, smaller):
             one._check_likelihood("a likelihood ratio")
@@ -505,8 +505,8 @@ class Fit:
     def predict(self, people: Any, interval: float | None = None) -> pandas.DataFrame:
         """Return predicted probabilities of the outcome's categories, or its mean, for rows of plain columns.
 
-        Predictions never use a report, because guesses about single contributors are not offered. Randomised predictors
-        are columns with labels here, which state an assumed answer.
+        Predictions never use a person's report, because they would be guesses about single contributors. For a
+        randomised predictor, give a column of labels. Each label is an answer that the prediction assumes.
 
         Parameters
         ----------
@@ -518,7 +518,8 @@ class Fit:
         Returns
         -------
         pandas.DataFrame
-            A column for each category. With an interval, a row for each row and category.
+            Table with a row for each row of `people` and a column for each category. With an interval: table with a row
+            for each pair of a row of `people` and a category.
         """
         import pandas
 

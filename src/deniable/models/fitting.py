@@ -95,7 +95,8 @@ def fit(
         name the method.
     cov_type : {"sandwich", "observed", "opg", "expected"}
         Kind of standard errors. "sandwich" is robust. "observed" uses the inverse Hessian, and "opg" the outer product
-        of scores. "expected" uses the Fisher information, for a randomised outcome whose reports can be listed.
+        of scores. "expected" uses the Fisher information; it needs a randomised outcome whose possible reports can be
+        listed.
     clusters, weights : str or array, optional
         Cluster and sampling weight of each row, as the name of a column or as n values. Both need "sandwich" standard
         errors.

@@ -18,7 +18,7 @@ _DEALT = "Linking a dealt report also names its share: whoever colludes with the
 
 
 def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
-    """Return the privacy statement of models of a mechanism's reports.
+    """Return the privacy statement of a model that is fitted to a mechanism's reports.
 
     Examples
     --------

@@ -55,7 +55,8 @@ class FitSummary(Result):
     formula, model, method, cov_type : str
         Formula, model, method, and kind of standard errors.
     title, collection : str
-        Of the collection.
+        Title and id of the collection.
+
     outcome : str
         Left side of the formula.
     categories : tuple of str
@@ -67,7 +68,7 @@ class FitSummary(Result):
     interval_kind : {"wald", "score"}
         Kind of the slopes' intervals.
     coefficients : tuple of Coefficient
-        Coefficients of the model, without those that describe the predictor.
+        Coefficients of the model, without the coefficients that only describe a randomised predictor.
     determined : bool
         Whether all coefficients are determined.
     converged : bool
@@ -113,7 +114,7 @@ class FitSummary(Result):
 
     @property
     def level_text(self) -> str:
-        """The confidence level in words."""
+        """The confidence level as text, such as "95%"."""
         return f"{100 * self.confidence:g}%"
 
     def cells(self) -> list[list[str]]:

@@ -205,7 +205,7 @@ class AuditResult(Result):
     pair : (object, object)
         Inputs x and x' that the reports distinguish best.
     event : str
-        Reports that are likelier for x than for x'.
+        Description of the reports that are likelier for x than for x'.
     inputs : int
         Number of inputs compared.
     samples : int
@@ -269,11 +269,13 @@ def audit(
     reports_of : mechanism, optional
         If the client is not a mechanism of this library: a mechanism whose reports have the same form.
     events : callable, optional
-        Function that gives each of n reports a label, int[n] in 0..4095. Events are sets of labels. By default an
-        integer report is its own label, and other reports are grouped by `features` of `reports_of`.
+        Function that gives each of n reports a label, int[n] in 0..4095. The audit compares how often sets of labels
+        (events) occur. By default an integer report is its own label, and other reports are grouped by `features` of
+        `reports_of`.
     samples : int, optional
-        Number of reports for each input, both halves together. The default and the minimum is `needed_samples`. If only
-        labels of the reports are known, this is the number for GRR over the inputs. If your events are rarer, use more.
+        Number of reports for each input, both halves together. The default and the minimum is `needed_samples`. If the
+        audit knows only labels of the reports, the default assumes events as rare as those of GRR over the inputs. Use
+        more reports if your events are rarer.
     alpha : float
         Probability of a wrong bound, in (0, 1).
     progress : callable, optional
@@ -406,9 +408,9 @@ def needed_samples(
     inputs : int
         Number of inputs to compare, 2..100. More pairs of inputs need a larger correction.
     probability : float, optional
-        Probability of the event that refutes the claim, for the input that makes it likely. Rare events need more
-        reports. The default is the probability for GRR over the inputs, which has the rarest events among the standard
-        mechanisms.
+        Probability of the event that refutes the claim, for the input that makes this event likelier. Rare events need
+        more reports. The default is the probability for GRR over the inputs: GRR has the rarest events among the
+        standard mechanisms.
     alpha : float
         Probability of a wrong bound.
     power : float

@@ -55,7 +55,7 @@ A number is the epsilon of a mechanism of which nothing else is known.
 class Leakage:
     """A leakage about one attribute, in nats, and whether it is exact.
 
-    The additive figure is never a `Leakage`, because this sum is not a bound.
+    A sum of pairwise leakages (an "additive figure") is never a `Leakage`, because such a sum is not a bound.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Leakage:
         "exact": attained under the stated prior. "upper bound": proved, but perhaps not attained. "assumption": holds
         only under the condition in `note`.
     note : str
-        The condition, or a remark.
+        Condition of an assumption, or a remark.
     delta : float
         The delta in P(event | x) <= e^epsilon P(event | x') + delta. It is 0 unless releases have a delta.
 
@@ -89,7 +89,10 @@ class Leakage:
 
 
 def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
-    """Return the CPL of a known channel (Algorithm 1): the largest ln(column max/column min) of conditional @ channel.
+    """Return the CPL of a known channel: the leakage about X_i by a release of a correlated attribute X_j.
+
+    CPL stands for correlation-induced privacy leakage. It is the largest ln(column max/column min) of
+    conditional @ channel (Algorithm 1 of *The Hidden Cost of Correlation*).
 
     Parameters
     ----------
@@ -130,13 +133,13 @@ class WorstCase:
     epsilon : float
         Leakage L about X_i, in nats, which is attained.
     delta : float
-        Smallest valid delta' with this epsilon.
+        Smallest delta' that is valid together with this epsilon.
     inputs : (int, int)
-        Values x, x' of X_i that can be distinguished best.
+        Values x, x' of X_i that a report of X_j distinguishes best.
     subset : tuple of int
         Set S* of values of X_j. Binary randomised response on 1[X_j in S*] attains `epsilon`.
     conditional : float64[|X_i|, |X_j|]
-        Prior to which the figure refers.
+        P(X_j | X_i) of the prior for which the figure holds.
     mechanism_epsilon, mechanism_delta : float
         Budget of the release.
     """
@@ -152,8 +155,9 @@ class WorstCase:
     def delta_at(self, epsilon: float) -> float:
         """Return the smallest delta' with which every such release is (epsilon, delta')-private about X_i.
 
-        delta' = max{0, delta h, [h (E - 1 + 2 delta) - (e^epsilon - 1)(1 - delta)]/(E + 1)} with
-        h = max over x, x' of sum_u [R[x,u] - e^epsilon R[x',u]]_+ ; attained (checked against a linear programme).
+        With R = `conditional`, E = e^`mechanism_epsilon` and delta = `mechanism_delta`, the result is delta' = max{0,
+        delta h, [h (E - 1 + 2 delta) - (e^epsilon - 1)(1 - delta)]/(E + 1)} with h = max over x, x' of sum_u [R[x,u] -
+        e^epsilon R[x',u]]_+ . Some release attains it (checked against a linear programme).
         """
         if not epsilon >= 0:
             raise out_of_range("epsilon", ">= 0", epsilon)
@@ -168,10 +172,12 @@ class WorstCase:
 
 
 def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -> WorstCase:
-    """Return the CPL from the release's budget alone (Algorithm 2); tight over all (epsilon, delta)-LDP mechanisms.
+    """Return the largest CPL of all (epsilon, delta)-LDP releases of X_j: the leakage about X_i (Algorithm 2).
 
-    It is L = max over x, x', S of ln[(1 + C(E - 1))/(1 + D(E - 1))] with C = R[x, S], D = R[x', S] and E = e^epsilon.
-    Sort the values by R[x, u]/R[x', u], descending. The best S for a pair (x, x') is then a set of first values.
+    Let R be `conditional`, E = e^epsilon, and R[x, S] the probability of a set S of values of X_j given X_i = x. The
+    result is L = max over x, x', S of ln[(1 + C(E - 1))/(1 + D(E - 1))] with C = R[x, S] and D = R[x', S]. To find the
+    best S for a pair (x, x'), sort the values u by R[x, u]/R[x', u], descending. The best S then consists of the first
+    values in this order.
 
     Parameters
     ----------
@@ -263,7 +269,7 @@ def proper_subsets(k: int) -> NDArray[np.int64]:
 
 
 def saturation(conditional: ArrayLike) -> float:
-    """Return the CPL of a release without noise, ln max R[x,u]/R[x',u], which may be infinite (Corollary IV.4).
+    """Return the CPL of a release of X_j without noise: ln max P(u|x)/P(u|x') (Corollary IV.4); may be infinite.
 
     Examples
     --------
@@ -274,10 +280,11 @@ def saturation(conditional: ArrayLike) -> float:
 
 
 def fixed_size_cpl(conditional: ArrayLike, epsilon: float, size: int) -> float:
-    """Return the CPL of a mechanism whose outputs favour all value sets of one size by the factor e^epsilon.
+    """Return the CPL of a mechanism in which each output favours a set of values of X_j by the factor e^epsilon.
 
-    The size is omega for subset selection and 1 for GRR. The best set of a given size maximises a ratio of linear
-    functions. Dinkelbach's iteration finds it exactly, with a few sorts.
+    There is an output for every set of the given size. The size is omega for subset selection and 1 for GRR. The set
+    with the largest leakage maximises a ratio of linear functions. Dinkelbach's iteration finds this set exactly, with
+    a few sorts.
 
     Parameters
     ----------
@@ -330,7 +337,7 @@ def apart(rows: Floats, factor: float) -> float:
 
 
 def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
-    """Return the CPL of one release; exact for every mechanism of the library except sketches with large domains.
+    """Return the CPL of a release of X_j: the leakage about another attribute X_i, exact or as an upper bound.
 
     Parameters
     ----------

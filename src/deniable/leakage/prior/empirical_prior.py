@@ -116,7 +116,7 @@ class Observed:
     domains : tuple of int
         Original sizes of *all* attributes, with categories that nobody holds.
     notes : tuple of str
-        What was left out, with names.
+        Notes on what was left out, with names.
     """
 
     codes: Codes
@@ -164,7 +164,7 @@ class Observed:
         return joint_from_records(self.codes, self.sizes)
 
     def chosen(self, releases: Releases) -> list[Release]:
-        """Return the releases of the attributes that vary, with their original domains."""
+        """Return those of the given releases that are about attributes that vary, with their original domains."""
         if not isinstance(releases, Sequence):
             return [float(releases)] * len(self.attributes)
         check_releases(releases, len(self.domains))
@@ -173,7 +173,7 @@ class Observed:
     def restricted(self, releases: Releases) -> list[Release]:
         """Return the channels of the attributes that vary, with rows for the categories that occur.
 
-        If some category does not occur and the channel cannot be listed, the result has only the epsilon.
+        If some category does not occur and the channel is too large to list, the epsilon stands for the channel.
         """
         result = self.chosen(releases)
         for position, (j, seen) in enumerate(zip(self.attributes, self.categories, strict=True)):

@@ -86,18 +86,18 @@ class PairwiseLeakage:
     attributes : tuple of int
         Columns of these attributes in the records.
     matrix : float64[d, d]
-        Entry [i, j] is the CPL about attribute i by the release of j alone, in nats. The diagonal is zero.
+        Entry [i, j] is the leakage about attribute i by the release of j alone (CPL), in nats. The diagonal is zero.
     direct : float64[d]
         Epsilon of each attribute's own release.
     statuses : tuple of {"exact", "upper bound"}
         Status of each column, which depends on the mechanism of its attribute.
     notes : tuple of str
-        What was left out, with names.
+        Notes on what was left out, with names.
     direct_delta : float64[d]
         Delta of each attribute's own release.
     deltas : float64[d, d]
-        Entry [i, j] is the smallest delta with the epsilon matrix[i, j], by the paper's relaxation (20). Zero without
-        `direct_delta`.
+        Entry [i, j] is the smallest delta that is valid together with the epsilon matrix[i, j]. The definition is the
+        relaxation (20) in *The Hidden Cost of Correlation*. Zero without `direct_delta`.
     """
 
     names: tuple[str, ...]
@@ -122,7 +122,7 @@ class PairwiseLeakage:
 
     @property
     def additive_delta_not_a_bound(self) -> Floats:
-        """Own delta plus the sum of the pairs' deltas, float64[d], the paper's (6); may be less than the true delta."""
+        """Direct delta plus the sum of pairwise deltas, float64[d]; it can be less than the true total delta."""
         figure: Floats = self.direct_delta + self.deltas.sum(axis=1)
         return figure
 
@@ -158,7 +158,7 @@ def pairwise_leakage(
     *,
     delta: float = 0.0,
 ) -> PairwiseLeakage:
-    """Return the CPL between all pairs of attributes, under the empirical distribution of the records.
+    """Return the leakage about each attribute by the release of each other attribute (CPL), if records are the prior.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def merged_places(held: NDArray[np.integer], share: float) -> NDArray[np.int64]:
 
 
 def merge_rare(records: ArrayLike, schema: Schema, share: float = RARE_SHARE) -> tuple[Codes, Schema, tuple[str, ...]]:
-    """Merge each attribute's rare categories if it has several; rare means below a given share of the records.
+    """Return records and schema with the rare categories of each attribute merged into one category.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def merge_rare(records: ArrayLike, schema: Schema, share: float = RARE_SHARE) ->
     schema : Schema
         Names and labels.
     share : float
-        Share below which a category is rare, in [0, 1].
+        Share of the records below which a category is rare, in [0, 1].
 
     Returns
     -------
     codes, schema, notes
-        The same records on smaller domains, and which categories were merged.
+        The records with new codes, the schema with fewer categories, and notes on which categories were merged.
 
     Raises
     ------

@@ -35,12 +35,12 @@ class TreePrior:
     sizes : tuple of int
         Number of categories of every attribute, all with positive probability.
     edges : tuple of (int, int)
-        d - 1 pairs of attributes that connect all attributes. Independent attributes may have any edge, with a product
-        table.
+        d - 1 pairs of attributes that connect all attributes. An edge may also connect two independent attributes; its
+        table is then the product of their frequencies.
     tables : tuple of float[k_i, k_j]
         P(X_i, X_j) for every edge (i, j). Tables that share an attribute must agree on its frequencies within 1e-6.
     fitted : bool
-        Whether the tree was fitted to data, which need not have this form.
+        Whether the tree was fitted to data. The true joint distribution may then depend on more than the tree.
 
     Raises
     ------
@@ -150,7 +150,7 @@ class TreePrior:
         return result
 
     def parents(self, root: int) -> dict[int, int]:
-        """Return each attribute's neighbour towards the root; the keys have the order of a walk from the root."""
+        """Return each attribute's neighbour towards the root; in the mapping, attributes near the root come first."""
         before: dict[int, int] = {}
         walk = [root]
         for here in walk:

@@ -47,7 +47,7 @@ class LeakageRange:
     small_cells : int
         Number of cells of the table with fewer than 5 records, or with less than two standard errors.
     method : str
-        How the distributions were drawn.
+        Description of how the joint distributions were drawn.
     warning : str
         Reason why the range is not a guarantee.
     """

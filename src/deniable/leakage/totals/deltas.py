@@ -42,17 +42,17 @@ def composed_delta(deltas: Iterable[float]) -> float:
 def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
     """Return the channel that reveals the value with probability delta, and otherwise leaks as much as epsilon allows.
 
-    It is (epsilon, delta)-LDP. For two values, the report of any (epsilon, delta)-LDP mechanism can be computed from
-    its report.
+    The channel is (epsilon, delta)-LDP. For a domain of two values it reveals the most: from its report, the report of
+    any other (epsilon, delta)-LDP mechanism can be computed.
 
     Parameters
     ----------
     k : int
         Domain size, 2..MAX_DOMAIN.
     epsilon : float
-        Nats, >= 0.
+        Epsilon in nats, >= 0.
     delta : float
-        In [0, 1].
+        Probability that the report reveals the value, in [0, 1].
 
     Returns
     -------

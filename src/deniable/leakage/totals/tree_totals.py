@@ -61,8 +61,8 @@ class TreeLeakage:
 def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int = MAX_RAYS) -> TreeLeakage:
     """Return the total leakage about every attribute under a tree prior.
 
-    It is exact for any number of binary attributes, and if the branches can be listed. Otherwise it is an upper bound.
-    If the tree was fitted to data, the status is "assumption".
+    The result is exact if all attributes are binary, or if the outputs of every branch of the tree can be listed.
+    Otherwise it is an upper bound. If the tree was fitted to data, the status is "assumption".
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int
     releases : sequence of d mechanisms, channels or epsilons
         Mechanism, channel or epsilon of each attribute's release.
     max_rays : int
-        Largest number of likelihood vectors for listing a branch. A branch with more is bounded.
+        Largest number of likelihood vectors to list for a branch of the tree. For a branch with more vectors, an upper
+        bound is used.
 
     Raises
     ------

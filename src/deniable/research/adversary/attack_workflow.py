@@ -34,7 +34,8 @@ class StatisticalLeakage:
     """Attack-based leakage estimated from simulated reports, as `statistical_cpl` returns it.
 
     All matrices are float64[d, d]. Entry (i, j) is the leakage about attribute i by the release of j. The diagonal is
-    zero, or one for `p_values`. Each estimate is a maximum, and so biased upward; compare it with `chance_levels`.
+    zero, or one for `p_values`. Each estimate is a maximum of noisy numbers and therefore biased upward, so compare it
+    with `chance_levels`.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def statistical_cpl(
     replications: int = 10,
     surrogates: int = 10_000,
 ) -> StatisticalLeakage:
-    """Estimate attack-based CPL between all pairs of attributes by simulation, with permutation significance.
+    """Return estimates of attack-based CPL between all pairs of attributes by simulation, with permutation tests.
 
     The time for the reports grows with n d `replications`, and the time for surrogates with the number of cells of all
     tables.
@@ -87,7 +88,7 @@ def statistical_cpl(
     mechanisms : sequence of d mechanisms
         Mechanism of each attribute's release.
     rng : SimulationRandomness
-        Source of noise, ties and surrogates.
+        Source of random words for noise, ties and surrogates.
     replications : int
         Number of times that every record is used. More replications lower the mechanism's noise, but not the noise of
         few records.

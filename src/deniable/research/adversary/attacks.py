@@ -140,9 +140,9 @@ def attack_success(mechanism: FrequencyOracle[Any]) -> float:
 
 
 def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
-    """Return ln[Q (k-1)/(1-Q)], the epsilon of the GRR with the same channel from true value to guess.
+    """Return the epsilon of the GRR with the same channel from true value to guess: ln[Q (k-1)/(1-Q)].
 
-    It is a lower bound on the mechanism's own epsilon, not an estimate of it.
+    Q is `attack_success`. The number is a lower bound on the mechanism's own epsilon, not an estimate of it.
 
     Examples
     --------
@@ -157,8 +157,8 @@ def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
 def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
     """Return P(guess | true value), float64[k, k]: `attack_success` Q on the diagonal, (1-Q)/(k-1) elsewhere.
 
-    It is exact for every mechanism except local hashing. For local hashing it is that of the full hash family
-    (`attack_success`).
+    The channel is exact for every mechanism except local hashing. For local hashing it is the channel of the full
+    family of hash functions (see `attack_success`).
 
     Examples
     --------
@@ -179,8 +179,8 @@ def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
 def attack_cpl(mechanism: FrequencyOracle[Any], conditional: ArrayLike) -> float:
     """Return the correlation-induced leakage of the *guess* about X_i, in nats: attack-based CPL.
 
-    The paper's statistical workflow converges to this number. It is a lower bound on the CPL of the report itself. A
-    small number does not show that a mechanism is private, because the rule for guessing may be a poor attack.
+    The number is a lower bound on the CPL of the report itself. `statistical_cpl` estimates it by simulation. A small
+    number does not show that a mechanism is private, because the rule for guessing may be a poor attack.
 
     Parameters
     ----------

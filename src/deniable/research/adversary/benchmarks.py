@@ -49,8 +49,8 @@ class AlgorithmScore:
     name : str
         The algorithm.
     undershoot, overshoot : float
-        Means over ordered pairs of attributes of max(0, reference - estimate)/epsilon and of max(0, estimate -
-        reference)/epsilon.
+        Mean underestimate max(0, reference - estimate)/epsilon and mean overestimate max(0, estimate -
+        reference)/epsilon. Means are over ordered pairs of attributes.
     """
 
     name: str
@@ -59,7 +59,7 @@ class AlgorithmScore:
 
     @property
     def region(self) -> Region:
-        """P1: exact. R1: only underestimates, a risk. R2: only overestimates, a cost. R3: both. Up to 1e-9."""
+        """Kind of errors: P1 none, R1 only underestimates (a risk), R2 only overestimates (a cost), R3 both."""
         under, over = self.undershoot > 1e-9, self.overshoot > 1e-9
         return "R3" if under and over else "R1" if under else "R2" if over else "P1"
 
@@ -270,14 +270,15 @@ class MechanismScore:
     name : str
         The mechanism.
     channel_tcpl, attack_tcpl : float
-        Total CPL (the sum over all ordered pairs of attributes) of the reports, and of an adversary's guesses from
-        them. Both are divided by the total of Algorithm 2. The paper's (22) is the CPL of guesses if its Algorithm 1
-        did not apply.
+        Total CPL of the reports, and total CPL of an adversary's guesses from the reports. Both are sums over all
+        ordered pairs of attributes, divided by the total of Algorithm 2. Equation (22) in *The Hidden Cost of
+        Correlation* is the second number, if Algorithm 1 did not apply.
     attack_nmse_cpl : float
-        Sum of squared differences between attack-based CPL and that of Algorithm 2, divided by the squares of the
-        latter (29).
+        Sum of squared differences between the CPL of guesses and the CPL of Algorithm 2, divided by the sum of squares
+        of the CPL of Algorithm 2 (29).
     frequency_nmse : float
-        Expected squared error of the estimated frequencies divided by their squares, averaged over attributes (23).
+        Expected sum of squared errors of the estimated frequencies, divided by the sum of squared frequencies, averaged
+        over attributes (23).
     zero_one_error : float
         Probability that the adversary's guess of an attribute is wrong, averaged over attributes (24).
     """

@@ -121,7 +121,7 @@ def _shown(blocks: Sequence[Sequence[int]]) -> str:
 def joint_cpl(
     joint: ArrayLike, mechanisms: Sequence[Release], target: int = 0, sources: int | Sequence[int] | None = None
 ) -> float:
-    """Return the joint CPL: the exact leakage about one attribute by the release of several others together.
+    """Return the joint CPL: the exact leakage about one attribute by the release of several other attributes together.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def joint_cpl(
 def concatenated_bound(
     joint: ArrayLike, releases: Sequence[Release], target: int = 0, sources: int | Sequence[int] | None = None
 ) -> Leakage:
-    """Return a bound on a joint CPL, by Algorithm 2 on the combined sources with the sum of their epsilons.
+    """Return a bound on a `joint_cpl`, computed like one release of all sources with the sum of their epsilons.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def partial_bound(
 ) -> Floats:
     """Return bounds on total leakages: exact totals among some attributes, plus the epsilons of all others.
 
-    The other attributes reveal at most the sum of their epsilons, given anything else. So their joint distribution with
-    the first attributes does not matter.
+    The other attributes together reveal at most the sum of their epsilons, whatever else the adversary knows. So their
+    joint distribution with the first attributes does not matter.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def block_bound(
     Parameters
     ----------
     joint : float[k_1, ..., k_d]
-        Prior of the adversary. It is checked that the blocks are independent.
+        Prior of the adversary. The function checks on it that the blocks are independent given the target.
     releases : sequence of d mechanisms, channels or epsilons
         Mechanism or channel of each attribute's release.
     target : int
@@ -286,7 +286,7 @@ def block_bound_assuming_independence(
 ) -> BlockBound:
     """Return a bound on the total leakage about one attribute from the conditionals of blocks, without a joint.
 
-    It assumes that the blocks are independent given the target, and the result says so.
+    The bound assumes that the blocks are independent given the target, and the result says so.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) ->
     """Return the smallest delta with which a known release of X_j is (epsilon, delta)-private about X_i.
 
     It is delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , also for mechanisms that are
-    themselves only (epsilon, delta)-private. This delta is for *events*, because outputs that are rare one by one may
-    be likely together.
+    themselves only (epsilon, delta)-private. This delta holds for *events* (sets of outputs). Single outputs are not
+    enough, because outputs that are rare one by one may be likely together.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) ->
     conditional : float[|X_i|, |X_j|]
         P(X_j = u | X_i = x). Rows sum to one.
     epsilon : float
-        Nats, >= 0.
+        Epsilon in nats, >= 0.
 
     Examples
     --------

@@ -33,7 +33,8 @@ class TotalLeakage:
     Parameters
     ----------
     exact : float64[d]
-        Exact total leakage about each attribute, definition (5). It is a guarantee under the stated joint distribution.
+        Exact total leakage about each attribute, by definition (5) in *The Hidden Cost of Correlation*. It is a
+        guarantee under the stated joint distribution.
     direct : float64[d]
         Epsilon of each attribute's own release.
     joint_cpl : float64[d]
@@ -54,7 +55,7 @@ class TotalLeakage:
 
     @property
     def additive_figure_not_a_bound(self) -> Floats:
-        """Direct leakage plus the sum of pairwise leakages, float64[d], the paper's (6); may be less than `exact`."""
+        """Direct leakage plus the sum of pairwise leakages, float64[d]; it can be less than `exact`."""
         figure: Floats = self.direct + self.pairwise.sum(axis=1)
         return figure
 

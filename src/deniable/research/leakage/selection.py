@@ -30,7 +30,7 @@ class Selection:
     Parameters
     ----------
     attributes : tuple of int
-        The attributes, in order.
+        Positions of the chosen attributes, ascending.
     cap : float
         Cap on every total, in nats.
     totals : float64[d]
@@ -38,9 +38,9 @@ class Selection:
     worth : float
         Sum of the weights of the chosen attributes.
     greedy_worth : float
-        Sum of the weights of the greedy choice.
+        Sum of the weights of the attributes that the greedy search chose.
     at_most : float
-        Upper bound for the worth of every feasible choice. It equals `worth` if the choice is optimal.
+        Upper bound for the worth of every choice that meets the cap. It equals `worth` if this choice is optimal.
     """
 
     attributes: tuple[int, ...]
@@ -71,10 +71,11 @@ def select_attributes(
 ) -> Selection:
     """Return the attributes worth most to release, such that every exact total is at or below a cap.
 
-    A release of more attributes never reveals less. So every part of a feasible choice is feasible. The greedy search
-    adds attributes one by one: each time the attribute that raises the largest total least for its weight, until no
-    other fits. For up to MAX_EXHAUSTIVE attributes, the function also compares all feasible choices and returns the
-    best.
+    A greedy search adds attributes one by one. In each step it takes the attribute with the smallest increase of the
+    largest total, divided by the attribute's weight. It stops if no further attribute meets the cap. For up to
+    MAX_EXHAUSTIVE attributes, the function also compares all choices that meet the cap and returns the best. A choice
+    that meets the cap still meets it without some of its attributes, because a release of fewer attributes never
+    reveals more.
 
     Parameters
     ----------

@@ -50,12 +50,12 @@ def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float
     Parameters
     ----------
     release : mechanism, channel or float
-        Mechanism, channel or budget of the release of X_j. A budget stands for the worst of all mechanisms, for at most
-        8 values.
+        Mechanism, channel or budget of the release of X_j. A budget stands for the mechanism that leaks most within it;
+        it is allowed for at most 8 values.
     conditional : float[|X_i|, |X_j|]
         P(X_j = u | X_i = x) of the prior. Rows sum to one.
     radius : float
-        Largest total variation distance of a row from the prior's, in [0, 1].
+        Largest total variation distance between a row and the same row of the stated prior, in [0, 1].
 
     Raises
     ------
@@ -95,13 +95,15 @@ def totals_within(
     mechanisms : sequence of d mechanisms or channels
         Mechanism or channel of each attribute's release.
     radius : float
-        Largest total variation distance of P(other answers | X_i = x) from the prior's, for every x, in [0, 1].
+        Largest total variation distance between P(other answers | X_i = x) and its value in the stated prior, for every
+        x; in [0, 1].
 
     Returns
     -------
     tuple of d Leakage
-        Totals, which are exact for few attributes and upper bounds beyond MAX_GREEDY_CELLS. The bounds multiply the
-        radius by the full span between the likeliest and the least likely record of each report.
+        Total leakage about each attribute. It is exact if the channel of all other attributes together has at most
+        MAX_GREEDY_CELLS cells. Otherwise it is an upper bound, which adds the radius times the difference between the
+        largest and the smallest probability of each report.
 
     Raises
     ------
@@ -200,7 +202,7 @@ def range_from_estimate(
 
     Every draw adds independent normal noise to the raw frequencies, with the estimate's standard errors, and projects
     the result onto the probability simplex. The point is the projection of the estimate itself. If a category vanishes
-    in a draw, it is drawn again, because the draw says nothing about this category.
+    in a draw, the draw is repeated, because it says nothing about this category.
 
     Parameters
     ----------

@@ -161,7 +161,8 @@ class LoadTimes(Result):
     epsilon : float
         ln((2 - f)/f) for the lowest rate f. Infinite if a row was not randomised.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
+
     shown_low : float
         Share of "low" in the rows, before any correction.
     share : TrueNumber
@@ -323,9 +324,10 @@ def load_times(
     quantiles : sequence of float
         Shares in (0, 1).
     confidence : float
-        Level of the intervals. They are for loads like these, drawn independently.
+        Confidence level of the intervals, for loads that are drawn independently from the same distribution as these
+        rows.
     value, rate : str
-        Names of the columns of "high" or "low", and of `randomizedTriggerRate`.
+        Name of the column with "high" or "low", and name of the column with the rate (`randomizedTriggerRate`).
 
     Raises
     ------

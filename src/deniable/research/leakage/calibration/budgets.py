@@ -127,7 +127,7 @@ class CheckedBudgets(Result):
     totals : tuple of CheckedTotal
         Totals about the attributes that vary in these records.
     notes, warnings : tuple of str
-        What was left out, and reasons why figures may be larger than in a population.
+        Notes on what was left out, and reasons why figures may be larger than in a population.
     """
 
     also: ClassVar = {"text": "text"}
@@ -231,15 +231,15 @@ class Budgets(Result):
     Parameters
     ----------
     calibration : Calibration
-        From `calibrate` or `calibrate_unequal`.
+        Result of `calibrate` or `calibrate_unequal`.
     names : tuple of str
         Names of the attributes that vary, in the order of the budgets.
     prior : CalibrationPrior
-        Prior of the adversary to which the totals refer.
+        Prior of the adversary for which the totals hold.
     worst_case : bool
         Whether totals are the largest over all mechanisms with these epsilons.
     notes, warnings : tuple of str
-        What was left out or changed, and reasons why figures may be larger than in a population.
+        Notes on what was left out or changed, and reasons why figures may be larger than in a population.
     check : Result or None
         Totals of the budgets under another prior (`check_budgets`), if they were computed.
     """
@@ -347,10 +347,11 @@ def calibrate_records(
     mechanism : callable (k, epsilon) -> mechanism, or None
         Function that returns the mechanism of an attribute. None stands for any mechanisms with these epsilons.
     criterion : {"exact", "blocks", "prior-free", "additive"} or None
-        See `calibrate`. "additive" is not a guarantee, and the result says so. With None, it is the first of "exact",
-        "blocks" and "prior-free" that can be computed, and a note explains if it is not "exact".
+        See `calibrate`. "additive" is not a guarantee, and the result says so. None stands for the first of "exact",
+        "blocks" and "prior-free" that can be computed. If this is not "exact", a note says why.
     along_tree : bool
-        If True, a joint distribution that is too large is replaced by the likeliest tree. This is an assumption.
+        If True, a joint distribution that is too large for exact totals is replaced by the likeliest tree. The totals
+        then hold only if this tree is the true distribution.
     unequal : bool
         If True, find unequal budgets with the least total variance.
     caps : mapping of names to numbers, optional

@@ -74,7 +74,7 @@ class Calibration(Result):
     mechanism : str
         Name of the mechanism, or "any mechanism".
     caveat : str
-        Prior to which the figures refer, or the warning that they are not bounds.
+        Name of the prior for which the figures hold, or the warning that they are not bounds.
     delta : float
         Delta of each release. The totals have their own deltas.
     figure_deltas : float64[d] or None
@@ -138,7 +138,7 @@ def calibrate(
 
     The figure of the criterion rises with the budget. The search ends just below the cap and rounds the budget down to
     nine digits. If a mechanism changes its form with epsilon (the size of a subset, the width of a sketch), the figure
-    may jump. The returned budget then meets the cap, but a larger budget may meet it, too.
+    may jump. The returned budget always meets the cap. If the figure jumps, a larger budget may meet the cap, too.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def calibrate(
     criterion : {"exact", "blocks", "prior-free", "additive"}
         Figure to keep below the cap. "exact": exact totals. "blocks": direct leakage plus the joint CPL of all other
         attributes, or of each block; the blocks of a tree prior are its branches. "prior-free": the sum of all
-        epsilons. "additive": the figure (6), which is not a bound.
+        epsilons. "additive": direct leakage plus the sum of pairwise leakages, which is not a bound.
     mechanism : callable (k, epsilon) -> mechanism, or None
         Function that returns the mechanism of an attribute. None stands for any mechanism with these epsilons
         (Algorithm 2); it cannot be used with "exact".
@@ -157,8 +157,8 @@ def calibrate(
         For "blocks": parts of the other attributes that are independent given the attribute. This is checked on the
         joint distribution.
     delta : float
-        Delta of each release for events, for any mechanism. Budgets are those for delta = 0. Each total has the
-        smallest delta that is known to be valid with its epsilon.
+        Delta of each release for events, for any mechanism. The budgets are the same as for delta = 0. Each total has
+        the smallest delta that is known to be valid together with its epsilon.
 
     Raises
     ------
