@@ -106,16 +106,16 @@ ReportLaw: TypeAlias = Callable[[Floats], Added]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Reports of one law, whose mean has a share in an estimate.
+    """Reports with the same distribution, whose mean is a part of an estimate.
 
     Parameters
     ----------
     n : float
         Number of reports.
     share : float
-        Weight of their mean; those of all samples of an estimate sum to 1.
+        Weight of their mean. The weights of all samples of an estimate sum to 1.
     law : callable
-        What each of them adds.
+        Function that returns the distribution of the amount that one of these reports adds.
     """
 
     n: float

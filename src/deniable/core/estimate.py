@@ -81,14 +81,14 @@ class _Labels:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which categories of a whole attribute an estimate is of.
+    """Categories of an attribute that an estimate contains, if it does not contain all of them.
 
     Parameters
     ----------
     frequencies : float64[K]
-        Those of all its categories.
+        Frequencies of all categories of the attribute.
     codes : int64[k]
-        Which of them.
+        Codes of the categories in the estimate.
     """
 
     frequencies: Floats
@@ -264,8 +264,8 @@ class Estimate(Questions, Shown):
     intervals : FrequencyIntervals
         Method that computes intervals. By default it uses the noise, `support` and `samples`.
     scarce : bool
-        True if the estimate has `OwnIntervals` and sums that contain it must not be treated as normal, because too few
-        reports matter.
+        True if the estimate has `OwnIntervals` and too few reports matter for a normal approximation. Sums that contain
+        the estimate are then not treated as normal.
     support : SupportCounts, optional
         Counts behind the frequencies, if their distribution is known to be a sum of two binomials.
     joint : callable, optional
@@ -456,19 +456,18 @@ class Estimate(Questions, Shown):
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) confidence bounds, each float64[k].
 
-        The method depends on what is known. If the distribution of the counts is known (`support`) and min(n q, n (1 -
-        p)) < 25, the interval inverts this distribution exactly (`deniable.core.support_counts`). Here n q is the
-        expected number of reports that support a category if nobody holds it, and n (1 - p) the expected number of
-        reports that do not support a category if everybody holds it. The exact interval lies in [0, 1], and its
-        coverage is at least `confidence` for every n and every frequency f. A raw estimate outside [0, 1] is also
-        outside the interval. A raw estimate inside [0, 1] can be outside the interval too, if no whole number of
-        contributors is exactly this share.
+        The method depends on what is known. Suppose that the distribution of the counts is known (`support`): a report
+        supports a category with probability p if the contributor holds it, and with probability q if not. If min(n q, n
+        (1 - p)) < 25, the interval inverts this distribution exactly (`deniable.core.support_counts`). The exact
+        interval lies in [0, 1], and its coverage is at least `confidence` for every n and every frequency f. A raw
+        estimate outside [0, 1] is also outside the interval. A raw estimate inside [0, 1] can be outside the interval
+        too, if no whole number of contributors is exactly this share.
 
         If instead the distribution of single reports is known (`samples`: square waves, tables of pairs, combined
         phases) and too few reports matter for a normal approximation, the interval is Chernoff's bound
         (`deniable.core.bounded_sums`). It lies in [0, 1], and its coverage is at least `confidence`.
 
-        In all other cases the interval contains the frequencies f that a z-test with the variance *at f* does not
+        In all other cases, the interval contains every frequency f that a z-test with the variance *at f* does not
         reject (Wilson's construction, mapped through the affine estimator). It is not clipped to [0, 1]. Mechanisms
         with a dealer compute their own intervals (`OwnIntervals`).
 
@@ -513,7 +512,7 @@ class Estimate(Questions, Shown):
         -----
         The interval from z-tests assumes that the sum of the reports is normal. If min(n q, n (1 - p)) is at least 25,
         single intervals of 95% for these contributors have a coverage of at least .935. The command `make intervals`
-        checks this coverage. It jumps a little as n and f change.
+        checks this coverage. The coverage jumps a little as n and f change.
 
         With SMP, only a random part of the contributors report attribute j: n_j of n. So the number of holders among
         these n_j contributors is random, too. If min(n_j q, n_j (1 - p)) is small or few contributors hold the value,
@@ -800,8 +799,8 @@ class Estimate(Questions, Shown):
         """Analyst: return the exact estimate of several categories together, or None if their counts cannot be pooled.
 
         A single category can always be pooled. With GRR any categories can, because a report names exactly one
-        category. Pooled categories have intervals that other sums lack: those that allow for malicious contributors,
-        and anytime-valid intervals.
+        category. Pooled categories have two kinds of intervals that other sums do not have: intervals that allow for
+        malicious contributors, and anytime-valid intervals.
 
         Raises
         ------

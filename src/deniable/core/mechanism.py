@@ -243,8 +243,9 @@ class Mechanism(ABC, Generic[Reports]):
     def valid_reports(self, reports: Reports) -> ValidReports:
         """Collector: return a batch without the reports that no client can have produced.
 
-        The method `aggregate` refuses a batch with such a report. Whoever skips reports must tell the analyst so. This
-        method refuses a batch with a wrong type, dtype or shape, because such a batch is the collector's mistake.
+        The method `aggregate` refuses a batch with such a report, because an analyst must know whether reports were
+        skipped. Both methods refuse a batch with a wrong type, dtype or shape, because such a batch is the collector's
+        mistake.
 
         Raises
         ------
@@ -329,7 +330,7 @@ class Mechanism(ABC, Generic[Reports]):
         Parameters
         ----------
         reports : batch of n reports
-            What contributors sent.
+            Reports that contributors sent.
         attributes : sequence of int
             Index of one attribute, or indexes of several attributes for the likelihood of all combinations of their
             codes.
@@ -356,7 +357,7 @@ class Mechanism(ABC, Generic[Reports]):
         """Analyst: return the amount that each report adds to the estimated number of holders of every code.
 
         The expected amount is 1 for the contributor's own code and 0 for all other codes. A single amount may be
-        negative. Parameters and errors are those of `likelihood`.
+        negative. Parameters and errors are the same as for `likelihood`.
 
         Examples
         --------
@@ -370,7 +371,7 @@ class Mechanism(ABC, Generic[Reports]):
     def listed_likelihood(self, attributes: Sequence[int] = (0,)) -> ReportLikelihood | None:
         """Analyst: return the likelihoods of all possible reports about an attribute, or None if there are too many.
 
-        For each answer, P(report | answer) sums to one over these reports. Parameters and errors are those of
+        For each answer, P(report | answer) sums to one over these reports. Parameters and errors are the same as for
         `likelihood`. The result is None if there are more than 256 possible reports, or if the mechanism has a public
         hash function.
 
@@ -480,9 +481,9 @@ class Mechanism(ABC, Generic[Reports]):
 
     @abstractmethod
     def check_state(self, counts: Counts, n: int) -> None:
-        """Raise DamagedStateError if no n reports can have these counts, as far as one pass over the counts shows it.
+        """Raise DamagedStateError if one pass over the counts shows that no n reports can have them.
 
-        If two states pass, their sum must pass too, unless it has more reports than a deal allows.
+        If two states pass this check, their sum must also pass, unless the sum has more reports than a deal allows.
         """
 
     def check(self, aggregate: Aggregate) -> None:

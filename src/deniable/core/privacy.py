@@ -36,7 +36,7 @@ class TrustModel:
     adversary : str
         The adversary, for instance "collector".
     view : str
-        What the adversary sees.
+        Description of what the adversary sees.
     epsilon : float
         Bound on the log-likelihood ratio between any two answers, in nats.
     delta : float
@@ -307,7 +307,7 @@ class Guarantee:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return a warning that the bound is weak, for contributors, if epsilon is above `HIGH_EPSILON`."""
+        """Return a warning for contributors if epsilon is above `HIGH_EPSILON`, because the bound is then weak."""
         if self.epsilon <= HIGH_EPSILON:
             return ()
         if math.isinf(self.epsilon):
@@ -326,7 +326,7 @@ class Guarantee:
             Largest epsilon for the whole contributor that you accept. A float counts as the decimal that Python prints
             for it, so 0.1 counts as 1/10.
         name : str
-            Name of this limit in messages.
+            Name of the limit in error messages.
 
         Raises
         ------

@@ -140,7 +140,7 @@ class SecureRandomness:
 
     @property
     def generator(self) -> NoReturn:
-        """Raise an error. Aggregates are simulated from a seed only, so that nobody takes them for people's reports."""
+        """Raise an error: only seeded sources may simulate aggregates, so that nobody takes them for real reports."""
         raise InvalidParameterError("rng must be SimulationRandomness(seed) to simulate, got rng=SecureRandomness()")
 
     def __reduce__(self) -> NoReturn:

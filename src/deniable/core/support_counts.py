@@ -42,9 +42,10 @@ class Influence(NamedTuple):
     Attributes
     ----------
     up : float
-        It moves the estimate of n reports by at most `up`/n.
+        Largest change times n: one report adds at most `up`/n to the estimate from n reports.
     down : float
-        And by at least `down`/n; `down` <= 0 but where reports must support a target.
+        Smallest change times n: one report adds at least `down`/n. It is at most 0, except if every report must support
+        a target.
     """
 
     up: float

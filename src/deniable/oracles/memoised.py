@@ -270,7 +270,7 @@ class Memoised(FrequencyOracle[Reports]):
     @property
     @abstractmethod
     def second_stage(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p2, q2): probability that a report supports what the permanent response does, and the rest."""
+        """Implemented (p2, q2): as `first_stage`, for a report of a permanent response instead of a true value."""
 
     @abstractmethod
     def permanent_ratio(self) -> Fraction:

@@ -49,7 +49,7 @@ class WeighedReports(ABC):
 
     @abstractmethod
     def report_means(self, values: Floats) -> Floats:
-        """Return the expected values[m, report] of a report for each true value, float64[m, k]."""
+        """Return the mean of values[m, outputs] over the reports of each true value, float64[m, k]."""
 
 
 class AffineIndicators(ABC):
@@ -135,14 +135,14 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     @property
     @abstractmethod
     def support_law(self) -> SupportLaw | None:
-        """Distribution of the set of values that a report supports; None if values differ in this distribution.
+        """Distribution of the set of values that a report supports; None if it differs between true values.
 
         If it is None, the success of a guess and the leakage are computed by listing all reports.
         """
 
     @abstractmethod
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values each report supports, bool[n, len(values)]; an adversary guesses among these.
+        """Return which values each report supports, bool[n, len(values)]; an adversary guesses one of them.
 
         Parameters
         ----------

@@ -41,8 +41,9 @@ class PairCounts:
     mechanism : FrequencyOracle
         A pure oracle, the same in both waves, memoised or not.
     counts : int64[4 k]
-        For every value, numbers of people whose reports support it in neither wave (first k counts), only in the second
-        wave, only in the first wave, and in both.
+        Numbers of people, in four blocks of k counts. Count v of a block is for value v. In the first block, a person's
+        reports support the value in neither wave, in the second block only in the second wave, in the third block only
+        in the first wave, and in the fourth block in both waves.
     n : int
         Number of people.
 

@@ -237,7 +237,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         return weights[0], self.wave.means(weights**2)[0] - scores**2
 
     def report_means(self, values: Floats) -> Floats:
-        """Return the expected values[m, report] of a report for each true value, float64[m, k]."""
+        """Return the mean of values[m, k + 2b] over the reports of each true value, float64[m, k]."""
         return self.wave.means(values)
 
     def _report_law(self, scores: Floats) -> Added:

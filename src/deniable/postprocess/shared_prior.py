@@ -73,8 +73,8 @@ def hierarchical(
     Returns
     -------
     Estimate or RecordEstimate
-        Frequencies >= 0 that sum to one, with the step "hierarchical". There are no intervals; show those of the
-        estimate in `raw`. An attribute without reports stays NaN and is not pooled.
+        Frequencies >= 0 that sum to one, with the step "hierarchical". There are no intervals; show the intervals of
+        the estimate in `raw`. An attribute without reports stays NaN and is not pooled.
 
     Raises
     ------
@@ -88,9 +88,9 @@ def hierarchical(
     Notes
     -----
     Let f^ be the raw frequencies, and f their projection onto the simplex. The variance of f^(v) is the mechanism's
-    noise at f plus f(1-f)/n. For GRR and subset selection it is pi(1-pi)/(n (p-q)^2) with pi = q + (p-q) f. Raw
-    frequencies of these two always sum to one, so their errors cancel. For oracles whose frequencies need not sum to
-    one, errors are treated as independent, and centring changes their variances (`noise_variances`).
+    noise at f plus f(1-f)/n. For GRR and subset selection it is pi(1-pi)/(n (p-q)^2) with pi = q + (p-q) f. The raw
+    frequencies of these two mechanisms always sum to one, so their errors cancel. For oracles whose frequencies need
+    not sum to one, errors are treated as independent, and centring changes their variances (`noise_variances`).
 
     Examples
     --------

@@ -52,8 +52,8 @@ class IndependenceTest(NamedTuple):
     degrees : int
         Number of degrees of freedom.
     crowding : float
-        Number that decides whether the test is reliable: if it is above .05, the test is not used. 0 if the test needs
-        no such rule.
+        Number that decides whether the test is reliable: if it is above .05, the test is not used. 0 if the test does
+        not use this rule.
     method : str
         Name of the test.
     """

@@ -91,7 +91,8 @@ def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:
     """Return the oracle with the least mean squared error over the k values (the least variance at f = 1/k).
 
     The function compares GRR, SubsetSelection and Spread. SubsetSelection is never worse than OUE, and its reports are
-    shorter. If two oracles are equally good, the one with fewer bits per report is chosen, and then the simpler one.
+    shorter. If two oracles are equally good, the oracle with fewer bits per report is chosen. If they also have equally
+    many bits, the simpler oracle is chosen.
 
     Parameters
     ----------

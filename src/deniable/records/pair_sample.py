@@ -398,8 +398,8 @@ class PairSample(
         """Analyst: return unbiased frequencies of every attribute, from all reports about it, alone or in a pair.
 
         The margins of an attribute's tables are averaged. The weights depend only on sizes, epsilon and numbers of
-        reports. The `n` of an estimate is an equivalent number of reports, rounded down: so many reports of one kind
-        would be as informative.
+        reports. The `n` of an estimate is the number of reports of a single kind that would be as informative as all
+        these reports, rounded down.
         """
         margins = self._margins(aggregate)
         return RecordEstimate({j: margins.estimate(j) for j in range(len(self.sizes))})

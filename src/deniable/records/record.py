@@ -59,8 +59,9 @@ class RecordMechanism(Mechanism[Reports]):
         for every attribute, how many contributors hold each value.
     reveals : {"all", "one", "fakes", "copies", "pairs"}
         Content of a report. "all": a report of every attribute. "one": a report of one sampled attribute, which the
-        collector sees. "fakes": such a report among fake reports. "copies": a report of one or two attributes, and
-        codes made from it. "pairs": a report of one attribute or of two together, which the collector sees.
+        collector sees. "fakes": a report of one sampled attribute, hidden among fake reports. "copies": a report of one
+        or two attributes, and codes made from it. "pairs": a report of one attribute or of two together, which the
+        collector sees.
     """
 
     sizes: tuple[int, ...]
@@ -404,7 +405,7 @@ class SimulatedByRecord(RecordMechanism[Reports]):
 class SimulatedByMarginal(CountedRecords):
     """A mechanism that randomises every attribute independently, so rehearsals need only marginal counts.
 
-    Given the true records, the counts of two attributes are independent, even if the attributes are correlated.
+    For fixed true records, the counts of two attributes are independent, even if the attributes are correlated.
     """
 
     simulates = "marginals"

@@ -284,7 +284,7 @@ class Attribute(Question):
         return TextCodes(exact)
 
     def codes(self, labels: Iterable[str]) -> NDArray[np.int64]:
-        """Return the codes of chosen labels, int64[q], for instance those that an analyst asks about.
+        """Return the codes of chosen labels, int64[q], for instance of the labels that an analyst asks about.
 
         Raises
         ------

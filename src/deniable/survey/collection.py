@@ -242,7 +242,7 @@ class Collection:
         return RecordEstimate({name: one.of(source) for name, one in named.items()})
 
     def source(self, aggregate: Aggregate) -> frozenset[str]:
-        """Return the ids of what an estimate uses: this collection, its report batches, and earlier phases."""
+        """Return the ids of all sources of an estimate: this collection, its report batches, and earlier phases."""
         before = self.learned_from
         earlier = () if before is None else (before.collection, *before.earlier)
         return aggregate.source.union(f"collection {identifier}" for identifier in (self.id, *earlier))

@@ -114,8 +114,8 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
     """Return a keyed 64-bit fingerprint of every text, to use as its code if nobody can list the texts.
 
     The fingerprint is the 8-byte BLAKE2b digest of the text in UTF-8, read as a little-endian integer in 0..2^64-1. The
-    key is public like the rest of the collection. Different keys make the fingerprints of different collections
-    unrelated, so nobody can prepare texts that collide in all collections. The probability that a given text has the
+    key is public like the rest of the collection. With different keys, the fingerprints of different collections are
+    unrelated. So nobody can prepare texts that collide in all collections. The probability that a given text has the
     same fingerprint as one of n other texts is about n/2^64.
 
     Parameters

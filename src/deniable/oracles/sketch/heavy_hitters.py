@@ -290,7 +290,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         A frequency is estimated from the contributors who reported the longest prefix. Every prefix is folded by two
         maps. If a string has the same two folded values as a frequent string, both are counted together. For two given
         strings, this has probability 4^-fold_bits. A string with one equal folded value raises the other string's
-        estimate by half of its own frequency. Such strings are kept off the list, because the two folds must agree
+        estimate by half of its own frequency. The search does not list such strings, because the two folds must agree
         (`agreement`).
 
         Parameters
@@ -301,8 +301,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
             Strings to count. By default the method searches for the frequent strings.
         threshold : float
             Number of standard errors. A prefix is kept if its estimate from both folds together is this many standard
-            errors above zero, and its estimate from each single fold is half as many above zero. With 4, about 3 in
-            100,000 prefixes that nobody holds are kept at each length.
+            errors above zero, and its estimate from each single fold is at least half as many standard errors above
+            zero. With 4, about 3 in 100,000 prefixes that nobody holds are kept at each length.
         max_candidates : int
             Maximum number of prefixes to keep at each length. The most frequent are kept.
 

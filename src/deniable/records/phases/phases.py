@@ -279,7 +279,7 @@ class Phases:
 
     @property
     def n(self) -> int:
-        """Number of contributors in all phases together."""
+        """Total number of contributors in all phases."""
         return sum(aggregate.n for _, aggregate in self.parts)
 
     @cached_property
@@ -318,7 +318,8 @@ class Phases:
         Parameters
         ----------
         estimator : str, optional
-            Name of an estimator. It is used for the phases whose mechanism has it, and `estimate` for all others.
+            Name of an estimator. It is used for each phase whose mechanism has this estimator, and `estimate` is used
+            for all other phases.
 
         Raises
         ------
@@ -357,16 +358,16 @@ class Phases:
         return combine(*self.estimates(estimator), weights=weights)
 
     def warnings(self, estimator: str | None = None) -> tuple[str, ...]:
-        """Return a warning for each attribute that one phase alone estimates better than weights by counts do.
+        """Return a warning for each attribute with a smaller standard error in one phase alone than in all phases.
 
-        This happens if the learned tables of a phase are nearly singular. The unbiased estimate of this phase then has
-        large errors.
+        The phases are weighted by counts. One phase alone is better if the learned tables of another phase are nearly
+        singular, because the unbiased estimate of that phase then has large errors.
         """
         alone = self.estimates(estimator)
         return worse_together(alone, combine(*alone))
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee for people who took part in one phase: the largest numbers of all phases."""
+        """Return the guarantee for people who took part in one phase, with the largest bounds of all phases."""
         guarantees = [collection.privacy() for collection, _ in self.parts]
         worst = max(guarantees, key=lambda one: one.epsilon)
         remarks = dict.fromkeys(remark for one in guarantees for remark in one.remarks)

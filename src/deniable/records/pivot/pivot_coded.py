@@ -180,7 +180,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
     @property
     def state_size(self) -> int:
-        """One counter per value of every attribute; those of an attribute sum to the number of its reports."""
+        """One counter per value of every attribute; an attribute's counters sum to the number of its reports."""
         return sum(self.sizes)
 
     def check_state(self, counts: Counts, n: int) -> None:

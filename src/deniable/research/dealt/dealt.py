@@ -273,7 +273,7 @@ class DealtOracle(DealtMechanism[Reports]):
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction] | tuple[float, float]:
-        """Probability of a single report to support v, for a contributor who holds v, and for one who does not."""
+        """Marginal probability that a report supports v: for contributors who hold v, and for all others."""
 
     @abstractmethod
     def _support_variance(self, holders: float, reporters: int) -> float:

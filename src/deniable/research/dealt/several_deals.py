@@ -205,15 +205,15 @@ def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> R
     """Analyst: return the estimate of a survey with several deals, or with newcomers who have no share.
 
     The result is that of `combine_deals`. The deals are collections with the same schema, title and version. Their
-    mechanisms may differ in the deal's name, number of contributors and quotas. Newcomers report to another such
-    collection, whose mechanism needs no dealer and has its own epsilon.
+    mechanisms may differ in the deal's name, number of contributors and quotas. Newcomers report to another collection
+    with the same schema, title and version. Its mechanism needs no dealer and has its own epsilon.
 
     Parameters
     ----------
     collection : Collection
         Collection of one of the deals.
     aggregates : sequence of Aggregate
-        One aggregate for each deal, among them that of `collection`, and perhaps one of newcomers.
+        One aggregate for each deal, including the deal of `collection`, and perhaps one aggregate of newcomers.
 
     Raises
     ------

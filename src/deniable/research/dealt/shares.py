@@ -98,7 +98,7 @@ class Dealer(Protocol):
 
 
 def fresh_deal_id() -> str:
-    """Return a name for a deal that no other deal has: 128 random bits from the operating system, in hexadecimal.
+    """Return a new unique name for a deal: 128 random bits from the operating system, in hexadecimal.
 
     Examples
     --------

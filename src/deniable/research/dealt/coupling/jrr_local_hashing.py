@@ -120,7 +120,7 @@ class JRRLocalHashing(SignedCoins[Any]):
         *,
         deal_id: str = "",
     ) -> Self:
-        """Return the mechanism with the response `KaryJRR.optimal(m, n, epsilon, ...)`; see there for the rest."""
+        """Return the mechanism with the response `KaryJRR.optimal(m, n, epsilon, ...)`; see its parameters there."""
         response = KaryJRR.optimal(m, n, epsilon, colluders, count, epsilon_aux, deal_id=deal_id)
         return cls(k, m, response.p, response.rho, n, colluders, deal_id)
 
