@@ -70,7 +70,7 @@ def test_the_command(run: Run) -> None:
         (("waves = 3", "waves = 0"), InvalidParameterError, r"surveys\[0\]\.waves"),
         (("waves = 3", "wave = 3"), FileFormatError, r"surveys\[0\]\.wave"),
         (("waves = 3", "waves = "), FileFormatError, "is not TOML"),
-        (("waves = 3", "answers = 1"), InvalidParameterError, "mechanism, GRR, keeps no permanent responses"),
+        (("waves = 3", "answers = 1"), InvalidParameterError, "the mechanism GRR keeps no permanent responses"),
         (('"mood.json"', '"none.json"'), FileFormatError, "none.json"),
         (("format_version = 1", "format_version = 2"), FileFormatError, "format_version"),
         (('name = "smoking"', 'name = "mood"'), InvalidParameterError, "“mood” twice"),

@@ -16,7 +16,7 @@ LIMITS = {
     "negated noun": 12,
     "fronted of": 230,
     "headless who": 46,
-    "number of nothing": 43,
+    "number of nothing": 42,
     "idiom": 8,
     "house word": 6,
     "must be of": 0,

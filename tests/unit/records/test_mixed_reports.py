@@ -83,11 +83,11 @@ def test_the_choice_is_stored_in_the_specification() -> None:
         ((GRR(2, 1.0), SMP((2,), 1.0)), "oracles[1] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave"),
         (
             (GRR(2, 1.0), GRR(4, 1.0)),
-            "oracles[1] must have k=3 and epsilon=1.0, as attribute 1 has, got GRR(k=4, epsilon=1.0)",
+            "oracles[1] must have k=3 and epsilon=1.0 for attribute 1, got GRR(k=4, epsilon=1.0)",
         ),
         (
             (GRR(2, 1.1), GRR(3, 1.0)),
-            "oracles[0] must have k=2 and epsilon=1.0, as attribute 0 has, got GRR(k=2, epsilon=1.1)",
+            "oracles[0] must have k=2 and epsilon=1.0 for attribute 0, got GRR(k=2, epsilon=1.1)",
         ),
     ],
 )
