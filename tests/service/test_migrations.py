@@ -79,10 +79,10 @@ NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "newer": (changed("UPDATE meta SET value = '99' WHERE key = 'version'"), "by a newer release"),
     "a stranger's": (changed("DROP TABLE receipts"), "must belong to a collector, but it has no table receipts"),
-    "with more in it": (changed("CREATE TABLE gossip (a)"), "it has a table gossip, which no collector makes"),
+    "with more in it": (changed("CREATE TABLE gossip (a)"), "its table gossip does not come from a collector"),
     "with a trigger": (
         changed("CREATE TRIGGER t AFTER INSERT ON receipts BEGIN INSERT INTO audit VALUES (1, 2, 3, 4); END"),
-        "it contains a trigger, which no collector makes",
+        "it contains a trigger",
     ),
     "of no version": (
         changed("UPDATE meta SET value = 'x' WHERE key = 'version'"),
@@ -246,12 +246,12 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
         "UPDATE meta SET value = 'dealer' WHERE key = 'role'": "must belong to a collector, but it belongs to a dealer",
         "UPDATE meta SET value = '99' WHERE key = 'version'": "by a newer release",
         "DROP TABLE receipts": "it has no table receipts",
-        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it contains a function, which no",
-        "CREATE TABLE gossip (a int)": "it has a table gossip",
-        "ALTER TABLE receipts SET UNLOGGED": "it contains UNLOGGED, which no collector makes",
-        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it contains CHECK, which no collector makes",
-        "CREATE SCHEMA elsewhere": "it contains CREATE SCHEMA elsewhere;, which no collector makes",
-        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it contains REFERENCES, which no",
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it contains a function",
+        "CREATE TABLE gossip (a int)": "its table gossip does not come",
+        "ALTER TABLE receipts SET UNLOGGED": "UNLOGGED does not come from a collector",
+        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "CHECK does not come from a collector",
+        "CREATE SCHEMA elsewhere": "CREATE SCHEMA elsewhere; does not come from a collector",
+        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "REFERENCES does not come from",
         "UPDATE meta SET value = '-1' WHERE key = 'version'": f"1 to {VERSION}, but it states “-1”",
     }
     target = postgres_server.database()

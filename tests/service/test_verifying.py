@@ -310,7 +310,7 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
     with collecting(sqlite(tmp_path)) as running:
         open_survey(running.collector.surveys)
         running.collector.refresh()
-        with pytest.raises(FileFormatError, match="are kept here, because this user has sent no reports"):
+        with pytest.raises(FileFormatError, match="are kept here, because this user has not sent reports"):
             sent_leaves(ASKED, answers)
         sent = send_file(ASKED, answers, running.public)
         assert sent.counted == 1

@@ -263,10 +263,10 @@ class Aggregate:
             )
         common = self.batches & other.batches
         if common:
+            others = f" and {len(common) - 1} more batches" if len(common) > 1 else ""
             raise DuplicateReportsError(
-                f"both aggregates contain the report batch {short_id(min(common))}"
-                + (f" and {len(common) - 1} more batches" if len(common) > 1 else "")
-                + "; a merged aggregate would count the same contributors twice"
+                f"both aggregates contain the report batch {short_id(min(common))}{others}; a merged aggregate would "
+                "count the same contributors twice"
             )
         n = self.n + other.n
         if n >= LIMIT:

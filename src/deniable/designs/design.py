@@ -511,7 +511,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         check_target(target)
         given = checked_counts(np.asarray(self._in_order(counts)), self.state_size)
         if not given.any():
-            raise InvalidInputError("counts must have at least one report in total, but every count is 0")
+            raise InvalidInputError("counts must include at least one report, but every count is 0")
         estimate = self._estimated(given, int(given.sum()))
         lower, upper = estimate.interval(confidence, target=target)
         centred = self._scores - estimate.frequencies

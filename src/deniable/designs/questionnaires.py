@@ -204,7 +204,7 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
     if found[0] == found[1]:
         raise InvalidParameterError(
             f"{name} must differ from {other_name}, got {name}={found[0]} and {other_name}={found[1]}; two groups with "
-            "the same value tell no more than one group does"
+            "the same value give no more information than a single group"
         )
     return found[0], found[1]
 

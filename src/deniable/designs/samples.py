@@ -324,13 +324,14 @@ def _column(margin: Margin, n: int) -> _Column:
     absent = [value for value, code in order.items() if not (codes == code).any()]
     if absent:
         raise InvalidInputError(
-            f"every value with a total must occur among the people, but nobody has the value {quoted(absent[0])}; join "
-            "rare values"
+            f"each value that has a total must occur among the people, but nobody has the value {quoted(absent[0])}; "
+            "join rare values"
         )
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InvalidInputError(
-            "the totals of margins must be finite numbers > 0: correct or leave out every other total"
+            "the total of each value in a margin must be a finite number > 0: correct the totals that are not, or "
+            "leave out these values"
         )
     return _Column(codes, found)
 

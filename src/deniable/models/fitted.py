@@ -387,8 +387,8 @@ class Fit:
         source = self.source
         if not self._built.problem.is_likelihood:
             raise NoIntervalError(
-                f"{what} needs a likelihood, but a fit by weights, or of two reports of each person, has no "
-                "likelihood: use score intervals"
+                f'{what} needs a likelihood, but a fit with method="weights", or with two reports from each person, '
+                "has no likelihood: use score intervals"
             )
         if source.sampling or source.clusters is not None or source.dealt is not None:
             raise NoIntervalError(

@@ -56,7 +56,8 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
         total += number
         if total.denominator.bit_length() > MAX_DENOMINATOR_BITS:
             raise TooLargeError(
-                f"the probabilities of {name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}: round them"
+                f"the probabilities of {name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}: round "
+                "these probabilities"
             )
     if abs(total - 1) > SUM_TOLERANCE:
         raise InvalidParameterError(f"{name} must sum to 1 within 1e-09, got sum={float(total)}")

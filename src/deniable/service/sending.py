@@ -344,8 +344,8 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     kept = _kept(collection, answers)
     if not kept.exists():
         raise FileFormatError(
-            f"no reports of {answers} are kept here, because this user has sent no reports: give the file of answers "
-            "whose reports were sent"
+            f"no reports of {answers} are kept here, because this user has not sent reports of these answers: give the "
+            "file of answers whose reports were sent"
         )
     seed = kept_seed(kept)
     if seed is None:
@@ -549,7 +549,7 @@ def _check_same(
     if own[-1].modified and own[-1].modified != modified:
         raise MismatchError(
             f"{answers} was changed after its reports were made and kept. With fewer than {RECOGNISED_FROM:,} answers, "
-            "it is not possible to see whether the answers are the same, because what is kept must not reveal "
+            "`deniable` cannot tell whether the answers are still the same, because the kept data must not reveal "
             f"answers. This run made and sent no reports; {choices} (also if the answers are the same)"
         )
     same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))

@@ -330,7 +330,8 @@ class _Verifier:
         answer = self._get(f"{self._api}/aggregate")
         if answer.status != 200:
             raise _WrongError(
-                f"the collector says that it publishes the aggregate, but it does not: the status is {answer.status}"
+                "the collector says that it publishes the aggregate, but the aggregate is missing: the status is "
+                f"{answer.status}"
             )
         return Aggregate.from_bytes(answer.content)
 

@@ -342,8 +342,8 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must list some of the labels of {quoted(asked.name)}, each once and not all of them, "
-            f"got {len(condition.answers)} of {asked.k} labels; leave ask_if out to ask everyone"
+            f"answers in {where} must list at least one label of {quoted(asked.name)}, but not all labels and no label "
+            f"twice, got {len(condition.answers)} of {asked.k} labels; to ask everyone, leave ask_if out"
         )
 
 

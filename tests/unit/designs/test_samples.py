@@ -147,7 +147,10 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is no total for 1"),
         ({"margins": [Margin([0, 0, 0, 0], {0: 5, 1: 5})]}, "but nobody has the value 1"),
         ({"margins": [Margin([0, 0, 1], {0: 5, 1: 5})]}, "every margin must have one value"),
-        ({"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 0})]}, "totals of margins must be finite numbers > 0"),
+        (
+            {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 0})]},
+            "the total of each value in a margin must be a finite number > 0",
+        ),
         (
             {"margins": [Margin([0, 0, 1, 1], {0: 5, 1: 5}), Margin([0, 1, 0, 1], {0: 5, 1: 6})]},
             "the totals of each margin must sum to the same population",

@@ -166,7 +166,7 @@ def _said_by_raise_statements() -> Iterator[Message]:
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 name = ast.unparse(node.exc.func)
                 parts = [prose._literal(part) or "{}" for part in node.exc.args]
-                if parts[-1].strip("{} ") and (said := _whole(name, parts)):
+                if parts[-1].strip("{}:;, ") and (said := _whole(name, parts)):
                     yield Message(f"{path.relative_to(prose.ROOT)}:{node.lineno}", name, said)
 
 

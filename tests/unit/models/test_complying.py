@@ -65,7 +65,7 @@ def test_without_columns_it_is_the_closed_form_of_the_anchor() -> None:
     expected = [known.corrected.standard_error, known.attentive.standard_error]
     np.testing.assert_allclose(errors * math.sqrt(n / (n - 1)), expected, rtol=1e-7)
     assert fit.privacy_statement.count("epsilon = 1.73461")
-    with pytest.raises(NoIntervalError, match="two reports of each person, has no likelihood"):
+    with pytest.raises(NoIntervalError, match="two reports from each person, has no likelihood"):
         fit.conf_int(method="profile")
 
 

@@ -316,7 +316,7 @@ def block_bound_assuming_independence(
         tables[block] = rows.reshape(table.shape)
     if len({len(table) for table in tables.values()}) > 1:
         raise InvalidInputError(
-            "all conditionals must have one row for each category of the target, but their numbers of rows differ"
+            "all conditionals must have one row for each category of the target, but the numbers of rows differ"
         )
     note = f"blocks {_shown(parts)} are independent given attribute {target}"
     return _bound(tables, releases, target, "assumption", note)

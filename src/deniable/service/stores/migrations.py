@@ -165,4 +165,4 @@ def checked_tables(found: set[str], what: str) -> None:
     if missing := sorted({*_ALWAYS} - found):
         raise StoreError(f"{what} must belong to a {ROLE}, but it has no table {missing[0]}")
     if others := sorted(found - TABLES):
-        raise StoreError(f"{what} must belong to a {ROLE}, but it has a table {others[0]}, which no {ROLE} makes")
+        raise StoreError(f"{what} must belong to a {ROLE}, but its table {others[0]} does not come from a {ROLE}")

@@ -41,14 +41,12 @@ def check_dump(source: Path) -> None:
     program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
     if others := sorted({match[1] for match in found} - _KNOWN):
-        raise StoreError(
-            f"{what} must contain only tables, but it contains a {others[0].lower()}, which no collector makes"
-        )
+        raise StoreError(f"{what} must contain only tables, but it contains a {others[0].lower()}")
     made = _run([program, "--schema-only", "--file=-", str(source)])
     if strange := _STRANGE.search(made):
         raise StoreError(
-            f"{what} must contain only the tables of a collector, but it contains {strange[0].strip()}, which no "
-            "collector makes"
+            f"{what} must contain only the tables of a collector, but {strange[0].strip()} does not come from a "
+            "collector"
         )
     checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
     lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()

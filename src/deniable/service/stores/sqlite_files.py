@@ -123,9 +123,7 @@ def check(source: Path) -> None:
         ).fetchall()
         checked_tables({str(name) for kind, name in found if kind == "table"}, f"the backup {source}")
         if others := sorted({str(kind) for kind, _ in found} - {"table", "index"}):
-            raise StoreError(
-                f"the backup {source} must contain only tables, but it contains a {others[0]}, which no collector makes"
-            )
+            raise StoreError(f"the backup {source} must contain only tables, but it contains a {others[0]}")
         version = checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
         _check_shape(copy, version, f"the backup {source}")
 
