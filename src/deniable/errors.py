@@ -49,7 +49,7 @@ _JOINERS = "\u200c\u200d"
 def visible(label: str) -> str:
     r"""Return a label on one line, with control characters and direction marks written as escapes.
 
-    Categories come from files that strangers wrote: a terminal must not obey them.
+    Categories come from files that strangers wrote. So no label may contain commands for the terminal.
 
     Examples
     --------
@@ -66,7 +66,7 @@ _LONGEST = 160
 
 
 def quoted(value: object) -> str:
-    """Return a value as a sentence shows it: text in quotation marks, lists as their items, no Python notation.
+    """Return a value as text for a sentence: text in quotation marks, lists as their items, no Python notation.
 
     Long lists show their first ten items and how many more there are. Objects such as mechanisms are shown by `repr`,
     or by their name alone if their parameters are long.
@@ -154,20 +154,20 @@ class InvalidParameterError(DeniableError, ValueError):
 
 
 class AmbiguousNumbersError(InvalidParameterError):
-    """Numbers such as 1.500 can be read in two ways, and it is not known which one is meant.
+    """Numbers such as 1.500 can be read in two ways, and the decimal mark was not given.
 
     Parameters
     ----------
     columns : tuple of str
-        Where they are.
+        Names of the columns with such numbers.
     source : str
-        The table, for messages.
+        Name of the table in messages.
     whole : {"comma", "point"}
-        The mark before fractions with which they are whole numbers.
+        Decimal mark with which the numbers are whole: with "comma", 1.500 is 1500.
     row : int, optional
-        Number of the first of them.
+        Number of the first row with such a number.
     remedy : str
-        How the mark is passed.
+        Start of the option or argument that sets the decimal mark, for messages.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class AmbiguousNumbersError(InvalidParameterError):
 
 
 class InvalidInputError(DeniableError, ValueError):
-    """An answer, a code or a table cannot be encoded."""
+    """An answer, a code or a table is not valid input."""
 
 
 class UnknownCategoryError(InvalidInputError):
@@ -271,7 +271,7 @@ class MissingExtraError(DeniableError, ImportError):
 
 
 def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "") -> InvalidParameterError:
-    """Return the error for a name that is not among the known ones.
+    """Return the error for a name that is not among the known names.
 
     Examples
     --------

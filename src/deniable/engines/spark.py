@@ -71,7 +71,7 @@ def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFram
     """Holder of many answers: randomise a DataFrame of answers into report files, and return the reports.
 
     The tasks draw random words from the operating system where they run. The order of the reports in a file is random,
-    but the file shows from which task they come. There is no ledger. Randomising the same answers twice spends epsilon
+    but the file shows which task made them. There is no ledger. Randomising the same answers twice spends epsilon
     twice.
 
     Parameters
@@ -134,8 +134,8 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     -------
     Aggregate
         The same aggregate as from `deniable aggregate` with the same files. If the DataFrame has all reports of the
-        files that it reads, its batches are those of the files, whose digests are not verified. Otherwise it is one
-        batch with a new name.
+        files that it reads, the aggregate lists the batches of these files, and their digests are not verified.
+        Otherwise it lists one batch with a new name.
 
     Raises
     ------

@@ -110,7 +110,9 @@ def to_wire(mechanism: Mechanism[Any], reports: Any) -> Rows:
 
 
 def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
-    """Collector: return the batch of reports in rows of bytes; it is not checked whether a client can have made them.
+    """Collector: return the batch of reports that rows of bytes contain.
+
+    The function does not check whether a client can have made these reports; `aggregate` does.
 
     Parameters
     ----------
@@ -154,7 +156,8 @@ class Body:
     rows : uint8[n, width]
         The reports.
     leaves : uint8[n, 32], optional
-        Leaves of the reports.
+        Leaves of the reports. A leaf is a hash of a secret and the report. By the leaf, the sender later finds out
+        whether the report was counted (`deniable.files.receipts`).
 
     Examples
     --------
@@ -182,11 +185,11 @@ class Body:
 
     @property
     def binary_type(self) -> str:
-        """Media type of the short form."""
+        """Media type of the short form, with or without leaves."""
         return BINARY_TYPE if self.leaves is None else LEAVES_TYPE
 
     def to_json(self) -> bytes:
-        """Return the body in its readable form, as one line."""
+        """Return the body in its readable form, one line of JSON."""
         reports = ",".join(
             f'{{"id":"{to_base64url(name)}","report":"{to_base64url(row)}"'
             + (f',"leaf":"{to_base64url(leaf)}"}}' if leaf.any() else "}")
@@ -195,7 +198,7 @@ class Body:
         return f'{{"collection":"{self.collection}","reports":[{reports}]}}'.encode()
 
     def to_binary(self) -> bytes:
-        """Return the body in its short form."""
+        """Return the body in its short form, as bytes of fixed width for each report."""
         columns = [self.ids, self.rows] + ([] if self.leaves is None else [self.leaves])
         return bytes.fromhex(self.collection) + np.concatenate(columns, axis=1).tobytes()
 
@@ -260,7 +263,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
 
 
 def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
-    """Collector: read a body in its short form, with `leaves` if every report has a leaf; see `from_json`."""
+    """Collector: read a body in its short form; set `leaves` if every report has a leaf; see `from_json`."""
     _check_size(len(content))
     reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
     if reports < 0 or reports % one:

@@ -38,7 +38,7 @@ class Design(NamedTuple):
     weights : float64[r]
         Probabilities of the rows, which sum to one.
     said : str
-        Description of the design, which is shown with every planned number.
+        Description of the design in words. It is shown with every planned number.
     """
 
     rows: Floats
@@ -155,7 +155,7 @@ def people_needed(
     design: Design | None = None,
     attribute: int = 0,
 ) -> int:
-    """Return the number of contributors with whom the standard error of one column's coefficients is `error`.
+    """Return the number of contributors needed for a wanted standard error of one column's coefficients.
 
     Examples
     --------
@@ -171,14 +171,15 @@ def people_needed(
 
 @dataclass(frozen=True, eq=False)
 class CoefficientRow(Result):
-    """Number of people needed, and error of a coefficient, for one mechanism.
+    """Number of people needed for a coefficient with one mechanism, and expected standard error.
 
     Parameters
     ----------
     mechanism : str
         Name of the mechanism.
     contributors_needed : int or None
-        Number of contributors with whom the standard error is as wanted. None if reports have no likelihood.
+        Number of contributors needed for the wanted standard error. None if reports of the mechanism have no
+        likelihood.
     standard_error : float or None
         Standard error with the planned number of contributors, if this is given.
     note : str
@@ -223,7 +224,7 @@ def plan_coefficient(
     contributors: int | None = None,
     name: str = "x",
 ) -> CoefficientPlan:
-    """Return the number of contributors with whom a slope's standard error is `error`, for each mechanism.
+    """Return the number of contributors needed for a wanted standard error of a slope, for each mechanism.
 
     The model is a logit of the first attribute on one standard normal column, so the slope is for one standard
     deviation.
@@ -233,12 +234,13 @@ def plan_coefficient(
     mechanisms : sequence of Mechanism
         Mechanisms in the order of the comparison, all for the same attributes.
     error : float
-        Wanted standard error. With more than two categories there are several slopes, and the least precise one counts.
+        Wanted standard error. With more than two categories there are several slopes. The least precise slope must then
+        reach this error.
     params : float64[2] or float64[k - 1, 2], optional
         Assumed intercept and slope of every category except the first. By default shares are equal and there is no
         effect.
     contributors : int, optional
-        Also compute the standard error with this number of contributors.
+        Number of contributors for which the standard error is also computed.
     name : str
         The column's name.
 

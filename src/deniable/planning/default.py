@@ -145,8 +145,9 @@ def default_mechanism(
     * A dictionary uses the sketch of `ocms_choice`.
     * A single attribute whose mean is asked uses `SquareWave`.
     * Any other single attribute uses the choice of `recommend`.
-    * Records use the choice of `records_default`, which takes the wishes into account. If each contributor reports only
-      a sampled attribute, attributes whose mean is asked are reported through square waves.
+    * Records use the choice of `records_default`. It respects the wishes `full_record`, `hide_sampled_attribute` and
+      `pairs`. If each contributor reports only a sampled attribute, attributes whose mean is asked are reported through
+      square waves.
 
 
     `Attribute.ask` states whether a mean is asked. If some answers have no score, such as a missing answer, the mean

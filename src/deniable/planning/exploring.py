@@ -136,22 +136,23 @@ class Stop(Result):
 
 @dataclass(frozen=True)
 class Exploration(Result):
-    """Numbers for a page with sliders for budget and number of contributors, as `explore` returns them.
+    """Numbers behind a page with sliders for the budget and the number of contributors, as `explore` returns them.
 
     Parameters
     ----------
     contributors : int
         Number of contributors at the start.
     start : int
-        Index of the stop at the start.
+        Index of the budget in `stops` at the start.
     confidence, z : float
-        Confidence of the intervals, and the number of standard errors for it.
+        Confidence of the intervals, and number of standard errors that corresponds to it.
     target : float
-        Half-width for the number of contributors needed, in percentage points or hundredths of a scale.
+        Wanted half-width of the intervals: in percentage points for shares, in hundredths of the scale for means.
     precision : float
-        Fraction by which a half-width may exceed the target.
+        Tolerance: a half-width meets the target if it exceeds it by at most this fraction of the target.
     useful, useless : float
-        Half-widths as shares of the range: answers are good up to `useful`, and decide little beyond `useless`.
+        Half-widths as shares of the question's range. Answers are good up to the half-width `useful`, and decide little
+        beyond `useless`.
     questions : tuple of Explored
         Questions in the schema's order.
     stops : tuple of Stop

@@ -24,10 +24,10 @@ sought for 10."""
 def infeasibility(collection: Collection, contributors: int, confidence: float = 0.95) -> str:
     """Return the reason why a survey cannot work, with remedies, or "" if it can work.
 
-    A survey cannot work if the half-width of some interval may be more than 15 percentage points, or 15% of the range
-    of a number. The remedies aim at 10. Intervals are for these contributors (the mechanism's noise), in the worst case
-    over all answers. For mechanisms whose errors cannot be planned, the result is ""
-    (`deniable.planning.questions.can_be_planned`).
+    A survey cannot work if the half-width of an interval may exceed 15 percentage points (for a number: 15% of its
+    range). The remedies are computed for a half-width of 10. The intervals allow for the mechanism's noise only, and
+    the half-widths are those of the worst case over all answers. For mechanisms whose errors cannot be planned, the
+    result is "" (`deniable.planning.questions.can_be_planned`).
 
     Parameters
     ----------

@@ -67,8 +67,9 @@ class Guess:
     def from_shares(cls, schema: Schema, shares: Mapping[str, Mapping[str, float]]) -> Guess:
         """Return the guess that answers have given shares.
 
-        The shares do not say which answers people give together, and no result of a rehearsal depends on it. The guess
-        assumes that the people who choose the first listed answers are the same for all questions.
+        The shares do not say which answers to different questions one person combines. The guess combines them in the
+        order of the lists: people whose answer is early in one list have answers early in the other lists, too. No
+        result of a rehearsal depends on these combinations.
 
         Parameters
         ----------
@@ -153,8 +154,8 @@ class Guess:
     def people(self, contributors: int, seed: int = 0) -> tuple[Codes, NDArray[np.int64]]:
         """Return distinct records int64[r, d] of contributors, and the number of people with each, int64[r].
 
-        The numbers are as near to the guess as whole numbers can be. `seed` decides between records with the same
-        remainder.
+        The weights of the guess are scaled to the number of contributors and rounded to whole people. If records have
+        equal claims to a last person, `seed` decides.
         """
         n = checked_integer("contributors", contributors, 1, MOST)
         exact = self.weights / self.weights.sum() * n

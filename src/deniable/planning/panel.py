@@ -38,9 +38,10 @@ class RotatingPanel:
 def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1) -> RotatingPanel:
     """Organiser: divide people among waves, so that everyone is asked in the same number of waves.
 
-    The division depends only on the names and the seed, not on the order of the list. Anyone who has both can check it.
-    Publish the seed after the list is fixed, and take it from a source that nobody can influence. People are ordered by
-    SHA-256 of the seed and their name, and assigned to waves in this order. The waves of one person are evenly spaced.
+    The division depends only on the names and the seed, not on the order of the list. Anyone who has the names and the
+    seed can check the division. Publish the seed after the list is fixed, and take it from a source that nobody can
+    influence. People are ordered by SHA-256 of the seed and their name, and assigned to waves in this order. The waves
+    of one person are evenly spaced.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ def rotating_panel(people: Sequence[str], waves: int, seed: str, asked: int = 1)
     seed : str
         The published seed.
     asked : int
-        Number of waves in which each person is asked, 1 <= asked <= waves. A person spends the budget of one wave this
-        many times.
+        Number of waves in which each person is asked, 1 <= asked <= waves. A person spends the budget of one wave in
+        each of them.
 
     Raises
     ------

@@ -103,7 +103,8 @@ def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
 def two_phases_text(sizes: Sequence[int], epsilon: EpsilonLike, contributors: int) -> str:
     """Return a sentence that compares Corr-RR's two phases with the default mechanism, before phase one.
 
-    Its tables are not learned yet. The best tables are assumed, as in `corr_rr_plan`, which flatters Corr-RR.
+    The tables of phase two are not learned yet. The sentence assumes the best tables, as `corr_rr_plan` does, and so
+    flatters Corr-RR.
 
     Examples
     --------

@@ -149,7 +149,7 @@ class AttributeLeakage(Result):
     about : str
         Name of the attribute.
     own_epsilon : float
-        Leakage by the reports of this attribute; 0 if no survey asks it.
+        Leakage by the reports of this attribute alone; 0 if no survey asks it.
     total : float
         Leakage by all reports, for an adversary who knows the joint distribution.
     status : str
@@ -182,7 +182,7 @@ class Programme(Result):
     prior : str
         Knowledge of the adversary, or "" without a prior.
     notes : tuple of str
-        Notes on what the leakage leaves out or assumes.
+        Notes on what the computed leakage leaves out or assumes.
     """
 
     format = FORMAT
@@ -272,8 +272,9 @@ def programme(
     title : str
         Title of the programme.
     records, schema, source : int[n, d], Schema, str
-        Answers of a population, which the adversary knows, with their schema and their source. Give them to compute the
-        leakage. It is about attributes that stay the same in all waves, and for a person in every group.
+        Answers of a population, with their schema and their source. Give them to compute the leakage for an adversary
+        who knows the joint distribution of these answers. The leakage is about attributes that stay the same in all
+        waves, and about a person who belongs to every group.
 
     Raises
     ------

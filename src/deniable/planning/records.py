@@ -52,7 +52,7 @@ class MechanismChoice:
     mechanism : Mechanism
         Mechanism, ready to use. With two phases it is that of phase one.
     reason : str
-        Alternatives of the choice, and how much better it is.
+        Description of the alternatives, and of how much better the chosen mechanism is.
     phase_two : str
         Name of the mechanism of phase two, or "" if there is only one phase.
 
@@ -92,8 +92,8 @@ def records_default(
         If True, a report must contain a code of every attribute. The choice is then `SPL` over GRR or `PivotCoded`.
     hide_sampled_attribute : bool
         If True, the collector must not learn which attribute was sampled. Local differential privacy does not need
-        this, and it costs precision. The choice is then `RSFD`, Corr-RR in two phases, or `SPL`, which samples no
-        attribute.
+        this, and hiding the attribute costs precision. The choice is then `RSFD`, Corr-RR in two phases, or `SPL`,
+        which samples no attribute.
     contributors : int, optional
         Expected number of contributors. Corr-RR is considered only if this is given, because its bias does not fall
         with the number.

@@ -181,8 +181,8 @@ class Rehearsal(Result):
     example : Summary
         Report of the first run.
     private : bool
-        Whether the guess came from rows of answers. All results then reveal something about these rows: shares,
-        estimates and rates. If the rows are real people's answers, only their holder may see the results.
+        Whether the guess came from rows of answers. All results (shares, estimates and rates) then reveal something
+        about these rows. If the rows are real people's answers, only the holder of the answers may see the results.
     """
 
     format: ClassVar[str] = "deniable rehearsal"

@@ -34,16 +34,17 @@ class WavesRow(Result):
     people : int
         Smallest number of people who are asked in a wave.
     standard_error : float
-        Standard error of one category's frequency among all contributors in one wave. It is the root of the variance
-        averaged over categories and all possible frequencies. It includes the sampling if only some people are asked.
+        Standard error of one category's frequency among all contributors in one wave. The variance behind it is an
+        average over categories and uniformly distributed frequencies. It includes the sampling if only some people are
+        asked in a wave.
     half_width : float
         Half-width of the interval.
     holds : str
         Condition under which the total stays within the budget, or "".
     reason : str
-        Reason why it cannot be recommended, or "".
+        Reason why this way cannot be recommended, or "".
     recommended : bool
-        True for one row.
+        True for the recommended way.
     """
 
     also: ClassVar = {"mechanism": "mechanism_name"}

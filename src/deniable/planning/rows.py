@@ -34,8 +34,8 @@ class PlanRow(Result):
     parameters : mapping
         Fields of its specification, for instance ``{"k": 4, "epsilon": "1"}``.
     mean_variance : float
-        Variance averaged over values, attributes and all possible frequencies, by which mechanisms are compared. For a
-        biased estimate it is the mean squared error.
+        Variance averaged over values, attributes and uniformly distributed frequencies. Mechanisms are compared by this
+        number. For a biased estimate it is the mean squared error.
     mean_standard_error : float
         Square root of `mean_variance`.
     standard_error : float
@@ -50,15 +50,15 @@ class PlanRow(Result):
     feasible : bool
         Whether the mechanism can be built, is practical, and reaches the target with the given contributors.
     reason : str
-        Reason why it is infeasible, or "".
+        Reason why the mechanism is infeasible, or "".
     note : str
         Further facts that a reader must know.
     mean_bias : float
         Root of the mean squared bias, which is part of `mean_standard_error`. 0 if the estimate is unbiased. A biased
         estimate has no standard error and no interval.
     recommended : bool
-        True for at most one feasible row: the one with the least mean variance, or with fewer bits if variances differ
-        by at most 1%.
+        True for at most one row. It is the feasible row with the least mean variance, or with fewer bits if mean
+        variances differ by at most 1%.
 
     Examples
     --------
@@ -107,7 +107,8 @@ class Plan(Result):
     epsilon : float or Fraction
         Whole-contributor budget.
     n : int
-        Number of contributors for the errors: the given number, or the smallest number that any mechanism needs.
+        Number of contributors for which errors are computed: the given number, or else the smallest number with which
+        some mechanism reaches the target.
     contributors : int or None
         Given number of contributors.
     target_error : float or None
@@ -122,11 +123,11 @@ class Plan(Result):
         Rows of mechanisms that need a dealer, if `contributors` was given and no mechanism was named. They are never
         recommended.
     bound : BoundPrice or None
-        Price of a bound on all frequencies, if `max_frequency` or `pilot` was given.
+        Gain and cost of a bound on all frequencies, if `max_frequency` or `pilot` was given.
     pilot : int
         Number of contributors in a first phase that finds the bound, or 0.
     expected_bound : bool
-        Whether the bound is the one that such a pilot finds if all values are rare.
+        Whether the bound was not given, but is the bound that a pilot of this size finds if all values are rare.
 
     Examples
     --------

@@ -240,7 +240,7 @@ class SurveyPlan(Result):
     confidence : float
         Confidence of the intervals.
     target : float or None
-        Wanted half-width in percentage points, or hundredths of a scale.
+        Wanted half-width of the intervals: in percentage points for shares, in hundredths of the scale for means.
     settings : tuple of Setting
         One setting for each epsilon.
 
@@ -274,7 +274,7 @@ class SurveyPlan(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the reasons why the survey cannot work, for every epsilon with which it cannot."""
+        """Return a warning for every epsilon with which the survey cannot work, with the reason."""
         return tuple(setting.warning for setting in self.settings if setting.warning)
 
 
@@ -301,13 +301,15 @@ def plan_survey(
     epsilons : sequence of float, Fraction, Decimal or str
         Budgets of the whole contributor to compare, in [1e-6, 32].
     target : float, optional
-        Wanted half-width of the intervals in (0, 100): percentage points, or hundredths of a scale.
+        Wanted half-width of the intervals, in (0, 100): in percentage points for shares, in hundredths of the scale for
+        means.
     confidence : float
         Confidence of the intervals, in (0, 1).
     every : bool
-        If True, compare all mechanisms with errors that can be planned, not only those from which a collection chooses.
+        True to compare all mechanisms with errors that can be planned. By default only the mechanisms from which a
+        collection chooses are compared.
     pairs : bool
-        If True, also plan for tables of all pairs of questions, with `PairSample`.
+        True to plan also for tables of all pairs of questions, with `PairSample`.
 
     Raises
     ------

@@ -48,7 +48,7 @@ class CorrRRPlan(NamedTuple):
     squared_bias : float
         Mean squared bias. It does not fall with the number of contributors.
     assumed : str
-        Description of the assumed marginals.
+        Description of the marginals for which the errors are computed.
     """
 
     n1: int
@@ -68,10 +68,11 @@ def corr_rr_plan(
 ) -> CorrRRPlan:
     """Return the expected error of Corr-RR, with its bias, before anyone is asked.
 
-    P is computed by the pairwise rule from the *true* marginals. The contributors are divided between the phases in the
-    best way, with a tenth to half of them in phase one. Both assumptions flatter Corr-RR, because its real phase one is
-    noisy. If the domains differ in size, the plan is for the unbiased estimate `unmixed`. The division is also a
-    recommendation. For equal domains it was compared with fixed shares, on settings that played no part in its design
+    The plan makes two assumptions. The matrix of copy probabilities is computed from the *true* marginals by the
+    pairwise rule. The contributors are divided between the phases in the best way, with a tenth to half of them in
+    phase one. Both assumptions flatter Corr-RR, because its real phase one is noisy. If the domains differ in size, the
+    plan is for the unbiased estimate `unmixed`. You can use the planned division (`n1`, `n2`) for a survey. For equal
+    domains it was compared with fixed shares, in settings that were not used to design the rule
     (docs/papers/corr_rr.md).
 
     Parameters

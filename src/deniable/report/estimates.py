@@ -53,7 +53,7 @@ def estimate_page(
     budgets: bool = False,
     folded: Collection[str] = (),
 ) -> Page:
-    """Return the page of one estimate, or of several of the same attributes, for instance with different epsilon.
+    """Return the page of one estimate, or of several estimates of the same attributes, to compare budgets.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def estimate_page(
     lead, method : sequence of str
         Paragraphs below the heading and after the charts, see `Page`.
     budgets : bool
-        If True, every table names its epsilon. With several summaries it always does.
+        True to name the epsilon at every table. With several summaries every table names it anyway.
     folded : collection of str
-        Attributes with folded tables, because single categories say little, such as the points of a grid.
+        Attributes whose tables are folded. Use this if single categories say little, as for the points of a grid.
 
     Raises
     ------

@@ -259,7 +259,7 @@ class Page:
     introduction : tuple of str
         Paragraphs below the heading.
     lead : tuple of str
-        Main results, shown first on HTML pages. They never contain words of the survey's author.
+        Main results, shown first on HTML pages. They never contain texts that the author of the survey wrote.
     method : tuple of str
         Paragraphs after the charts that say how the numbers were computed.
     brief : str
@@ -288,22 +288,22 @@ class Page:
 
     @property
     def promises(self) -> tuple[Card, ...]:
-        """Cards after the numbers with the promise to contributors, if it fits in one line."""
+        """Cards after the numbers, with promises to contributors that have a form in one line."""
         return tuple(card for card in self.cards if card.brief)
 
     @property
     def remarks(self) -> tuple[Card, ...]:
-        """Cards below the title with warnings, and with what is not protected."""
+        """Cards below the title: warnings, and statements of what is not protected."""
         return tuple(card for card in self.cards if card not in self.marks and card not in self.promises)
 
     def for_holder(self, reason: str) -> Page:
-        """Return the page with a first mark that it is only for the holder of the answers."""
+        """Return the page with a card at the top that says that it is only for the holder of the answers."""
         card = Card(HOLDER_ONLY, (f"It is {reason}.",), warning=True, promise=True)
         brief = "; ".join(filter(None, [HOLDER_ONLY, self.brief]))
         return dataclasses.replace(self, cards=(card, *self.cards), brief=brief, private=True)
 
     def all_notes(self, most: int) -> list[str]:
-        """Return the notes, with those needed if charts are cut after a number of rows."""
+        """Return all notes, also the notes that are needed if charts show at most `most` rows."""
         added = [part.note(most) for section in self.sections for part in section.parts]
         return [text for text in dict.fromkeys([*self.notes, *added]) if text]
 

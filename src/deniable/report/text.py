@@ -20,7 +20,7 @@ def print_page(
 ) -> None:
     """Print a page: title, numbers, notes and promises, with a limit on the rows of a chart.
 
-    Promises take one line, or all their lines if `verbose` is True.
+    Each promise is shortened to one line, or printed in full if `verbose` is True.
 
     Examples
     --------

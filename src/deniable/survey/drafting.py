@@ -40,8 +40,8 @@ class DraftResult:
     warnings : tuple of str
         Warnings, one sentence each, the most important first.
     spellings : mapping of columns to mappings
-        Answers that seem to be other spellings of another answer, each with the most frequent spelling.
-        `files.tidy_file` writes answers with these spellings, so that a new draft has one category for them.
+        Answers that seem to be spellings of the same answer, each with the most frequent spelling. `files.tidy_file`
+        replaces them by this spelling. A new draft of the tidied file then has one category for each group.
     remarks : tuple of str
         Notes on unusual properties of the file: its encoding, or decimal commas.
     """

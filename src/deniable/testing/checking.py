@@ -50,7 +50,7 @@ class Checked:
     Attributes
     ----------
     mechanism : Mechanism
-        Which one.
+        The mechanism that was checked.
     held : tuple of str
         Names of the laws that hold, in `deniable.testing.laws` and `deniable.testing.bulk`.
     skipped : tuple of Skipped
@@ -158,7 +158,8 @@ def check_mechanism(
     Raises
     ------
     BrokenLawError
-        If the mechanism breaks a law. The message says which and where. It is also an AssertionError.
+        If the mechanism breaks a law. The message says which law, where, and by how much. The error is also an
+        AssertionError.
     InvalidParameterError
         If the mechanism takes texts, or shares from a dealer.
 

@@ -54,8 +54,9 @@ def check_foreign(
     epsilon : float
         Budget that the mechanism states.
     event : callable
-        Function of a report whose values are counted. Any function of a report keeps the budget. For long reports, a
-        function with few values, such as ``lambda bits: bits[0]``, shows more.
+        Function of a report. The check counts how often each value of this function occurs. Every function of a report
+        must keep the budget. For long reports, choose a function with few values, such as ``lambda bits: bits[0]``,
+        because the check then finds more.
     draws : int
         Number of reports of each value.
 
@@ -67,7 +68,7 @@ def check_foreign(
     Raises
     ------
     BrokenLawError
-        If a law is broken. The message says which and where.
+        If a law is broken. The message says which law, and where.
     InvalidParameterError
         If k or `draws` is too small, or epsilon is not positive.
 

@@ -96,7 +96,7 @@ class AnswerReader:
 
     @property
     def done(self) -> int:
-        """Return how much has been read, in `unit`. The parser of CSV may be 32 MiB ahead of the records."""
+        """Return how much has been read, in `unit`; for CSV up to 32 MiB more than the records so far."""
         return self._file.position()
 
     @property
@@ -159,9 +159,9 @@ def open_answers(
     CSV (``.csv``, ``.tsv`` or ``.txt``, also with gzip) is text with a header. Every cell is text. Line ends inside
     quotes belong to the cell, and a byte-order mark is ignored. UTF-8, UTF-16 and Windows-1252 are detected. In a file
     with one column, an empty line is a missing answer. Parquet and gzip are recognised by their content, whatever the
-    name of the file. The delimiter of CSV is also detected. It is a comma (a tab for ``.tsv``) if the first records
-    then have the same number of cells, at least two. Otherwise it is the one of comma, semicolon, tab and bar for which
-    this holds. From a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
+    name of the file. The delimiter of CSV is also detected. A delimiter fits if it divides each of the first records
+    into the same number of cells, at least two. The comma (for ``.tsv`` the tab) is tried first, then the others of
+    comma, semicolon, tab and bar. From a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
 
     Parameters
     ----------

@@ -90,12 +90,12 @@ def randomize_file(
     no epsilon is spent, because nobody has seen a report.
 
     A second run on the *same answers* spends epsilon again, because anyone who sees both files sees two reports of each
-    contributor. So it is refused unless `allow_repeat` is True, if this user's ledger remembers the answers. The ledger
-    recognises the answers of at least 1,000 contributors by their content, in a file of any name and format. It
-    recognises fewer answers only by the path of the file, because a digest of so small a content would reveal answers
-    to readers of the ledger. The run is recorded before the reports appear. The epsilons of all collections of the same
-    answers add up, and the ledger states the total. A share can be used only once. A ledger beside the shares refuses a
-    second use, for any answers.
+    contributor. So a ledger of this user remembers which answers were randomised, and a second run is refused unless
+    `allow_repeat` is True. The ledger recognises the answers of at least 1,000 contributors by their content, in a file
+    of any name and format. If there are fewer answers, the ledger recognises only the path of their file. A digest of
+    so few answers would reveal them to readers of the ledger. The run is recorded before the reports appear. The
+    epsilons of all collections of the same answers add up, and the ledger states the total. A share can be used only
+    once. Another ledger, which lies beside the shares, refuses a second use of a share, for any answers.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Spending:
 
     @property
     def total(self) -> Fraction | None:
-        """Epsilon of all collections together; None if one has no bound, or no recorded bound."""
+        """Epsilon of all collections together; None if a collection has no bound, or no bound was recorded."""
         parts = [budget(self.collection), *(entry.epsilon for entry in self.earlier)]
         return sum(map(exact, parts), Fraction(0)) if all(parts) else None
 
@@ -80,7 +80,7 @@ class Spending:
 
     @property
     def text(self) -> str:
-        """Warning before these answers are randomised once more, or "" if the ledger does not know them."""
+        """Warning that these answers were randomised before, or "" if the ledger does not know them."""
         if not self.earlier:
             return ""
         return (

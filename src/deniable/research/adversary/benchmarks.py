@@ -271,8 +271,8 @@ class MechanismScore:
         The mechanism.
     channel_tcpl, attack_tcpl : float
         Total CPL of the reports, and total CPL of an adversary's guesses from the reports. Both are sums over all
-        ordered pairs of attributes, divided by the total of Algorithm 2. Equation (22) in *The Hidden Cost of
-        Correlation* is the second number, if Algorithm 1 did not apply.
+        ordered pairs of attributes, divided by the total of Algorithm 2. For mechanisms to which Algorithm 1 did not
+        apply, equation (22) in *The Hidden Cost of Correlation* is the second number.
     attack_nmse_cpl : float
         Sum of squared differences between the CPL of guesses and the CPL of Algorithm 2, divided by the sum of squares
         of the CPL of Algorithm 2 (29).
