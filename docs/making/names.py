@@ -50,8 +50,8 @@ PAGES = {
 TITLES = {"bases": "Bases of mechanisms"}
 
 ROLES = (
-    "If a line starts with a role, such as *Analyst:* or *Collector:*, people in this role call the function. The "
-    "[glossary](glossary.md) explains the roles."
+    "A line that starts with a role, such as *Analyst:* or *Collector:*, says who calls the function. The "
+    "[glossary](../glossary.md) explains the roles."
 )
 
 WORDS = {
@@ -92,8 +92,6 @@ def pages() -> dict[str, str]:
         "# Python",
         "",
         "This page lists the public modules of the Python package. Each link leads to the names that a module offers.",
-        "",
-        ROLES,
     ]
     made = {}
     for page, namespaces in PAGES.items():
@@ -104,11 +102,15 @@ def pages() -> dict[str, str]:
 
 
 def _page(page: str, title: str, namespaces: tuple[str, ...]) -> str:
-    lines = [f"# {title}"]
-    lines += [] if page not in WORDS else ["", WORDS[page]]
+    said = [_first_line(value) for namespace in namespaces for value in public_names(namespace).values()]
+    asked = any(line.startswith(("Analyst: ", "Collector: ", "Organiser: ")) for line in said)
+    notes = ["", WORDS[page]] if page in WORDS else []
+    notes += ["", ROLES] if asked else []
+    several = len(namespaces) > 1
+    lines = [f"# {title}", *(notes if several else [])]
     for namespace in namespaces:
-        lines += ["", f"## `{namespace}`"] if len(namespaces) > 1 else []
-        lines += ["", _first_line(importlib.import_module(namespace)), ""]
+        lines += ["", f"## `{namespace}`"] if several else []
+        lines += ["", _first_line(importlib.import_module(namespace)), *([] if several else notes), ""]
         lines += [f"* `{name}`: {_first_line(value)}" for name, value in public_names(namespace).items()]
     return "\n".join(lines) + "\n"
 

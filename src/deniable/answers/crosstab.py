@@ -632,7 +632,7 @@ def crosstab_error(
     confidence: float = 0.95,
     target: Target = "contributors",
 ) -> CrosstabError:
-    """Planner: return how precise the table of a pair will be, before anyone is asked.
+    """Organiser: return how precise the table of a pair will be, before anyone is asked.
 
     Parameters
     ----------

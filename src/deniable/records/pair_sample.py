@@ -422,7 +422,7 @@ class PairSample(
     def expected_tables(
         self, contributors: int, truth: Callable[[tuple[int, ...]], ArrayLike] | None = None
     ) -> SampledTables:
-        """Planner: return tables without noise, with the covariances that the noise will have.
+        """Organiser: return tables without noise, with the covariances that the noise will have.
 
         Parameters
         ----------

@@ -62,8 +62,8 @@ class RecursiveHadamard(PublicRows):
         Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
         as 1/10.
     bits : int, optional
-        Number b of binary digits in the number of a cell, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2
-        e), but at most ceil(log2 k). The object stores b in `bits`.
+        Number b of bits with which a cell is numbered, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2 e),
+        but at most ceil(log2 k). The object stores b in `bits`.
 
     Raises
     ------

@@ -98,7 +98,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer.
+        Privacy budget in nats, from 1e-6 to 32. The guarantee holds against everybody except the dealer.
     size : int
         Number of contributors in a batch. If `minimum` is left out, `size` must be at least the number that the
         function `smallest_batch` returns.

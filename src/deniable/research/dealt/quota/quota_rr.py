@@ -65,8 +65,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer. A float counts as the
-        decimal that Python prints for it, so 0.1 counts as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. The guarantee holds against everybody except the dealer. A float counts
+        as the decimal that Python prints for it, so 0.1 counts as 1/10.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional
@@ -121,9 +121,9 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude; at epsilon 1, with 10,000 contributors and at most 16 possible "
-        "answers, the variance for an answer that almost nobody gives is about 4% of the variance of GRR; with 1,000 "
-        "contributors, it is 11 to 18%",
+        when="if a dealer is trusted not to collude; its variance at epsilon 1 is about 4% of the variance of GRR with "
+        "10,000 contributors, and 11 to 18% with 1,000; these numbers are for at most 16 possible answers, and for an "
+        "answer that almost nobody gives",
         aliases=("quota randomised response",),
         planned=False,
         instead=ROW_APART,

@@ -71,7 +71,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     sizes : sequence of int
         Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 65535.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget of the whole record in nats. It holds against everybody except the dealer.
+        Privacy budget of the whole record in nats. The guarantee holds against everybody except the dealer.
     n : int
         Number of contributors who receive a share, at least 2 d. Each attribute is dealt to floor(n/d) contributors,
         and each of the first n mod d attributes to one more contributor. Fewer contributors may report.

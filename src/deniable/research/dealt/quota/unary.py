@@ -80,7 +80,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     k : int
         Number of possible answers k, from 2 to 65536. A report takes k bits, and a share takes k bytes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. It holds against everybody except the dealer.
+        Privacy budget in nats, from 1e-6 to 32. The guarantee holds against everybody except the dealer.
     n : int
         Number of contributors who receive a share, at least 2. Fewer contributors may report.
     said, denied : int, optional
