@@ -1,10 +1,9 @@
-"""Aggregate: the collector's whole state, a sum.
+"""Aggregate: the sum that is the collector's whole state.
 
-Arrow files whose buffers are stored as they are: reading one costs no more memory than the file has bytes.
-
-A compressed buffer states how long it becomes, and 64 KB of them can become gigabytes. Files of ours have none, so a
-file that has is refused before anything is unpacked. pyarrow does not tell which messages are compressed; their headers
-do (flatbuffers, ``Message.fbs`` of the Arrow format).
+It is stored in Arrow files without compression, so reading a file needs no more memory than its size. 64 KB of
+compressed buffers can become gigabytes, so a file with compressed buffers is refused before anything is unpacked.
+pyarrow does not say which messages are compressed, but their headers do (flatbuffers, ``Message.fbs`` of the Arrow
+format).
 """
 
 from __future__ import annotations

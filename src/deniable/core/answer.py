@@ -1,8 +1,8 @@
-"""Answer: one number that somebody asked of estimates, with what it is sure of.
+"""Answer: one number computed from estimates, with its standard error and its interval.
 
-A mean, a total, a difference: whoever computes an answer says how its interval is made. Every interval says whom it
-covers, as those of estimates do: these contributors (the noise of the randomisation alone), or the population that they
-were drawn from (noise and sampling).
+An answer is a mean, a total, a difference or the like. The code that computes an answer also says how its interval is
+computed. Every interval states its target, as for estimates: these contributors (only the noise of the randomisation),
+or the population from which they were drawn (noise and sampling).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ NOTHING = (-math.inf, math.inf)
 
 
 class Intervals(ABC):
-    """The method by which an answer makes its interval.
+    """The method by which an answer computes its interval.
 
-    Every answer has one of these. Subclasses say for which answers they are.
+    Every answer has such an object. Subclasses say for which answers they are.
     """
 
     @abstractmethod
     def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper); each bound fails with probability at most about `tail`, and may be infinite."""
+        """Return (lower, upper). Each bound fails with probability at most about `tail`, and may be infinite."""
 
     @abstractmethod
     def ends(self, answer: Answer, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper) that are not cut off at 0 or 1, for intervals of sums of independent answers."""
+        """Return (lower, upper) without clipping to [0, 1], for intervals of sums of independent answers."""
 
     @abstractmethod
     def is_few(self, answer: Answer, target: Target) -> bool:
-        """Return whether the answer is made of too few reports that matter to be taken for normal."""
+        """Return whether too few reports matter for the answer to be normal."""
 
 
 @final
 class NormalIntervals(Intervals):
-    """Intervals of z standard errors either way (Wald), or the bounds of the answer's `sums` where these are few."""
+    """Intervals of z standard errors in both directions (Wald), or the bounds of `sums` if few reports matter."""
 
     def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:
         if self.is_few(answer, target):
@@ -71,14 +71,14 @@ NORMAL = NormalIntervals()
 @final
 @dataclass(frozen=True, eq=False)
 class ComputedIntervals(Intervals):
-    """Intervals of an answer whose author has a formula for them.
+    """Intervals of an answer with its own formula.
 
     Parameters
     ----------
     bounds : callable
-        (tail, target) -> (lower, upper).
+        Function of (tail, target) that returns (lower, upper).
     few : callable
-        target -> whether the answer is made of too few reports to be taken for normal.
+        Function of a target that returns whether too few reports matter for the answer to be normal.
     """
 
     bounds: Callable[[float, Target], Bounds]
@@ -101,7 +101,7 @@ UNDETERMINED = ComputedIntervals(lambda _tail, _target: NOTHING, lambda _target:
 @final
 @dataclass(frozen=True, eq=False)
 class RescaledIntervals(Intervals):
-    """Intervals of factor times another answer, plus offset."""
+    """Intervals of another answer times a factor, plus an offset."""
 
     original: Answer
     factor: float
@@ -123,30 +123,30 @@ class RescaledIntervals(Intervals):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """One number about the answers of contributors, or of the population that they were drawn from.
+    """One number about the answers of contributors, or of the population from which they were drawn.
 
-    Analysts get one from `Estimate.linear`, `Estimate.mean` and the like, and from `deniable.answers`.
+    Analysts get answers from methods such as `Estimate.linear` and `Estimate.mean`, and from `deniable.answers`.
 
     Parameters
     ----------
     value : float
-        The answer; NaN where there are no reports.
+        The answer. NaN if there are no reports.
     errors : mapping of target to float
-        Its standard error for each target; NaN where none is known.
+        Standard error of the answer for each target. NaN if it is not known.
     question : str
-        What was asked, in words that complete "the ...".
+        The question, in words that complete "the ...".
     n : int
-        Number of reports behind it.
+        Number of reports behind the answer.
     intervals : Intervals
-        The method that makes its interval. By default z standard errors either way, or the bounds of `sums` where these
-        are few.
+        Method that computes the interval. By default it is z standard errors in both directions, or the bounds of
+        `sums` if few reports matter.
     sums : tuple of BoundedSum
-        The independent sums of reports that the answer is the total of, where that is known.
+        Independent sums of reports whose total is the answer, if they are known.
     refusal : str
-        Why there is no interval, where there is none.
+        Reason why there is no interval, or "".
     source : frozenset of str
-        Which collections, batches of reports and earlier phases are behind it, so that numbers that share one are not
-        taken for independent.
+        Ids of the collections, report batches and earlier phases behind the answer. Answers that share an id are not
+        independent.
 
     Examples
     --------
@@ -175,17 +175,17 @@ class Answer:
 
     @property
     def standard_error(self) -> float:
-        """Standard error about these contributors: the noise of the randomisation alone; NaN where none is known."""
+        """Standard error for these contributors: only the noise of the randomisation; NaN if it is not known."""
         return self.errors["contributors"]
 
     def standard_error_for(self, target: Target) -> float:
-        """Return the standard error for a target: "contributors" (noise) or "population" (and sampling)."""
+        """Return the standard error for "contributors" (noise only) or "population" (noise and sampling)."""
         check_target(target)
         return self.errors[target]
 
     @property
     def has_interval(self) -> bool:
-        """Return whether `interval` has one to return."""
+        """Return whether the answer has an interval."""
         return not self.refusal
 
     def interval(
@@ -198,22 +198,23 @@ class Answer:
         confidence : float
             Coverage in (0, 1).
         target : {"contributors", "population"}
-            What the interval covers: noise only, or noise and sampling from a large population.
+            "contributors": the interval allows for the noise only. "population": it allows for the noise and for
+            sampling from a large population.
         simultaneous : bool or int
-            How many intervals shall hold together with `confidence` (Bonferroni): all that are read, of this answer and
-            of others. False and True are 1.
+            Number of intervals that must hold together with probability `confidence` (Bonferroni). Count all intervals
+            that you use, of this answer and of others. False and True mean 1.
 
         Returns
         -------
         (float, float)
-            An end may be infinite: the reports do not determine it. NaN if there are no reports.
+            Ends of the interval. An end is infinite if the reports do not determine it. NaN if there are no reports.
 
         Raises
         ------
         InvalidParameterError
             If the confidence, the target or the number of intervals is out of bounds.
         NoIntervalError
-            If no valid one is known, saying why.
+            If no valid interval is known. The message says why.
         """
         check_target(target)
         confidence = checked_probability("confidence", confidence, open_interval=True)
@@ -222,15 +223,15 @@ class Answer:
         return self.at_tail((1 - confidence) / (2 * checked_comparisons(simultaneous, 1)), target)
 
     def is_few(self, target: Target) -> bool:
-        """Return whether it is made of too few reports that matter to be taken for normal; see `bounded_sums`."""
+        """Return whether too few reports matter for the answer to be normal; see `bounded_sums`."""
         return self.intervals.is_few(self, target)
 
     def at_tail(self, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper), either failing with probability at most about `tail`: for answers made of answers."""
+        """Return (lower, upper), for answers made of answers; each fails with probability at most about `tail`."""
         return self.intervals.at_tail(self, tail, target)
 
     def ends(self, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper) that are not cut off at 0 or 1: for sums of independent answers."""
+        """Return (lower, upper) without clipping to [0, 1], for sums of independent answers."""
         return self.intervals.ends(self, tail, target)
 
     def determined(self, confidence: float = 0.95, **options: Any) -> bool:
@@ -239,7 +240,7 @@ class Answer:
 
 
 def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str = "") -> Answer:
-    """Return factor times an answer, plus offset, both known exactly."""
+    """Return an answer times a factor, plus an offset, both known exactly."""
     return replace(
         answer,
         value=factor * answer.value + offset,
@@ -251,5 +252,5 @@ def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str =
 
 
 def refusal_of(answers: Iterable[Answer]) -> str:
-    """Return why an answer made of these has no interval; "" if all of them have one."""
+    """Return the reason why an answer made of these answers has no interval, or "" if all have one."""
     return next((answer.refusal for answer in answers if answer.refusal), "")

@@ -1,11 +1,12 @@
-"""Estimate: what the analyst reads, with what it is sure of and what it is not.
+"""Estimate: frequencies for the analyst, with standard errors and intervals.
 
-Every unbiased estimator in this library is affine in a sum of independent per-contributor terms, so one contributor
-adds variance ``noise_absent`` to the frequency of a category they do not hold and ``noise_present`` to one they
-do. Two uncertainties follow, and every interval says which one it covers:
+Every unbiased estimator of this library is affine in a sum of independent terms, one for each contributor. A
+contributor adds the variance ``noise_present`` to the frequency of the category that they hold, and ``noise_absent`` to
+all others. There are two kinds of uncertainty, and every interval states its target:
 
-* ``target="contributors"``: the frequency among these very contributors; noise of the mechanism only;
-* ``target="population"``: the frequency in the population they were drawn from; noise and sampling.
+* ``target="contributors"``: the frequency among these contributors. The interval allows for the mechanism's noise only.
+* ``target="population"``: the frequency in the population from which they were drawn. The interval allows for noise and
+  sampling.
 """
 
 from __future__ import annotations
@@ -107,16 +108,16 @@ class Selection:
 
 
 class Shown(ABC):
-    """Base of results that are a table for programs and a picture for people: an estimate, or those of a record."""
+    """Base of results with a table for programs and a picture for people: an estimate, or those of a record."""
 
     @property
     @abstractmethod
     def _shown(self) -> dict[int | str, Estimate]:
-        """Return what people see, by attribute."""
+        """Return the estimates to show, by attribute."""
 
     @abstractmethod
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
-        """Return a pyarrow table: a row per category."""
+        """Return a pyarrow table with a row for each category."""
 
     def _repr_html_(self) -> str:
         shown: str = render("html", self._shown)
@@ -137,7 +138,7 @@ class Shown(ABC):
         return frame
 
     def to_frame(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
-        """Return the table of `to_pandas`, its index the category, or attribute and category (extra ``dataframes``).
+        """Return the table of `to_pandas` with category, or attribute and category, as index (extra ``dataframes``).
 
         Examples
         --------
@@ -163,23 +164,23 @@ class Shown(ABC):
 
 
 class FrequencyIntervals(ABC):
-    """The method by which an estimate makes the intervals of its categories.
+    """The method by which an estimate computes the intervals of its categories.
 
-    Every estimate has one of these. Subclasses say for which estimates they are.
+    Every estimate has such an object. Subclasses say for which estimates they are.
     """
 
     @abstractmethod
     def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:
-        """Return (lower, upper), each float64[k]; each bound fails with probability at most about `tail`."""
+        """Return (lower, upper), each float64[k]. Each bound fails with probability at most about `tail`."""
 
     @abstractmethod
     def of(self, codes: NDArray[np.int64]) -> FrequencyIntervals:
-        """Return the method for a part of the categories."""
+        """Return the method for some of the categories."""
 
 
 @final
 class SupportIntervals(FrequencyIntervals):
-    """Intervals from the estimate's noise, counts and samples: the default."""
+    """Intervals from the estimate's noise, counts and samples, which are the default."""
 
     def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:
         return estimate._from_reports(tail, target)
@@ -194,12 +195,12 @@ FROM_REPORTS = SupportIntervals()
 @final
 @dataclass(frozen=True, eq=False)
 class OwnIntervals(FrequencyIntervals):
-    """Intervals that a mechanism computes itself, because its reports are not an independent sum.
+    """Intervals from the mechanism's own formula, because its reports are not a sum of independent terms.
 
     Parameters
     ----------
     bounds : callable
-        (tail, target) -> (lower, upper) of all categories.
+        Function of (tail, target) that returns (lower, upper) for all categories.
     """
 
     bounds: Callable[[float, Target], tuple[Floats, Floats]]
@@ -218,7 +219,7 @@ class OwnIntervals(FrequencyIntervals):
 @final
 @dataclass(frozen=True, eq=False)
 class CategoryIntervals(Intervals):
-    """Intervals of an answer that is the frequency of the one category of an estimate."""
+    """Intervals of an answer that is the frequency of an estimate's single category."""
 
     category: Estimate
 
@@ -353,12 +354,12 @@ class Estimate(Questions, Shown):
         return "\n".join(lines)
 
     def __getitem__(self, labels: str | Sequence[str] | NDArray[np.int64]) -> Estimate:
-        """Return the estimate of one category, or of several, by label or, in an array, by code.
+        """Return the estimate of one or several categories, by label, or by code in an array.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category, naming the label.
+            If a label is not a category. The message names it.
         """
         if isinstance(labels, np.ndarray):
             return self._of(labels)
@@ -988,17 +989,18 @@ def affine_estimate(
     Parameters
     ----------
     counts : int[k]
-        Number of reports that support each value, each on its own.
+        Number of reports that support each value.
     n : int
         Number of reports.
     p, q : float or float[k]
         The *implemented* support probabilities.
     contributors : int, optional
-        Number of contributors the n reports were sampled from, n by default.
+        Number of contributors from whom the n reports were sampled. The default is n.
     sizes, k : (int, int) and int, optional
-        Least and most values that one report supports, and how many values there are; see `SupportCounts`.
+        Smallest and largest number of values that one report supports, and the number of values; see `SupportCounts`.
     joint, law : callable, optional
-        How the noise is correlated, see `Estimate`; what one report adds to a weighted sum, see `Sample`.
+        Correlation of the noise, see `Estimate`, and the distribution of one report's part in a weighted sum, see
+        `Sample`.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     support = SupportCounts(np.asarray(counts, dtype=np.int64), n, p, q, sizes, k)
@@ -1023,7 +1025,7 @@ def _affine(
 
 
 def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
-    """Return the variance of (count/n - q)/(p - q) at true frequency f, noise only, n contributors."""
+    """Return the noise variance of (count/n - q)/(p - q) at true frequency f, with n contributors."""
     p, q = float(p), float(q)
     return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
 
@@ -1034,7 +1036,7 @@ def _first(bounds: tuple[Floats, Floats]) -> tuple[float, float]:
 
 
 def _not_determined(errors: Mapping[Target, float]) -> str:
-    """Return why there is no interval, if an error is NaN."""
+    """Return the reason why there is no interval, if an error is NaN."""
     if not any(map(math.isnan, errors.values())):
         return ""
     return (

@@ -1,7 +1,7 @@
 """Ordered answers: the distribution function of an attribute, with a band, and its quantiles.
 
-A quantile's interval inverts the band (Bonferroni over the cut points): while the band holds, so do the intervals of
-all quantiles at once.
+The interval of a quantile inverts the band (Bonferroni over the cut points). If the band holds, the intervals of all
+quantiles hold together.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ Floats = NDArray[np.float64]
 class Cdf:
     """Share of the answers up to each category, in their order.
 
-    Analysts get one from `Estimate.cdf`. Raw: shares may fall from one category to the next, by noise.
+    Analysts get it from `Estimate.cdf`. It is raw, so because of the noise, shares may fall from one category to the
+    next.
 
     Parameters
     ----------
     labels : tuple of str
-        The categories, the lowest first, length m.
+        Labels of the m categories, the lowest first.
     answers : tuple of Answer
-        Of every category but the last, the share of answers up to it; up to the last it is 1.
+        Shares of answers up to each category except the last. Up to the last category the share is 1.
     scores : float64[m], optional
-        What the categories count for, increasing.
+        Increasing scores of the categories.
 
     Examples
     --------
@@ -54,23 +55,23 @@ class Cdf:
         return np.array([*(answer.value for answer in self.answers), 1.0])
 
     def standard_errors_for(self, target: Target = "contributors") -> Floats:
-        """Return their standard errors for a target, float64[m]; 0 for the last."""
+        """Return the standard errors of the shares for a target, float64[m]; 0 for the last."""
         return np.array([*(answer.standard_error_for(target) for answer in self.answers), 0.0])
 
     @property
     def refusal(self) -> str:
-        """Return why there are no intervals; "" where there are."""
+        """Return the reason why there are no intervals, or ""."""
         return refusal_of(self.answers)
 
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
     ) -> tuple[Floats, Floats]:
-        """Return (lower, upper) of every share, each float64[m]; as `Answer.interval`, True for all of them together.
+        """Return (lower, upper) of every share, each float64[m], as `Answer.interval`; True: all hold together.
 
         Raises
         ------
         NoIntervalError
-            If no valid ones are known.
+            If no valid intervals are known.
         """
         together = checked_comparisons(simultaneous, max(len(self.answers), 1))
         found = [answer.interval(confidence, target=target, simultaneous=together) for answer in self.answers]
@@ -82,16 +83,18 @@ class Cdf:
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper), each float64[m], between which the whole curve lies with `confidence`.
 
-        Bonferroni's intervals, made to rise as every distribution function does, within [0, 1].
+        The band is made of Bonferroni's intervals. Its ends increase, as those of a distribution function, and lie in
+        [0, 1].
 
         Parameters
         ----------
         confidence : float
             Coverage in (0, 1).
         target : {"contributors", "population"}
-            What it covers.
+            Target of the band.
         simultaneous : int
-            How many intervals shall hold together, of which those of the band are a part; at least as many as it has.
+            Number of intervals that must hold together, with those of the band. It is at least the number of intervals
+            in the band.
         """
         together = max(checked_comparisons(simultaneous, 1), len(self.answers), 1)
         asked = confidence, target, together
@@ -117,16 +120,16 @@ class Cdf:
 class Quantile:
     """The lowest category up to which a share of at least p lies.
 
-    Analysts get one from `Estimate.quantiles`.
+    Analysts get it from `Estimate.quantiles`.
 
     Parameters
     ----------
     p : float
         The share.
     cdf : Cdf
-        What it was read from.
+        Distribution function of the quantile.
     place : int
-        Which of the cdf's categories it is.
+        Place of the category in the distribution function.
     """
 
     p: float
@@ -138,12 +141,12 @@ class Quantile:
 
     @property
     def label(self) -> str:
-        """The category."""
+        """Label of the category."""
         return self.cdf.labels[self.place]
 
     @property
     def value(self) -> float:
-        """Its score; NaN where categories have none."""
+        """Score of the category; NaN if categories have no scores."""
         return self._score(self.place)
 
     def places(
@@ -161,12 +164,12 @@ class Quantile:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[str, str]:
-        """Return the lowest and the highest category that the band allows; all quantiles' hold together.
+        """Return the lowest and the highest category that the band allows; intervals of all quantiles hold together.
 
         Raises
         ------
         NoIntervalError
-            If no valid one is known.
+            If no valid interval is known.
         """
         least, most = self.places(confidence, target, simultaneous)
         return self.cdf.labels[least], self.cdf.labels[most]
@@ -174,7 +177,7 @@ class Quantile:
     def bounds(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[float, float]:
-        """Return the scores of `interval`; NaN where categories have none."""
+        """Return the scores of `interval`; NaN if categories have no scores."""
         least, most = self.places(confidence, target, simultaneous)
         return self._score(least), self._score(most)
 

@@ -1,4 +1,4 @@
-"""Guarantee: what a mechanism promises, to whom, and how surely. Data, not prose."""
+"""Guarantee: the bounds of a mechanism against every adversary, as data."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class TrustModel:
 
 
 class QuestionBound(NamedTuple):
-    """Bound about a question that fills several columns of a record.
+    """Bound for a question that fills several columns of a record.
 
     Attributes
     ----------
     name : str
         The question.
     epsilon : float
-        Bound for two contributors who differ in that question only, in any of its columns.
+        Bound for two contributors who differ only in this question, in any of its columns.
     status : {"exact", "upper bound"}
-        As of `TrustModel`.
+        See `TrustModel`.
     """
 
     name: str
@@ -364,7 +364,7 @@ class Guarantee:
 
 
 def bound_text(value: float) -> str:
-    """Return a bound in at most six digits, rounded up: what is printed is never less than what holds.
+    """Return a bound with at most six digits, rounded up, so that the printed bound is valid.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def odds_text(epsilon: float) -> str:
 
 
 def repeated(view: str, epsilon: float, note: str = "") -> TrustModel:
-    """Return the row of a collector who sees r reports: bounds compose, so each of them counts."""
+    """Return the row for a collector who sees r reports, whose bounds add up."""
     return TrustModel("collector", view, epsilon, status="upper bound", note=note, scaling="per report")
 
 
@@ -413,7 +413,7 @@ def local_guarantee(
     per_attribute: tuple[float, ...] | None = None,
     remarks: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Return the guarantee of a plain local mechanism: nobody is trusted, repetition composes."""
+    """Return the guarantee of a plain local mechanism: nobody is trusted, and bounds of several reports add up."""
     return Guarantee(
         epsilon=epsilon,
         per_attribute=per_attribute if per_attribute is not None else (epsilon,),

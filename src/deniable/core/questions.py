@@ -1,12 +1,13 @@
-"""Questions of the frequencies of one attribute: totals, means, differences, the distribution function, quantiles.
+"""Questions about the frequencies of one attribute: totals, means, differences, distribution function, quantiles.
 
-All of them are linear, or quotients of linear ones: whoever can answer `linear` and `quotient` can answer all.
+All answers are linear in the frequencies, or quotients of such answers. A class that implements these two kinds answers
+all questions.
 
-Questions of *ordered* answers (`at_least`, `mean`, `cdf`, `quantiles`) are about those who gave one: categories without
-a score, as "no answer" and "other", are left out, and the answer is then a quotient with Fieller's interval.
-Frequencies sum to one, so these questions may add any multiple of that sum to their weights and take it off the answer.
-They take the multiple of least variance at uniform frequencies, so that a mean of years does not depend on when years
-began to be counted; `total` and `linear` add up the frequencies as they are shown.
+Questions about *ordered* answers (`at_least`, `mean`, `cdf`, `quantiles`) are about people who gave an ordered answer.
+Categories without a score, such as "no answer" and "other", are left out. The answer is then a quotient with Fieller's
+interval. Frequencies sum to one. So these questions may add any constant to their weights and subtract it from the
+answer. They use the constant with the least variance at uniform frequencies. For instance, a mean of years then does
+not depend on the first year of the calendar. `total` and `linear` add up the frequencies as they are shown.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ class Terms(NamedTuple):
     Attributes
     ----------
     above, below : float
-        The answers.
+        The two answers.
     variances : mapping of target to (float, float, float)
-        Variance of the first, covariance, variance of the second; NaN where they are not determined.
+        Variance of the first answer, covariance, and variance of the second answer. NaN if they are not determined.
     n : int
         Number of reports.
     source : frozenset of str
-        What they were made from.
+        Ids of the collections, report batches and earlier phases behind the answers.
     refusal : str
-        Why there is no interval; "" where there is one.
+        Reason why there is no interval, or "".
     """
 
     above: float
@@ -68,12 +69,12 @@ class Questions(ABC):
     @property
     @abstractmethod
     def scores(self) -> Floats | None:
-        """Return each category's score in a mean, float64[k], NaN if it has none; None if no category has one."""
+        """Return each category's score in a mean, float64[k], NaN for none; None if no category has a score."""
 
     @property
     @abstractmethod
     def unranked(self) -> tuple[int, ...]:
-        """Codes without a place in an order of the answers, where categories have no scores."""
+        """Codes without a place in the order of the answers, if categories have no scores."""
 
     @property
     @abstractmethod
@@ -84,21 +85,21 @@ class Questions(ABC):
 
     @abstractmethod
     def linear(self, weights: Weights, *, question: str = "") -> Answer:
-        """Analyst: return sum_v weights[v] f^(v), with its interval.
+        """Analyst: return the weighted sum of the frequencies, sum_v weights[v] f^(v), with its interval.
 
         Parameters
         ----------
         weights : float[k], or mapping of label to float
-            A mapping leaves all other categories at 0.
+            Weights. In a mapping, categories that are left out have weight 0.
         question : str
-            What it is, in words.
+            What the sum is, in words.
 
         Raises
         ------
         InvalidParameterError
             If the weights are not k finite numbers.
         UnknownCategoryError
-            If a label is not a category, naming it.
+            If a label is not a category. The message names it.
         """
 
     @abstractmethod
@@ -124,14 +125,14 @@ class Questions(ABC):
     # ---------------------------------------------------------------- questions
 
     def total(self, labels: str | Sequence[str]) -> Answer:
-        """Analyst: return the frequency of several categories together, the sum of theirs.
+        """Analyst: return the frequency of several categories together, which is the sum of their frequencies.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category.
+            If a label is not a category.
         InvalidParameterError
-            If one is named twice.
+            If a category is named twice.
 
         Examples
         --------
@@ -145,7 +146,7 @@ class Questions(ABC):
         return self.linear(self._marked(wanted), question=f"total of {_named(wanted)}{self._about}")
 
     def difference(self, labels: str | Sequence[str], others: str | Sequence[str]) -> Answer:
-        """Analyst: return the frequency of some categories less that of others of the same attribute.
+        """Analyst: return the frequency of some categories minus that of other categories of the same attribute.
 
         Examples
         --------
@@ -160,12 +161,12 @@ class Questions(ABC):
         return self.linear(weights, question=f"{_named(these)} less {_named(those)}{self._about}")
 
     def at_least(self, label: str) -> Answer:
-        """Analyst: return the share of ordered answers at or above a category, among those who gave one.
+        """Analyst: return the share of answers at or above a category, among people who gave an ordered answer.
 
         Raises
         ------
         UnknownCategoryError
-            If there is no such category among the ordered ones.
+            If a label is not an ordered category.
         """
         order = self._order("at_least")
         labels = [self._labels_of()[code] for code in order]
@@ -175,13 +176,13 @@ class Questions(ABC):
         return self._among(self._indicator(higher), order, f"share of {quoted(label)} or more{self._about}")
 
     def mean(self, scores: ArrayLike | Mapping[str, float] | None = None) -> Answer:
-        """Analyst: return the mean score, among those whose answer has one.
+        """Analyst: return the mean score, among people whose answer has a score.
 
         Parameters
         ----------
         scores : float[k], or mapping of label to float, optional
-            What every category counts for; NaN, or not in the mapping: its answers do not count. By default the
-            attribute's own `scores`.
+            Number that every category counts. Categories with NaN, and categories that are not in a mapping, do not
+            count. The default is the attribute's `scores`.
 
         Raises
         ------
@@ -204,9 +205,9 @@ class Questions(ABC):
         return self._among(np.where(np.isnan(given), 0.0, given), scored, f"mean{self._about}")
 
     def cdf(self) -> Cdf:
-        """Analyst: return the share of answers up to each category, in the order of their scores, else of their codes.
+        """Analyst: return the share of answers up to each category, in the order of scores, or of codes without scores.
 
-        O(k^2): `Estimate.cdf` of k = 1,024 takes some tens of milliseconds.
+        It takes time O(k^2). `Estimate.cdf` for k = 1,024 takes some tens of milliseconds.
         """
         order, labels = self._order("cdf"), self._labels_of()
         answers = [
@@ -217,7 +218,7 @@ class Questions(ABC):
         return Cdf(tuple(labels[code] for code in order), tuple(answers), scores)
 
     def quantiles(self, ps: Sequence[float] = (0.25, 0.5, 0.75)) -> tuple[Quantile, ...]:
-        """Analyst: return the categories below and at which shares ps of the answers lie; intervals hold together.
+        """Analyst: return the quantiles for the shares ps; their intervals hold together.
 
         Raises
         ------
@@ -256,7 +257,7 @@ class Questions(ABC):
 
     @property
     def ranked(self) -> NDArray[np.intp]:
-        """Codes of the ordered categories, the lowest first: by their scores, else by their codes."""
+        """Codes of the ordered categories, the lowest first, by scores, or by codes without scores."""
         if self.scores is None:
             return np.setdiff1d(np.arange(self.k), self.unranked)
         order = np.argsort(self.scores, kind="stable")

@@ -3,8 +3,8 @@
 Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
 every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
 
-Words leave a source in this module alone, each of them once: through `WordStream`, of which `draw`, `blocks` and
-`piece_blocks` are short forms for the usual cases.
+Only this module takes words from a source, and takes each word once: through `WordStream`. `draw`, `blocks` and
+`piece_blocks` are short forms of it for the usual cases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Randomness(Protocol):
 
 
 class SpawningRandomness(Randomness, Protocol):
-    """A source that can make another one: for choices that must not move the words which reports are made of."""
+    """A source that can make another source, for draws that must not change which words reports use."""
 
     def spawn(self) -> SpawningRandomness:
         """Return another source of the same kind, independent of this one, without drawing from this one."""
@@ -51,7 +51,7 @@ Piece = TypeVar("Piece", np.uint16, np.uint32)
 
 
 class _Keystream:
-    """ChaCha20 keystream under one key; thread-safe, so that no two callers ever receive the same bytes."""
+    """ChaCha20 keystream with one key. It is thread-safe, so no two callers ever receive the same bytes."""
 
     def __init__(self, key: bytes, nonce: bytes = bytes(16)) -> None:
         # One report takes its few words from the operating system: it need not wait for a cipher to be loaded.
@@ -218,11 +218,11 @@ def checked_randomness(rng: Source) -> Source:
 
 @final
 class WordStream:
-    """The random words of one call of one mechanism, each of them handed out once.
+    """The random words of one call of one mechanism; each word is handed out once.
 
-    Taking advances the stream at once, and what was taken lies in memory of its own. A kernel that forgets to hand
-    back what it did not read wastes words; there is no way to receive the same word twice but to hand back a word that
-    was read. A stream belongs to the thread and the process that made it, and cannot be copied; sources are shared.
+    `take` advances the stream at once, and the taken words have their own memory. A kernel that forgets to hand back
+    unread words wastes them. The only way to receive a word twice is to hand back a word that was read. A stream
+    belongs to the thread and the process that made it, and cannot be copied. Sources can be shared.
 
     Parameters
     ----------
@@ -232,8 +232,8 @@ class WordStream:
     Attributes
     ----------
     overwrites : bool
-        Whether `take` overwrites the words taken before, so that whoever still reads them is found out. The project's
-        tests switch it on.
+        Whether `take` overwrites the words of the last take, so that code that still reads them fails its tests. The
+        project's tests set it.
 
     Raises
     ------
@@ -267,7 +267,8 @@ class WordStream:
         Raises
         ------
         InvalidParameterError
-            If another thread or process takes than the one that made the stream: both would be handed the same words.
+            If another thread or process than the one that made the stream calls it, because both would receive the same
+            words.
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
@@ -288,12 +289,12 @@ class WordStream:
         return words
 
     def hand_back(self, unread: int) -> None:
-        """Return the last `unread` words of the last take, which nobody has read; the next take begins with them.
+        """Give back the last `unread` words of the last take, which nobody has read; the next take begins with them.
 
         Raises
         ------
         InvalidParameterError
-            If there are not so many, or words of this take were handed back before.
+            If the last take had fewer words, or words of it were handed back before.
         """
         if not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
@@ -325,10 +326,10 @@ def draw(rng: Randomness, size: int) -> Words:
 
 
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterable[tuple[slice, Words]]:
-    """Return ``(rows, words)`` blocks that together cover `rows` rows; row i has the words of nobody else.
+    """Return ``(rows, words)`` blocks that together cover `rows` rows; every row has its own words.
 
-    Row i has words i w to (i + 1) w - 1 of those that the source gives out next, w = `words_per_row`: in one take if
-    they fit into a block, else from a stream of their own.
+    Row i has words i w to (i + 1) w - 1 of the next words of the source, with w = `words_per_row`. They are taken at
+    once if they fit into a block, and otherwise from their own stream.
 
     `words` is uint64[block rows, w], or uint64[block rows] if w is 1. Use it before asking for the next block.
     """
