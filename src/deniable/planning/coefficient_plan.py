@@ -47,7 +47,7 @@ class Design(NamedTuple):
 
 
 def usual_design(normal: int = 1, coins: int = 1) -> Design:
-    """Return the design of an intercept, independent standard normal columns, and fair 0/1 columns.
+    """Return a regression design with an intercept, independent standard normal columns, and fair 0/1 columns.
 
     Averages over normal columns use Gauss-Hermite quadrature, so the result is exact to many digits.
 

@@ -29,7 +29,7 @@ NOT_DETERMINED = "how much this phase loses beside the default on the same peopl
 
 
 def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float:
-    """Return the mean variance of a phase's unbiased estimates, divided by that of the default mechanism.
+    """Return the mean variance of a phase's unbiased estimates, divided by the variance of the default mechanism.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 @final
 @dataclass(frozen=True)
 class LGRR(MemoisedCode):
-    """L-GRR as published randomises a code once, keeps this permanent response, and randomises it for each report.
+    """L-GRR as published randomises a code once, stores the result, and randomises the result again for each report.
 
     Both stages are randomised response over the k codes. The second stage has the budget ln((A B - 1)/(A - B)), where A
     = exp(epsilon_forever) and B = exp(epsilon_once). For k > 2, one report spends less than `epsilon_once`. For
@@ -98,7 +98,7 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises k bits once, keeps this permanent response, and randomises it for each report.
+    """L-OUE as published randomises k bits once, stores them (permanent response), and randomises them for each report.
 
     A bit that is 1 in the permanent response is 1 in a report with probability 1/2. But the bit of the true answer may
     be 0 in the permanent response. So this bit is 1 in a report with a probability below 1/2, although a report spends

@@ -168,10 +168,10 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         Probability of a true report, greater than 1/k and less than 1. A float counts as the decimal that Python prints
         for it, so 0.1 counts as 1/10.
     rho : float, Fraction, Decimal or str
-        The rho of equation (27) in the paper, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k - 1). With rho = 0
-        the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower end. The
-        equation also allows positive values up to k - 1. This class refuses positive values, because they hardly lower
-        the error. They lower the variance of a count of reports by less than the variance of one report.
+        The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
+        1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower
+        end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
+        hardly lower the error. They lower the variance of a count of reports by less than the variance of one report.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.
