@@ -41,9 +41,8 @@ class PairCounts:
     mechanism : FrequencyOracle
         A pure oracle, the same in both waves, memoised or not.
     counts : int64[4 k]
-        Numbers of people, in four blocks of k counts. Count v of a block is for value v. In the first block, a person's
-        reports support the value in neither wave, in the second block only in the second wave, in the third block only
-        in the first wave, and in the fourth block in both waves.
+        Numbers of people, in four blocks with one count for each value: people whose reports support the value in
+        neither wave, only in the second wave, only in the first wave, and in both waves.
     n : int
         Number of people.
 
@@ -199,8 +198,8 @@ def pair_counts(mechanism: Any, first: Any, second: Any) -> PairCounts:
     """Collector: count the reports of the same people in two waves.
 
     The collector must know which two reports belong together, for instance by a pseudonym on every report. A pseudonym
-    links all reports of a person. If some rows are paired wrongly, the estimated change is still unbiased. The interval
-    of the change then gets wider if people's answers persist.
+    links all reports of a person. If some rows are paired wrongly, the estimated change is still unbiased. But the
+    interval of the change gets wider if people keep their answers from wave to wave.
 
     Parameters
     ----------

@@ -207,7 +207,7 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
 
     @abstractmethod
     def margin_spread(self, attribute: int) -> float:
-        """Return the mean variance of a margin at the uniform distribution; infinite without reports."""
+        """Return the mean variance (noise, sampling) of a margin at uniform frequencies; infinite without reports."""
 
     def __getitem__(self, pair: Pair) -> OwnTable:
         i, j = self.checked(pair)

@@ -39,7 +39,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     up. Intervals are score intervals with the exact variance. With ``target="contributors"``, this variance is the
     largest that any division of the holders among the parts can give. With ``target="population"``, it is the variance
     if all parts have the same frequency. If too few reports matter for a normal approximation, the ends of the interval
-    are sums of the ends of the parts' own intervals, which then have a higher confidence.
+    are sums of the ends of the parts' intervals. Each part's interval then has a higher confidence.
 
     Newcomers without a share report by `GRR` with a budget of their own. A contributor's report stays in the deal's
     aggregate even if the contributor's partner does not report, because every single report has the deal's p and q.

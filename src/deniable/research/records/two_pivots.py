@@ -176,7 +176,8 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     def joint(self, aggregate: Aggregate) -> dict[Pair, Estimate]:
         """Analyst: return the joint frequencies of every pair (i, j), i < j: an `Estimate` of the cells, row by row.
 
-        It is unbiased and has intervals. It raises the same errors as `estimate`.
+        The estimates are unbiased, and have intervals if there are at most 8192 possible reports. The method raises the
+        same errors as `estimate`.
         """
         return self._solved(aggregate)[1]
 

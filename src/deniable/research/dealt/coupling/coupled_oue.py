@@ -137,7 +137,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         Raises
         ------
         InvalidParameterError
-            If an argument is out of bounds, or one of the colluders is certainly the contributor's partner.
+            If an argument is out of bounds, or if, with this number of colluders, one of them is certainly the
+            contributor's partner.
         """
         budget = checked_epsilon(epsilon)
         lower, _ = exp_bounds(spent(budget))

@@ -204,7 +204,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         )
 
     def implemented_ratio(self) -> Fraction:
-        """Exact largest likelihood ratio between two records, which is the largest of all attributes' deals."""
+        """Exact largest likelihood ratio between two records, which is the largest ratio of all attributes' deals."""
         return max(part.implemented_ratio() for part in self.parts)
 
     # ---------------------------------------------------------------- reports and simulation
