@@ -138,7 +138,7 @@ def _benchmarks(results: Results) -> list[str]:
     parts = [results.number("fig6", column, ".3f", data="CelebA", algorithm="GRF(0.2), components", reference="Algorithm 2")
              for column in ("undershoot", "overshoot")]  # fmt: skip
     quotes.append(
-        f"By components, with a threshold of {setting(0.2)}, the mean undershoot on CelebA is {parts[0]} and the mean overshoot {parts[1]}."
+        f"With GRF by components and a threshold of {setting(0.2)}, the mean undershoot on CelebA is {parts[0]} and the mean overshoot {parts[1]}."
     )
 
     def adult(name: str, column: str, epsilon: float, spec: str = ".0%") -> str:
@@ -237,7 +237,7 @@ def _tables_2_and_3(results: Results) -> list[str]:
     infinite = sum(int(row["infinite"]) for row in results.rows("table2", data="Adult", epsilon=1, mechanism="GRR"))
     adult = found["Adult"]
     quotes += [
-        f"CelebA's errors imply that the lost T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}",
+        f"CelebA's errors imply that the paper's T was {traced(min(implied), '.0f')} to {traced(max(implied), '.0f')}",
         f"At level {setting(0.05)}, {number_of(found['CelebA'], 'p < .05', '.0%')} of CelebA's pairs, "
         f"{number_of(adult, 'p < .05', '.0%')} of Adult's and {number_of(found['Cardio'], 'p < .05', '.0%')} of Cardio's are "
         f"significant. Adult shows the limit of the method. There, "
@@ -320,14 +320,14 @@ PAGE = Page(
         "At caps up to 2 some random choices have such a factor. At caps of 5 and more": "the rows above",
         "more than five up to a cap of 5": "the rows above",
         "(caps 1 to 20)": "settings",
-        "100 random choices, and a greedy choice, take 21 of the 38 shared attributes": "settings",
+        "100 random choices and one greedy choice of 21 of the 38 shared attributes": "settings",
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
         "the first 21, the last 21, and two sets": "settings",
         "four sets of 21 or 19 attributes": "settings",
         "38 attributes are in both": "the data sets",
         "100 random choices of 21 of 38 attributes": "settings",
         "We also chose 12 attributes at random, 200 times": "a setting",
-        "Random choices of 12 attributes": "a setting",
+        "random choices of 12 attributes": "a setting",
         "a factor of 4.5 or more": "a setting",
         "that at a cap of 1 the excess is small": "the rows above",
         "with 1 - prod(1 - delta)": "a formula",

@@ -77,8 +77,8 @@ def _families(r: Results) -> list[str]:
     return [
         *found,
         f"whose variance is within {setting('10%')} of the best family's variance.",
-        f"The last column of the table would be {others[0]} for prime, {others[1]} for linear and {others[2]} for Partition.",
-        f"Without a bound on frequencies ({setting('f* = 1')}), `OCMS` takes Spread for {chosen} of the epsilons",
+        f"the last column of the first row would be {others[0]} for prime, {others[1]} for linear and {others[2]} for Partition.",
+        f"Without a bound on frequencies ({setting('f* = 1')}), `OCMS` takes Spread for {chosen} of these epsilons",
         *practice,
     ]
 
@@ -253,9 +253,9 @@ def _mechanics(r: Results) -> list[str]:
             exact("beyond 4", ".3%", "independent"),
         ),
         f"The largest error at n = 1,000 is {tail(1000, 4, 'largest', '.0f')} standard errors.",
-        f"A contributor alone then needs {bits('each alone', 1 << 20, 1)} bits.",
+        f"a contributor needs {bits('each alone', 1 << 20, 1)} bits.",
         f"In a client group, each contributor needs {bits('client group', 1 << 20, 1)} bits.",
-        f"a contributor alone needs only {bits('Spread, each alone', 1 << 20, 1)} bits.",
+        f"a contributor without a group needs only {bits('Spread, each alone', 1 << 20, 1)} bits.",
     ]
 
 
@@ -556,7 +556,7 @@ STATED = {
     "of the bits that section 5.3 counts": _PAPER,
     "for n = 801,947 and in 100 runs": "kosarak.csv, quoted above",
     "From epsilon 3 on they are": _SETTING,
-    "The largest result z is 2.4 at seed 2, and 3.3 at seed 1. The sum of z^2 is 17.1 at seed 2, and 24.2": "results/ocms/seeds.csv",
+    "the largest z is 2.4 at seed 2, and 3.3 at seed 1. The sum of z^2 is 17.1 at seed 2, and 24.2": "results/ocms/seeds.csv",
     "up to 10% above the best": "sketch.ocms.TOLERANCE",
     "In 40 comparisons, chance allows 3.7": "statistics.critical_z(40)",
     "The calculated ratio is 1.06": "pilot.csv, quoted above",
@@ -575,14 +575,14 @@ STATED = {
     "with the sketch for f = 1, which allows any frequency": _SETTING,
     "over f = 1 | less?": _SETTING,
     "m at f = 1 | n MSE": _SETTING,
-    "5.5% ± .5% of the runs, where the exact probability is 4.9%": "pilot.csv, quoted above",
+    "5.5% ± .5% of the runs. The exact probability is 4.9%": "pilot.csv, quoted above",
     "At epsilon 1, our 2,000 runs show no gain": _SETTING,
     "a sketch that was planned without a bound (f = 1)": _SETTING,
     "calculated error of the sketch for f = 1": _SETTING,
     'column "at frequency 1"': _SETTING,
     '"over f = 1"': _SETTING,
     "calculated, over f = 1 | commonest value .001 | .1 | .5": _SETTING,
-    "The codes of these 100 values": _SETTING,
+    "the numbers of these 100 values": _SETTING,
     "The sum of z^2 in the table": _SETTING,
     "m, and m at f = 1 | while f holds | at frequency 1": _SETTING,
     "at f = 0 and n = 1,000, in 20,000 runs": _SETTING,
