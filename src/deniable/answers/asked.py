@@ -32,7 +32,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """Options of intervals, which hold for all numbers of a page.
+    """Options of the intervals of all numbers on a page.
 
     Parameters
     ----------

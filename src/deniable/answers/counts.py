@@ -46,7 +46,7 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
           smallest and largest number of values that one report supports) and ``pairs``. ``pairs`` has two covariances
           between a report's support of one value and its support of another value. ``own`` is the covariance if the
           contributor holds one of the two values, ``other`` if the contributor holds neither. ``pairs`` is null if not
-          all pairs of values have the same covariances, or they are not known.
+          all pairs of values have the same covariances, or if the covariances are not known.
         * Otherwise it has ``frequencies``, ``noise_absent`` and ``noise_present`` (see `Estimate`).
 
     Raises

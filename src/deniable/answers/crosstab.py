@@ -189,7 +189,7 @@ class Crosstab:
 
     @cached_property
     def decoded(self) -> DecodedTable:
-        """The table after the post-processing step "dependence", which decodes all pairs together; no intervals."""
+        """The table after the step "dependence", which decodes all pairs together. The table has no intervals."""
         found = self._all.decoded.tables[self._pair]
         return DecodedTable(self._shown(found.frequencies), found.dependence)
 
@@ -205,7 +205,6 @@ class Crosstab:
         given : label, code, or several
             Category of the row attribute, or several.
 
-
         Raises
         ------
         UnknownCategoryError
@@ -220,7 +219,7 @@ class Crosstab:
         )
 
     def difference(self, of: Label, *, groups: tuple[Label, Label]) -> Answer:
-        """Return P(column `of` | first group) - P(column `of` | second group), with MOVER's interval.
+        """Return P(column `of` | first group) - P(column `of` | second group), with its interval (by the method MOVER).
 
         Parameters
         ----------
@@ -281,9 +280,9 @@ class Crosstab:
 
         If a cell may be 0, the odds ratio is not determined, and its interval is unbounded. This is the most frequent
         result with a few tens of thousands of contributors. The stated confidence counts such results as intervals that
-        contain the truth. If most results are of this kind, the interval is bounded only if noise made the cell large,
-        and such an interval contains the truth less often than stated. In an experiment with 500 contributors, 8% of
-        the collections had a bounded interval, and 61% of these intervals contained the truth.
+        contain the truth. Bounded intervals then arise only if noise made the cell large, and they contain the truth
+        less often than stated. In an experiment with 500 contributors, 8% of the collections had a bounded interval,
+        and 61% of these intervals contained the truth.
 
         Parameters
         ----------
@@ -380,8 +379,8 @@ class Crosstab:
         """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
         The interval assumes that V^2 is a noncentral chi-squared variable (`CramersV.bounds`). It always allows for
-        noise and for sampling. If there are too few reports for the test of independence, there is no interval, because
-        V then depends on margins that are mostly noise.
+        noise and for sampling. There is no interval if there are too few reports for the test of independence. V then
+        depends on margins that are mostly noise.
         """
         nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, UNDETERMINED)
         if not self.n:

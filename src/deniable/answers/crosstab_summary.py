@@ -68,7 +68,6 @@ class CrosstabSummary(Result):
         Number of reports about this pair, and number of all contributors.
     confidence : float
         Confidence of the intervals.
-
     target : {"contributors", "population"}
         Target of the intervals of cells, shares and the difference.
     raw : float64[rows, columns]
@@ -81,7 +80,6 @@ class CrosstabSummary(Result):
         The clearest difference between two rows, or None if no difference is determined.
     independence : Independence
         Test of whether the attributes are independent.
-
     association, association_lower, association_upper : float
         Cramer's V of the population with its interval. The ends are NaN if no interval is known.
     decoded : float64[rows, columns]
@@ -242,7 +240,6 @@ def summarize_crosstab(
         Guarantee for the contributors.
     title, collection : str
         Title and id of the collection.
-
     confidence, target
         Options of the intervals, see `Crosstab.interval`.
 

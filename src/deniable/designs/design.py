@@ -189,7 +189,6 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         parameters : sequence of Fraction, int or str
             Parameters of the named design.
 
-
         Raises
         ------
         InvalidParameterError
@@ -577,8 +576,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         Raises
         ------
         InvalidParameterError
-            If a report can prove an answer and `one_sided` is not set, a text is missing or not needed, the language is
-            unknown, or the device needs more than 200 cards.
+            If a report can prove an answer and `one_sided` is not set. Also if a text is missing or not needed, the
+            language is unknown, or the device needs more than 200 cards.
 
         Examples
         --------
@@ -686,7 +685,6 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
         The noise of the device is independent between people, also within a cluster. So the factor is at most that of a
         direct question.
-
 
         Parameters
         ----------

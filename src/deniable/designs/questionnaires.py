@@ -280,7 +280,7 @@ class EichhornHayre(Questionnaire):
 
 
 def eichhorn_hayre(mean: Number, sd: Number) -> EichhornHayre:
-    """Return the scrambled number of Eichhorn and Hayre (1983): people report y S and keep S to themselves.
+    """Return the scrambled number of Eichhorn and Hayre (1983): people multiply their number by a random S.
 
     Parameters
     ----------

@@ -134,8 +134,8 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     -------
     Aggregate
         The same aggregate as from `deniable aggregate` with the same files. If the DataFrame has all reports of the
-        files that it reads, the aggregate lists the batches of these files, and their digests are not verified.
-        Otherwise it lists one batch with a new name.
+        files that it reads, the aggregate lists the batches of these files. Their digests are not verified. Otherwise
+        it lists one batch with a new name.
 
     Raises
     ------

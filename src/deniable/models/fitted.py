@@ -271,7 +271,7 @@ class Fit:
 
     @cached_property
     def pvalues(self) -> pandas.Series:
-        """Two-sided p-values of the hypotheses that coefficients are zero (Wald tests, or score tests)."""
+        """Two-sided p-values for the hypothesis that a coefficient is zero; `interval_kind` names the kind of test."""
         import pandas
 
         found = 2 * self._tail(np.abs(self.tvalues.to_numpy()))
@@ -323,8 +323,9 @@ class Fit:
         InvalidParameterError
             If a parameter is out of bounds.
         NoIntervalError
-            If log likelihoods cannot be compared: with sampling weights, clusters or a dealer, with the method
-            "weights", or if standard errors are so large that profile intervals cover too little.
+            If log likelihoods cannot be compared. This is so with sampling weights, clusters or a dealer, and with the
+            method "weights". Also if standard errors are so large that profile intervals would contain the truth too
+            rarely.
         """
         import pandas
 
@@ -420,8 +421,8 @@ class Fit:
         Raises
         ------
         NoIntervalError
-            If log likelihoods cannot be compared: with sampling weights, clusters or a dealer, with the method
-            "weights", or if standard errors are so large that the test would mislead.
+            If log likelihoods cannot be compared. This is so with sampling weights, clusters or a dealer, and with the
+            method "weights". Also if standard errors are so large that the test would mislead.
         InvalidParameterError
             If the other model is not nested in this model, or uses other rows.
         """

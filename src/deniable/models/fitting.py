@@ -80,8 +80,9 @@ def fit(
     survey : Collection
         Collection with the questions and the mechanism.
     reports : reports, path, table or Aggregate
-        Reports from the mechanism, a report file, a pandas column of codes or of reported labels, or a table with a
-        column for each field of a report. For ``a ~ b`` without a table, also an aggregate of "SPL pairs".
+        Reports in one of these forms: as the mechanism returns them, a report file, a pandas column of codes or of
+        reported labels, or a table with a column for each field of a report. The formula ``a ~ b`` without a table also
+        takes an aggregate of "SPL pairs".
     people : table or path, optional
         Columns that are not randomised: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet
         file.
@@ -104,13 +105,13 @@ def fit(
         Name of a column that links reports and table, with unique values in both. By default they are linked row by
         row.
     missing : {"category", "drop", "refuse"}
-        Treatment of missing values. By default, rows without a report or with a missing value in a needed column are
-        left out and counted, and "no answer" of a randomised attribute is a category. With "drop" the model is about
-        people who answered. It still uses all rows, because reports hide who did not answer. "refuse" raises an error
-        with the number of incomplete rows.
+        Treatment of missing values. By default, rows without a report, or with a missing value in a needed column, are
+        left out and counted. "No answer" of a randomised attribute is then a category like the others. With "drop" the
+        model is about people who answered. It still uses all rows, because reports hide who did not answer. "refuse"
+        raises an error with the number of incomplete rows.
     classes : {"same", "1"}
-        For "ml" with a randomised predictor: whether the predictor may depend on the same plain columns ("same") or on
-        none ("1"). "1" biases its coefficient if the predictor does depend on them.
+        Assumption about a randomised predictor, for "ml". "same" allows the predictor to depend on the plain columns of
+        the formula. "1" assumes that it depends on none of them, and biases its coefficient if this is false.
     force : bool
         If True, fit even if the expected standard errors show that there are too few reports.
 

@@ -123,7 +123,10 @@ def group_quantiles(
     confidence: float = 0.95,
     statement: str = "",
 ) -> GroupValues:
-    """Return a quantile of a plain outcome in every group; its interval inverts the test of F(t) = share.
+    """Return a quantile of a plain outcome in every group, with its interval.
+
+    Let F be the distribution function of the outcome in a group. The interval contains all t for which the test of
+    F(t) = share does not reject.
 
     Parameters
     ----------

@@ -56,7 +56,6 @@ class FitSummary(Result):
         Formula, model, method, and kind of standard errors.
     title, collection : str
         Title and id of the collection.
-
     outcome : str
         Left side of the formula.
     categories : tuple of str

@@ -82,7 +82,7 @@ def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:
 
     For one attribute, the function compares GRR, OUE, SubsetSelection and count-mean sketches: OLH, Spread, and the
     prime family with the best m. For several attributes it compares SPL over GRR or OUE, and SMP over GRR or over the
-    best oracle of every attribute (`records_default` explains this choice and has more options). If two mean variances
+    best oracle of every attribute. `records_default` explains this choice and has more options. If two mean variances
     differ by at most 1%, the mechanism with fewer bits per report is chosen.
 
     A mechanism is practical if it needs at most 2^19 bits per report and 2^27 counters, and compares a report with at

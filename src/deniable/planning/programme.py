@@ -173,8 +173,8 @@ class Programme(Result):
     surveys : tuple of SurveyTotal
         One for each survey.
     groups : mapping of str to float
-        Largest total of a contributor in each group of people, with the surveys of everyone. Rounded up; infinite if
-        there is no bound.
+        Largest total of a contributor in each group of people, including the surveys that everyone is asked. Rounded
+        up; infinite if there is no bound.
     conditions : tuple of str
         Conditions under which the totals hold.
     leakage : tuple of AttributeLeakage

@@ -78,9 +78,9 @@ def records_default(
 ) -> MechanismChoice:
     """Return the mechanism with the least expected error for records, and the reason; a pure function.
 
-    By default the function chooses the better of two ways: splitting the budget (`SPL` over GRR or OUE), and sampling
-    one attribute (`SMP`, or `AdaptiveSMP` if attributes need different oracles). If variances differ by at most 1%, the
-    mechanism with fewer bits per report is chosen.
+    By default the function chooses the better of two ways. One splits the budget (`SPL` over GRR or OUE). The other
+    samples one attribute (`SMP`, or `AdaptiveSMP` if attributes need different oracles). If variances differ by at most
+    1%, the mechanism with fewer bits per report is chosen.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class Page:
     title : str
         Heading.
     cards : tuple of Card
-        Promises, with their adversaries.
+        Promises to contributors, each with the adversary against whom it holds; also warnings.
     sections : tuple of Section
         Sections with the numbers.
     notes : tuple of str

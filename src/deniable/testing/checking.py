@@ -133,9 +133,9 @@ def check_mechanism(
 ) -> Checked:
     """Check that a mechanism keeps every law of its base classes; takes seconds if its channel is small.
 
-    As an author of a mechanism, check it with several choices of parameters, all with few outputs: a domain of two,
-    uneven domains, small and large budgets. A law that needs a channel with more than 65,536 cells is skipped, and
-    `Checked` says so. Laws about many contributors need no channel.
+    If you wrote a mechanism, check it with several choices of parameters: a domain of two, uneven domains, small and
+    large budgets. Choose parameters with few outputs. A law that needs a channel with more than 65,536 cells is
+    skipped, and `Checked` says so. Laws about many contributors need no channel.
 
     Parameters
     ----------

@@ -120,8 +120,8 @@ class XLSForm:
     garbled : tuple of GarbledQuestion
         Questions with garbling.
     texts : mapping
-        For each language: ``title``, ``questions`` (text by name) and ``labels`` (texts of all answers by name), in the
-        form of the ``languages`` of a survey page.
+        Texts in each language: ``title``, ``questions`` (text by name) and ``labels`` (texts of all answers by name).
+        They have the form of the ``languages`` of a survey page.
     unmapped : tuple of Unmapped
         Rows that did not become a question.
     """

@@ -258,7 +258,7 @@ def audit(
     ----------
     client : object with ``randomize(inputs, rng)``
         Client to audit: a mechanism of this library, or another client behind a small adapter. Its reports must be
-        independent. Audit a client that stores its reports on fresh installations.
+        independent. If a client stores its reports, audit a fresh installation for every report.
     claimed_epsilon : float, optional
         Claimed epsilon. The default is ``client.epsilon``.
     rng : Randomness
@@ -399,7 +399,8 @@ def needed_samples(
 ) -> int:
     """Return the number of reports per input that an audit needs to refute a client that spends 1.3 times its claim.
 
-    With this number, the second half of the reports refutes the claim from a single pair of inputs, at the given power.
+    With this number, the second half of the reports for a single pair of inputs refutes the claim with probability
+    `power`.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class TreePrior:
     tables : tuple of float[k_i, k_j]
         P(X_i, X_j) for every edge (i, j). Tables that share an attribute must agree on its frequencies within 1e-6.
     fitted : bool
-        Whether the tree was fitted to data. The true joint distribution may then depend on more than the tree.
+        Whether the tree was fitted to data. The true joint distribution then need not follow a tree.
 
     Raises
     ------

@@ -32,7 +32,8 @@ ESTIMATED_WARNING = (
 class LeakageRange:
     """Range of a leakage figure over plausible joint distributions.
 
-    It shows what the data leave open. It is not a confidence interval with proved coverage.
+    The range shows which values of the figure are plausible, given the data. It is not a confidence interval with
+    proved coverage.
 
     Parameters
     ----------

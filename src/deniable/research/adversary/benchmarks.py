@@ -185,7 +185,7 @@ def _grf(data: Observed, epsilon: float, threshold: float, components: bool) -> 
 def benchmark_algorithms(
     records: ArrayLike, sizes: Sequence[int], epsilon: float, *, reference: ArrayLike | None = None
 ) -> tuple[AlgorithmScore, ...]:
-    """Return the errors of algorithms that estimate CPL (benchmark 1).
+    """Return the errors of algorithms that estimate CPL (benchmark 1 in *The Hidden Cost of Correlation*).
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def benchmark_algorithms(
     Returns
     -------
     tuple of AlgorithmScore
-        Scores of SPL-ANL, of GRF by pairs and by components at each of `THRESHOLDS`, of ITS (if `its` can compute it),
-        GRR-ANL and EXP-ANL.
+        Scores of the algorithms that the paper compares: SPL-ANL, GRF (by pairs and by components, at each of
+        `THRESHOLDS`), ITS (if `its` can compute it), GRR-ANL and EXP-ANL.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def benchmark_mechanisms(
     *,
     mechanisms: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = MECHANISMS,
 ) -> tuple[MechanismScore, ...]:
-    """Return the exact leakage and error of mechanisms (benchmark 2).
+    """Return the exact leakage and error of mechanisms (benchmark 2 in *The Hidden Cost of Correlation*).
 
     Parameters
     ----------

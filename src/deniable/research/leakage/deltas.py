@@ -74,9 +74,9 @@ def total_delta(
 def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
     """Return the smallest delta with which a known release of X_j is (epsilon, delta)-private about X_i.
 
-    It is delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , also for mechanisms that are
-    themselves only (epsilon, delta)-private. This delta holds for *events* (sets of outputs). Single outputs are not
-    enough, because outputs that are rare one by one may be likely together.
+    The result is max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ . This is also true for mechanisms that
+    are themselves only (epsilon, delta)-private. This delta holds for *events* (sets of outputs). Single outputs are
+    not enough, because outputs that are rare one by one may be likely together.
 
     Parameters
     ----------

@@ -162,7 +162,6 @@ class LoadTimes(Result):
         ln((2 - f)/f) for the lowest rate f. Infinite if a row was not randomised.
     level : float
         Confidence level of the intervals.
-
     shown_low : float
         Share of "low" in the rows, before any correction.
     share : TrueNumber
@@ -317,8 +316,8 @@ def load_times(
     Parameters
     ----------
     rows : path, table, or list of dict
-        A row for each page load: CSV, Parquet or JSON (a list, or an entry in each line); a data frame; or entries as
-        `PerformanceNavigationTiming.toJSON` returns them.
+        Page loads, one in each row. A file may be CSV, Parquet or JSON (a list, or an entry in each line). A table is a
+        data frame. Entries of a list are those that `PerformanceNavigationTiming.toJSON` returns.
     outcome : str
         Name of the column of times.
     quantiles : sequence of float

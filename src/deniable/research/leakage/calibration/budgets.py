@@ -366,8 +366,8 @@ def calibrate_records(
     InvalidInputError
         If fewer than two attributes vary.
     InvalidParameterError
-        If the criterion does not fit the other arguments, a cap is for an unknown attribute or out of bounds, the
-        schema asks for open text, or the mechanism is for whole records.
+        If the criterion does not fit the other arguments, or a cap is out of bounds or for an unknown attribute. Also
+        if the schema asks for open text, or the mechanism is for whole records.
     TooLargeError
         If the figures of the given criterion cannot be computed. The message names the size.
 

@@ -148,8 +148,8 @@ def calibrate(
         Cap on the total leakage about every attribute, in nats.
     criterion : {"exact", "blocks", "prior-free", "additive"}
         Figure to keep below the cap. "exact": exact totals. "blocks": direct leakage plus the joint CPL of all other
-        attributes, or of each block; the blocks of a tree prior are its branches. "prior-free": the sum of all
-        epsilons. "additive": direct leakage plus the sum of pairwise leakages, which is not a bound.
+        attributes, or plus the joint CPL of each block. The blocks of a tree prior are its branches. "prior-free": the
+        sum of all epsilons. "additive": direct leakage plus the sum of pairwise leakages, which is not a bound.
     mechanism : callable (k, epsilon) -> mechanism, or None
         Function that returns the mechanism of an attribute. None stands for any mechanism with these epsilons
         (Algorithm 2); it cannot be used with "exact".
@@ -163,8 +163,8 @@ def calibrate(
     Raises
     ------
     InvalidParameterError
-        If `epsilon_total` is not positive and finite, or the criterion does not fit the other arguments, or `delta` is
-        not 0 although a mechanism is given.
+        If `epsilon_total` is not positive and finite, or the criterion does not fit the other arguments. Also if
+        `delta` is not 0 although a mechanism is given.
     TooLargeError
         If exact totals cannot be computed. The message names the size and the alternatives.
 
