@@ -41,7 +41,7 @@ def test_what_cannot_be_built_is_infeasible() -> None:
     assert not huge.feasible
     assert {row.reason for row in huge.rows} == {"counters must be <= 134,217,728 to be practical, got 1,073,741,824"}
     split = rows_of(plan([2] * 3, 2e-6, contributors=1000))["SPL[GRR]"]
-    assert split.reason == "epsilon must be >= 1e-06 per attribute, got epsilon=2e-06 over 3 attributes"
+    assert split.reason == "epsilon must be >= 1e-06 per attribute, got epsilon=2e-06 for 3 attributes"
 
 
 def test_mechanisms_are_chosen_by_name() -> None:

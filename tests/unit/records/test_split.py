@@ -139,7 +139,7 @@ def test_the_wire() -> None:
         ({"epsilon": -1.0}, "epsilon must be > 0, got epsilon=-1.0"),
         ({"epsilon": float("nan")}, "epsilon must be a finite number"),
         ({"epsilon": float("inf")}, "epsilon must be a finite number"),
-        ({"epsilon": 1.5e-6}, "epsilon must be >= 1e-06 per attribute, got epsilon=1.5e-06 over 2 attributes"),
+        ({"epsilon": 1.5e-6}, "epsilon must be >= 1e-06 per attribute, got epsilon=1.5e-06 for 2 attributes"),
     ],
 )
 def test_refuses_bad_parameters(parameters: dict[str, Any], message: str) -> None:

@@ -200,7 +200,7 @@ def test_strings_are_encoded_together_as_they_are_one_by_one() -> None:
     assert hitters.encode(many).tolist() == one_by_one * 20
     assert hitters.encode([]).shape == (0, 8)
     wrong: list[tuple[Any, str]] = [
-        (["a", "\0", 3], "NUL, but the string in row 2 does"),
+        (["a", "\0", 3], "NUL, but the string in row 2 contains it"),
         (["a", 3, "\0"], "got int in row 2"),
     ]
     for given, message in wrong:
