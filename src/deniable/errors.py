@@ -211,7 +211,7 @@ class DuplicateReportsError(MismatchError):
 
 
 class DamagedStateError(InvalidParameterError):
-    """An aggregate has counters that no reports add up to, or cannot be decoded."""
+    """An aggregate cannot be decoded, or its counters cannot be the sum of reports."""
 
 
 class EmptyAggregateError(DeniableError, ValueError):

@@ -97,7 +97,7 @@ class Comparison(Result):
     guarantees : (Guarantee, Guarantee)
         Guarantees of the collections.
     attributes : tuple of AttributeComparison
-        Attributes that both collections ask, in the order of the first.
+        Attributes that both collections ask, in the order of the first collection.
     left_out : tuple of str
         Attributes that only one collection asks, or that have different categories.
     confidence, target, together

@@ -67,7 +67,7 @@ class Independence(Result):
         Test statistic. If the attributes are independent, it is chi-squared with `degrees` degrees of freedom. NaN
         without a test.
     degrees : int
-        (k_i - 1)(k_j - 1).
+        Degrees of freedom, (k_i - 1)(k_j - 1) for attributes with k_i and k_j categories.
     p_value : float
         Probability of a statistic at least as large if the attributes are independent. NaN without a test.
     method : str
@@ -96,7 +96,7 @@ class Independence(Result):
 
 @dataclass(frozen=True, eq=False)
 class Crosstab:
-    """A table of two attributes: rows are categories of the first attribute, columns those of the second.
+    """A table of two attributes: rows are categories of the first, and columns are categories of the second.
 
     Analysts get tables from `crosstabs`.
 

@@ -31,7 +31,7 @@ class WorstCase:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
     ) -> Bounds:
-        """Return (lower, upper), which contains all possible frequencies with probability `confidence`.
+        """Return an interval (lower, upper) that contains all possible frequencies with probability `confidence`.
 
         Raises
         ------

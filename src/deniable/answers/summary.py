@@ -137,7 +137,7 @@ class Summary(Result):
     simultaneous : bool
         Whether all intervals hold together.
     processing : tuple of str
-        Steps of post-processing behind the additional column, in their order.
+        Steps of post-processing that made the `processed` frequencies, in their order.
     truth_n : int or None
         Number of records behind the truth.
     collection : str

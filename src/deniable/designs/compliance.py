@@ -33,8 +33,8 @@ class ComplianceDesign(ABC):
     Attributes
     ----------
     reports, seconds : (str, str)
-        Names of the codes 0 and 1. `seconds` are those of the second number: the report to an anchor, or the random
-        group.
+        Names of the codes 0 and 1. `reports` are names for the report, and `seconds` for the second number: the report
+        to an anchor, or the random group.
     follower : str
         Word for people who follow the instructions.
     assumes : str

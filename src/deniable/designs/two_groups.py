@@ -158,7 +158,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
         )
 
     def lie_detector(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> LieDetectorEstimate:
-        """Analyst: return the estimates if every cheater is a carrier (the stochastic lie detector).
+        """Analyst: return estimates that assume that every cheater is a carrier (the stochastic lie detector).
 
         The likelihood is the same as in `estimate`, so no data can decide between the two models. `p1` and `p2` are
         probabilities of a forced yes. The parameters in the paper of Moshagen, Musch and Erdfelder (2012) are

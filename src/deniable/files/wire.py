@@ -211,7 +211,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     content : bytes
         Content of the request.
     width : int, optional
-        Number of bytes of a report of the collection. The default is that of the first report.
+        Number of bytes of a report of the collection. The default is the number of bytes of the first report.
 
     Raises
     ------

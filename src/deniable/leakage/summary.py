@@ -321,7 +321,8 @@ class RecordLeakage:
     tree : tuple of Leakage
         Total leakage if the attributes depend on each other only along a fitted tree. Empty if `totals` is exact.
     prior_free : float
-        Sum of all epsilons, also those of constant attributes. It bounds every total for any joint distribution.
+        Sum of all epsilons, including the epsilons of constant attributes. The sum bounds every total for any joint
+        distribution.
     prior_free_delta : float
         Delta of this bound.
     """
@@ -381,7 +382,7 @@ def record_leakage(
     Parameters
     ----------
     records : int[n, d] or Observed
-        Codes, those of column j in 0..sizes[j]-1, or the result of `observed`.
+        Codes of the records, or the result of `observed`. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes; not needed with an `Observed`.
     releases : float or sequence of mechanisms, channels or epsilons

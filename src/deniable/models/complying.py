@@ -62,8 +62,9 @@ def fit_compliance(
     -------
     Fit
         Coefficients of the trait, then the coefficients of the second logit, named "follows: Intercept" and so on.
-        Standard errors are robust (sandwich). With `cheaters`, the trait is that of people who follow the instructions.
-        If an estimated share is 0 or 1, no coefficient is determined, and slopes have score intervals.
+        Standard errors are robust (sandwich). With `cheaters`, the coefficients of the trait are about people who
+        follow the instructions. If an estimated share is 0 or 1, no coefficient is determined, and slopes have score
+        intervals.
 
     Raises
     ------

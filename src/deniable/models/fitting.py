@@ -111,7 +111,7 @@ def fit(
         raises an error with the number of incomplete rows.
     classes : {"same", "1"}
         Assumption about a randomised predictor, for "ml". "same" allows the predictor to depend on the plain columns of
-        the formula. "1" assumes that it depends on none of them, and biases its coefficient if this is false.
+        the formula. "1" assumes that the predictor depends on none of them. Its coefficient is biased if this is false.
     force : bool
         If True, fit even if the expected standard errors show that there are too few reports.
 

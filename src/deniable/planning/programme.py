@@ -171,7 +171,7 @@ class Programme(Result):
     title : str
         Title that people read.
     surveys : tuple of SurveyTotal
-        One for each survey.
+        Totals of the surveys, one for each survey.
     groups : mapping of str to float
         Largest total of a contributor in each group of people, including the surveys that everyone is asked. Rounded
         up; infinite if there is no bound.

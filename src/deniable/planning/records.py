@@ -50,7 +50,7 @@ class MechanismChoice:
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism, ready to use. With two phases it is that of phase one.
+        Mechanism, ready to use. With two phases, this is the mechanism of phase one.
     reason : str
         Description of the alternatives, and of how much better the chosen mechanism is.
     phase_two : str

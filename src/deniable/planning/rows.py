@@ -30,7 +30,7 @@ class PlanRow(Result):
     name : str
         Name of the mechanism. "SPL[OUE]" is SPL over OUE.
     mechanism : Mechanism or None
-        Mechanism, ready to use. With two phases it is that of phase one.
+        Mechanism, ready to use. With two phases, this is the mechanism of phase one.
     parameters : mapping
         Fields of its specification, for instance ``{"k": 4, "epsilon": "1"}``.
     mean_variance : float

@@ -57,7 +57,7 @@ class Unmapped(NamedTuple):
     name : str
         Name of the question, or its type if it has none.
     reason : str
-        The reason, and what to do.
+        Reason why the row did not become a question, and what to do.
     """
 
     sheet: str

@@ -342,7 +342,8 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
     Parameters
     ----------
     release : mechanism, channel or float
-        Mechanism, channel or budget of the release of X_j. For a budget, the figure is that of Algorithm 2.
+        Mechanism, channel or budget of the release of X_j. For a budget, the result is the largest CPL of all
+        mechanisms with this budget (`worst_case_cpl`).
     conditional : float[|X_i|, |X_j|]
         P(X_j = u | X_i = x). Rows sum to one.
 

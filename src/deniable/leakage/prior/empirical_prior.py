@@ -164,7 +164,7 @@ class Observed:
         return joint_from_records(self.codes, self.sizes)
 
     def chosen(self, releases: Releases) -> list[Release]:
-        """Return those of the given releases that are about attributes that vary, with their original domains."""
+        """Return the releases of the attributes that vary, for their original domains."""
         if not isinstance(releases, Sequence):
             return [float(releases)] * len(self.attributes)
         check_releases(releases, len(self.domains))
@@ -189,7 +189,7 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
     Parameters
     ----------
     records : int[n, d]
-        Codes, those of column j in 0..sizes[j]-1.
+        Codes of the records. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     names : sequence of str, optional

@@ -163,17 +163,17 @@ def pairwise_leakage(
     Parameters
     ----------
     records : int[n, d] or Observed
-        Codes, those of column j in 0..sizes[j]-1, or the result of `observed`.
+        Codes of the records, or the result of `observed`. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes; not needed with an `Observed`.
     releases : float or sequence of mechanisms, channels or epsilons
-        Mechanism, channel or epsilon of each attribute's release. A single float is the epsilon of all attributes. With
-        an epsilon, figures are those of Algorithm 2, the worst case over all mechanisms.
+        Mechanism, channel or epsilon of each attribute's release. A single float is the epsilon of all attributes. An
+        epsilon stands for the mechanism with this epsilon that leaks most (`worst_case_cpl`).
     names : sequence of str, optional
         Attribute names.
     delta : float
-        Delta of each release for events, in [0, 1]. Releases are then any (epsilon, delta)-LDP mechanisms, and each
-        figure is that of Algorithm 2 with its smallest delta.
+        Delta of each release for events, in [0, 1]. Releases may then be any (epsilon, delta)-LDP mechanisms. Each
+        figure is the largest over these mechanisms, with its smallest delta.
 
     Raises
     ------

@@ -84,13 +84,13 @@ class TreePrior:
     def from_records(
         cls, records: ArrayLike | Observed, sizes: Sequence[int] = (), edges: Sequence[Edge] | None = None
     ) -> TreePrior:
-        """Return a tree fitted to records, with the given edges or those of the Chow-Liu tree.
+        """Return a tree fitted to records, with the given edges or with the edges of the Chow-Liu tree.
 
         Parameters
         ----------
         records : int[n, d] or Observed
-            Codes, those of column j in 0..sizes[j]-1. Constant attributes and categories that nobody holds are left out
-            (`observed`).
+            Codes of the records, or the result of `observed`. Codes in column j are in 0..sizes[j]-1. Constant
+            attributes and categories that nobody holds are left out (`observed`).
         sizes : sequence of int
             Domain sizes; not needed with an `Observed`.
         edges : sequence of (int, int), optional

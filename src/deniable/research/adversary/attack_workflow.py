@@ -82,7 +82,7 @@ def statistical_cpl(
     Parameters
     ----------
     records : int[n, d]
-        True codes, those of column j in 0..sizes[j]-1.
+        True codes of the records. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     mechanisms : sequence of d mechanisms

@@ -143,7 +143,7 @@ def grf(
     Parameters
     ----------
     records : int[n, d]
-        Codes, those of column j in 0..sizes[j]-1.
+        Codes of the records. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
@@ -190,14 +190,14 @@ def benchmark_algorithms(
     Parameters
     ----------
     records : int[n, d]
-        Codes, those of column j in 0..sizes[j]-1.
+        Codes of the records. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
         Budget of every attribute.
     reference : float[d, d], optional
-        Leakage to estimate, for the attributes that vary. The default is that of Algorithm 2, the worst case over all
-        mechanisms with this epsilon.
+        Leakage to estimate, for the attributes that vary. The default is the largest leakage of all mechanisms with
+        this epsilon (Algorithm 2, `worst_case_cpl`).
 
     Returns
     -------
@@ -303,13 +303,14 @@ def benchmark_mechanisms(
     Parameters
     ----------
     records : int[n, d]
-        Codes, those of column j in 0..sizes[j]-1.
+        Codes of the records. Codes in column j are in 0..sizes[j]-1.
     sizes : sequence of int
         Domain sizes.
     epsilon : float
         Budget of every attribute.
     mechanisms : mapping of name to callable
-        Functions of (k, epsilon) that return a mechanism. The default is the paper's eight mechanisms, `MECHANISMS`.
+        Functions of (k, epsilon) that return a mechanism. The default is `MECHANISMS`, the eight mechanisms that the
+        paper compares.
 
     Raises
     ------
