@@ -249,7 +249,7 @@ def compare(
         raise InvalidParameterError(
             "independent=True must be given to confirm that nobody reported to both collections. If the same people "
             "reported to both collections, compare the reports row by row with trend (`deniable compare "
-            "--same-people`), because aggregates do not determine an interval for reports of the same people",
+            "--same-people`), because no interval for the same people can be computed from aggregates",
             parameters=("independent=True",),
         )
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]

@@ -74,8 +74,8 @@ def compare(
     elif not independent:
         raise InvalidParameterError(
             "compare needs --independent, which confirms that nobody reported to both collections. If the same people "
-            "reported to both collections, compare the report files with --same-people, because aggregates do not "
-            "determine an interval for reports of the same people"
+            "reported to both collections, compare the report files with --same-people, because no interval for the "
+            "same people can be computed from aggregates"
         )
     else:
         comparison = compare_collections(
