@@ -376,6 +376,10 @@ def test_whatever_is_asked_of_the_description_meets_an_answer_of_the_description
     """Every operation, with parameters and bodies of all kinds; what is refused is not queued."""
     description = call("GET", "/api/v1/openapi.json").json
     assert description["openapi"].startswith("3.1")
+    described = [one for found in description["paths"].values() for one in found.values()]
+    required = [one["requestBody"]["required"] for one in described if "requestBody" in one]
+    assert required
+    assert set(required) == {True}
     operations = [(path, method) for path, found in description["paths"].items() for method in found]
     assert sorted(operations) == sorted(
         [

@@ -377,3 +377,18 @@ def test_tables_of_split_budgets_show_their_own_variance() -> None:
     answers = np.kron(first, second) @ question.ravel()
     expected = (law @ answers**2 - (law @ answers) ** 2) / 500
     assert table.variances(question[None], "population")[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("omega", [1, 2, 3])
+def test_a_pair_s_report_says_of_one_answer_how_many_cells_of_each_code_it_has(axis: int, omega: int) -> None:
+    """P(numbers | answer), the sum over all sets with these numbers of cells, the same for every partner's answer."""
+    sizes = (2, 3)
+    oracle = SubsetSelection(6, 1.0, omega)
+    part = PairPart((0, 1), sizes, oracle)
+    channel, reports = oracle.channel().reshape(*sizes, -1), oracle.outputs()
+    numbers = oracle.supports(reports, np.arange(6)).reshape(-1, *sizes).sum(axis=2 - axis)
+    same = (numbers[:, None] == numbers).all(axis=2)
+    for partner in range(sizes[1 - axis]):
+        given = channel.take(partner, axis=1 - axis)
+        assert part.likelihood(reports, (axis,)).probabilities == pytest.approx((given @ same).T, rel=1e-12)
