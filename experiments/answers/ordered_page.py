@@ -15,7 +15,7 @@ PICTURES = {
 }
 STATED: dict[str, str] = {
     "shares of 1,000 collections": "runs of `pair-coverage` and `independence`",
-    "with only 500 contributors": "results/answers/seeds.csv",
+    "With only 500 contributors": "results/answers/seeds.csv",
     "every collection cover in .935 to .964 of": "results/answers/seeds.csv",
     "these intervals cover in .926 to .936 of": "results/answers/seeds.csv",
     "cover the truth in .936 to .967 of the runs": "results/answers/seeds.csv",

@@ -65,7 +65,7 @@ def _table_3(results: Results) -> list[str]:
             quotes.append(f"| {label} | {setting(epsilon)} | {cells} |")
     quotes += _figure_1(results)
     least, most = traced(min(shares), ".0%"), traced(max(shares), ".0%")
-    quotes.append(f"has {least} to {most} of JRR's least error")
+    quotes.append(f"has {least} to {most} of the error of JRR with the best parameters under (22)")
     checks = results.rows("table-3-checks")[0]
     quotes.append(
         f"to {traced(float(checks['largest difference']), '.0e')} in {traced(int(checks['by brute force']), 'd')} cells. "
@@ -86,7 +86,7 @@ def _figure_1(results: Results) -> list[str]:
     apart = traced(-float(rows[5]["z in the figure"]), ".1f")
     return [
         f"{kosarak} of RR's MSE on Kosarak, {census} on Census, {amazon} on Amazon and {shop} on E-commerce",
-        f"Census has {number_of(rows[5], 'Census', '.3f')}. E-commerce has {number_of(rows[5], 'E-commerce', '.3f')}, and",
+        f"Census has {number_of(rows[5], 'Census', '.3f')}, but E-commerce has {number_of(rows[5], 'E-commerce', '.3f')}.",
         f"The difference between these two ratios is {apart} standard errors",
     ]
 
@@ -375,7 +375,7 @@ def _open(results: Results) -> list[str]:
         f"they have {traced(small['of RR'], '.2f')} of RR's MSE and leak {traced(small[OTHERS], '.3f')}. RR with an epsilon of "
         f"{traced(small[OTHERS], '.3f')} has {traced(small['RR at that epsilon'], '.2f')} of the MSE of RR at epsilon .1",
         f"Quota RR has {quota[0]} of RR's MSE at epsilon 1, and {quota[1]} at epsilon .1",
-        f"RR has the same error as JRR's optimum if RR's epsilon is {same}",
+        f"At a nominal epsilon of .1, this larger epsilon is {same}",
         *(
             f"| {setting(epsilon)} | {plain} | {alike} | {optimum} |"
             for epsilon, (plain, optimum, alike) in ((0.01, hundredth), (0.1, tenth), (1, one))
@@ -433,7 +433,7 @@ PAGE = Page(
         "two samples of 1,000": "a setting",
         "over 200 repetitions": "a setting, `SEEDS` of fig-2",
         "over 1,000 deals": "a setting",
-        "hold 90% of 200 repetitions": "a setting",
+        "the range of 90% of 200 repetitions": "a setting",
         "Each mark has 1,000 deals": "a setting",
         "Each mark has 1,000 collections": "a setting",
         "mean of 1,000 squared errors has a standard error of 4.5%. The ratio of two such means has a standard error of 6.3%": "sqrt(2/1000), and sqrt(2) times that",
