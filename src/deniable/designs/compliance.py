@@ -49,7 +49,7 @@ class ComplianceDesign(ABC):
     @property
     @abstractmethod
     def device(self) -> Design:
-        """Design of the sensitive question, which has the guarantee."""
+        """Design of the sensitive question, whose guarantee holds for the report."""
 
     @abstractmethod
     def beginning(self, report: Codes, second: Codes) -> Beginning:

@@ -35,7 +35,8 @@ class NoSayersEstimate(Result):
     prevalences : tuple of Figure
         Prevalence of every item among all other people.
     p_value : float or None
-        P-value of the test of fit. None if the model has as many parameters as the data.
+        P-value of the test of fit. None with two items: the model then has as many parameters as there are free counts,
+        so the fit cannot be tested.
     """
 
     format = "deniable no-sayers estimate"

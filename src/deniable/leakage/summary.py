@@ -508,7 +508,7 @@ def summarize(
     released : sequence of str, optional
         Attributes that are released. By default all. Leakage is computed about the others, too.
     target : str, optional
-        The only requested attribute, if there is one.
+        Attribute about which leakage is requested. By default all attributes.
     strongest : int
         Number of pairs to describe in words.
     notes : sequence of str

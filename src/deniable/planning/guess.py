@@ -112,7 +112,7 @@ class Guess:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
-        """Return the guess in a CSV or Parquet file of rows of answers, or with columns attribute, category and share.
+        """Return the guess that a CSV or Parquet file contains: rows of answers, or columns attribute, category, share.
 
         Numbers are rounded to their grid at random, in the same way each time.
 

@@ -43,14 +43,15 @@ class StatisticalLeakage:
         Largest log-ratio in nats. Infinite if a guess never occurred for some value of X_i.
     standard_errors : float64[d, d]
         Standard error of this log-ratio by the delta method. It assumes that every guess is drawn again from its row of
-        the table. It is a little too large, because the records stay the same. Infinite if the estimate is infinite.
+        the table. The standard error is a little too large, because in fact the records stay the same. Infinite if the
+        estimate is infinite.
     chance_levels : float64[d, d]
         95% quantile of the estimates for independent attributes (surrogates). Zero without surrogates.
     p_values : float64[d, d]
         For each pair, (1 + number of surrogates with an estimate at least as large)/(1 + number of surrogates). One
         without surrogates.
     contributors, replications, surrogates : int
-        Numbers of the simulation.
+        Number of contributors, number of replications, and number of surrogates in the simulation.
     warnings : tuple of str
         Facts that a reader must know, for instance which tables are sparse.
     """
