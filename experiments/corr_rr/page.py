@@ -319,7 +319,7 @@ def _large(r: Results) -> list[str]:
 def _coverage(r: Results) -> list[str]:
     rows = r.rows("coverage")
     quotes = []
-    for target, words in (("contributors", "for these contributors"), ("population", "for the population")):
+    for target, words in (("contributors", "for the contributors of a run"), ("population", "for the population")):
         found = [float(one[target]) for one in rows]
         assert all(abs(v - 0.95) <= 3 * float(one[f"{target} error"]) for v, one in zip(found, rows, strict=True))
         quotes.append(f"{words} ({traced(min(found), '.3f')} to {traced(max(found), '.3f')})")

@@ -78,7 +78,7 @@ def _families(r: Results) -> list[str]:
         *found,
         f"whose variance is within {setting('10%')} of the best family's variance.",
         f"the last column of the first row would be {others[0]} for prime, {others[1]} for linear and {others[2]} for Partition.",
-        f"Without a bound on frequencies ({setting('f* = 1')}), `OCMS` takes Spread for {chosen} of these epsilons",
+        f"Without a bound on frequencies ({setting('f* = 1')}), `OCMS` takes Spread for {chosen} of the epsilons",
         *practice,
     ]
 
