@@ -519,7 +519,7 @@ STATED = {
     "worst-case MSE, Zipf | epsilon 1 | 2 | 3 | 4 | 5": _SETTING,
     "the largest of 100 mean squared errors, one for each value. Each of them is a mean over 100 runs": _SETTING,
     "Theorem K.1 allows up to 1.70": "statistics.upper_factor(100, 100)",
-    "The sketch is made for f = 0": _SETTING,
+    "The parameters of the sketch are computed for f = 0": _SETTING,
     "standard deviation 50. There": _SETTING,
     "exceeds 3.8 standard errors with a probability of 1%": "statistics.critical_z(60)",
     "on Gaussian data with f = 0": _SETTING,
