@@ -242,7 +242,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     """Return what the page about deployment quotes, line by line."""
     most = max(one["load"] for figures in found["figures"].values() for one in figures)
     rows = [
-        f"On {found['cores']} cores, with a load average of at most {most:.1f}:",
+        f"This table was measured on {found['cores']} cores, with a load average of at most {most:.1f}:",
         "",
         "| database | load | reports/s | p50, p99 ms | processor us | memory MiB |",
         "|---|---|---:|---:|---:|---:|",
@@ -258,7 +258,8 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 def quoted(page: str, found: dict[str, Any]) -> str:
     """Return a page with these figures for those that it quotes."""
-    text, times = re.subn(r"On \d+ cores, with a load average .*\n\n(\|.*\n)+", "\n".join([*lines(found), ""]), page)
+    old = r"This table was measured on \d+ cores, with a load average .*\n\n(\|.*\n)+"
+    text, times = re.subn(old, "\n".join([*lines(found), ""]), page)
     if times != 1:
         raise ValueError(f"the page must quote the figures once, it does {times} times")
     return text

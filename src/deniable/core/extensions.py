@@ -51,8 +51,8 @@ def extension(group: Group, name: str) -> Any:
     for point in _entry_points(group).select(name=name):
         return point.load()
     raise MissingExtraError(
-        f"no installed package adds {quoted(name)} to deniable.{group}: install deniable again, or install the package "
-        "that provides it"
+        f"{quoted(name)} is not available in deniable.{group}: an installed package must add it; install that package, "
+        "or install deniable again if it is a part of deniable"
     )
 
 

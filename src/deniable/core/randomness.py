@@ -303,8 +303,8 @@ class WordStream:
             )
         if self._handed_back:
             raise InvalidParameterError(
-                f"words must be handed back at most once after each take, but {self._unread} words of this take were "
-                "handed back before; hand back all unread words of a take together"
+                f"hand_back must be called at most once after each take, but {self._unread} words of this take were "
+                "handed back before; hand back all unread words of a take in one call"
             )
         self._unread, self._handed_back = index(unread), True
 

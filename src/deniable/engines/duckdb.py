@@ -1,4 +1,4 @@
-"""DuckDB: add up report files with one column of codes by a ``GROUP BY``.
+"""Add up report files in DuckDB by a ``GROUP BY``; each file must have a single column of codes.
 
 Where a report is one code and the collector's state counts how often each was reported, the state is what every
 database calls a histogram. DuckDB reads the report files itself, from wherever it reads Parquet, with all its threads.

@@ -585,7 +585,7 @@ def check_model(
         )
     if way == "ml" and set(silent) & set(formula.predictors):
         raise InvalidParameterError(
-            'method must be "weights" to leave out the "no answer" of a randomised predictor, got method="ml"'
+            'method must be "weights" for missing="drop" with a randomised predictor, got method="ml"'
         )
     if way == "weights" and chosen == "ordered":
         raise InvalidParameterError('method must be "ml" for an ordered model, got method="weights"')

@@ -214,7 +214,9 @@ class _Verifier:
 
         slug = self._address.slug
         if not slug:
-            raise _OpenError("give the link of the survey to compare its page with the page of this release")
+            raise _OpenError(
+                "the link of the survey must be given to compare the survey's page with the page of this release"
+            )
         answer = self._get(f"{self._address.base}/s/{slug}")
         if answer.status != 200:
             raise _OpenError(f"the collector shows no page at /s/{slug}")

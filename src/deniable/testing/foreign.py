@@ -118,9 +118,9 @@ def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: floa
         one, other = int(most[worst]), int(least[worst])
         raise BrokenLawError(
             f"keeps_the_budget: in {draws} draws from each value, report {events[worst]} came {table[one, worst]} "
-            f"times from value {one} and {table[other, worst]} times from value {other}. The odds of this report must "
-            f"be at most e^{epsilon:.6g} = {math.exp(epsilon):.4g}, but they are at least "
-            f"{low[one, worst] / high[other, worst]:.4g}"
+            f"times from value {one} and {table[other, worst]} times from value {other}. The ratio of the two "
+            f"probabilities must be at most e^{epsilon:.6g} = {math.exp(epsilon):.4g}, but with near "
+            f"certainty it is at least {low[one, worst] / high[other, worst]:.4g}"
         )
 
 

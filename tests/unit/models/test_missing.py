@@ -127,7 +127,7 @@ def test_what_cannot_be_left_out_is_refused() -> None:
     table, asked = people().assign(height=1.0), survey(3.0)
     table["height"] += table.age
     told = reports(asked, table)
-    with pytest.raises(InvalidParameterError, match='method must be "weights" to leave out'):
+    with pytest.raises(InvalidParameterError, match='method must be "weights" for missing="drop"'):
         models.fit("height ~ age + smoker", asked, told, table, method="ml", missing="drop")
     one = dn.Attribute("smoker", ("yes",), missing="no answer")
     single = dn.Collection(dn.Schema((one,)), dn.GRR(k=2, epsilon=3.0))

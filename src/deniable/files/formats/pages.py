@@ -236,4 +236,4 @@ def _natural(content: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 63:
-            raise ValueError("the header of a page has a number that is too long")
+            raise ValueError("a page of the Parquet file is damaged: its header has a number of more than 64 bits")

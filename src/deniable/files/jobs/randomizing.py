@@ -39,7 +39,7 @@ OnTotal = Callable[[Spending], None]
 
 @dataclass(frozen=True)
 class RandomizeResult:
-    """Number of contributors, warnings and totals, as `randomize_file` returns them.
+    """Result of `randomize_file`: the number of contributors, warnings, and what the contributors have spent.
 
     Parameters
     ----------

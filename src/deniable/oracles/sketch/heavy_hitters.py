@@ -383,12 +383,14 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     def outputs(self) -> PrefixReports:
         """Raise TooLargeError, because open text has no codes and so no channel to list."""
         raise TooLargeError(
-            "the channel of a mechanism for open text cannot be listed: list the channel of one group's sketch instead"
+            "the channel of a mechanism for open text cannot be listed: use `sketch.channel()`, the channel of folded "
+            "prefixes"
         )
 
     def _channel(self) -> NDArray[Any]:
         raise TooLargeError(
-            "the channel of a mechanism for open text cannot be listed: list the channel of one group's sketch instead"
+            "the channel of a mechanism for open text cannot be listed: use `sketch.channel()`, the channel of folded "
+            "prefixes"
         )
 
     @property

@@ -113,8 +113,8 @@ class LOUE(MemoisedBits):
         Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
         there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). The published second stage exists only
-        below this limit.
+        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). The
+        probabilities of the paper's second stage are valid only below this limit.
 
     Raises
     ------

@@ -157,8 +157,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     """k-ary joint randomised response reports one code, and the noise of two paired contributors partly cancels.
 
     Each contributor reports the true code or *lies*, which means that the device reports one of the other codes. A
-    dealer deals secret shares once to n contributors, in random pairs. With these shares, the two contributors of a
-    pair lie together less often than without a dealer. For k = 2 the mechanism is `JRR`.
+    dealer deals secret shares once to n contributors, in random pairs. With these shares, it is less likely than
+    without a dealer that both contributors of a pair lie. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
