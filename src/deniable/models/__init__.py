@@ -1,4 +1,4 @@
-"""Regression models for randomised answers: the coefficients are about the true answers."""
+"""Regression models for randomised answers, whose coefficients are about the true answers."""
 
 import lazy_loader
 

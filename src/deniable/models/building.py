@@ -1,4 +1,4 @@
-"""From a formula, reports and plain columns to a problem in standardised columns, and back to what people read."""
+"""Construction of a problem in standardised columns, and conversion of its result to the public parameters."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Parameters:
     Parameters
     ----------
     names : tuple of str
-        Of the public parameters.
+        Names of the public parameters.
     roles : tuple of str
-        What each one is; those of the class model describe the predictor alone.
+        Role of each parameter. Roles of the class model are for parameters that describe the predictor alone.
     turned : float64[P, P]
-        Public parameters are this times those of the problem.
+        Matrix that maps the problem's parameters to the public parameters.
     deviations : float64[P]
         Standard deviation of each slope's column, divided by the size of a linear model's outcome; one for the others.
     unit : float64[P] or float64[1]
-        Size of what the problem's parameters are made of: that of a linear model's outcome, else one.
+        Unit of the problem's parameters: size of a linear model's outcome, otherwise one.
     """
 
     names: tuple[str, ...]
@@ -67,26 +67,26 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A problem that is ready to be maximised.
+    """Problem that is ready to be maximised.
 
     Parameters
     ----------
     problem : Problem
-        In standardised columns.
+        Problem in standardised columns.
     start : float64[P]
-        Where to begin.
+        Parameters at which the search begins.
     parameters : Parameters
-        What its parameters mean.
+        Meaning of the problem's parameters.
     model : str
         Name of the model.
     method : {"ml", "weights"}
-        How it is fitted.
+        Method that fits the model.
     categories : tuple of str
-        Labels of the outcome's categories, the reference first; empty for numbers.
+        Labels of the outcome's categories, the reference first; empty if the outcome is a number.
     scaling : Scaling
-        How plain columns were standardised.
+        Standardisation of the plain columns.
     listed : ReportLikelihood or None
-        Every report there can be about a randomised outcome, where they are few.
+        All possible reports about a randomised outcome, if they are few.
     """
 
     problem: Problem
@@ -102,14 +102,14 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Standardised columns: (x - means) / deviations.
+    """Standardisation of columns, (x - means) / deviations.
 
     Parameters
     ----------
     means, deviations : float64[p]
-        Zero and one for the intercept.
+        Mean and standard deviation of each column; zero and one for the intercept.
     intercept : int or None
-        Its place.
+        Place of the intercept among the columns.
     """
 
     means: Floats
@@ -147,7 +147,7 @@ def standardise(values: Floats, intercept: int | None, centred: bool) -> Scaling
 
 
 def check_columns(values: Floats, names: Sequence[str]) -> None:
-    """Refuse columns that say the same twice, and those that single out few rows.
+    """Raise InvalidParameterError if columns are linearly dependent, or if one singles out few rows.
 
     Raises
     ------
@@ -199,28 +199,28 @@ def clipped(shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Everything that a problem is built of.
+    """Inputs from which a problem is built.
 
     Parameters
     ----------
     formula : ModelFormula
-        What is asked.
+        Formula of the model.
     attributes : dict of str to Attribute
-        The randomised ones.
+        Randomised attributes by name.
     plain : PlainColumns
         The plain columns.
     values : float64[n, p]
-        Their values; standardised in place.
+        Values of the plain columns, which are standardised in place.
     outcome : float64[n]
-        The plain outcome; empty where there is none.
+        Plain outcome; empty if the outcome is randomised.
     outcome_labels : tuple of str
-        Its two categories, if they have names.
+        Names of the plain outcome's two categories, if they have names.
     effects : Effects
         Columns of randomised predictors.
     weights : RowWeights
-        What rows count.
+        Weights of the rows.
     silent : tuple of str
-        Attributes whose "no answer" is left out of the model.
+        Attributes whose category "no answer" is left out of the model.
     """
 
     formula: ModelFormula
@@ -534,14 +534,14 @@ def check_model(
     outcome: Floats,
     silent: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Return the model and method that are meant, or refuse those that do not fit.
+    """Return the model and the method, or raise an error if they do not fit the outcome.
 
-    `silent` are the attributes whose "no answer" is left out.
+    `silent` names the attributes whose category "no answer" is left out.
 
     Raises
     ------
     InvalidParameterError
-        If a model is not for such an outcome, or a method not for such a model.
+        If the model does not suit the outcome, or the method does not suit the model.
     NotIdentifiedError
         If an ordered model has categories without a place in the order.
     """

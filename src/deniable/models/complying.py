@@ -1,4 +1,4 @@
-"""`fit_compliance`: a regression where some people do not follow the instructions of a design."""
+"""Function `fit_compliance`, a regression that allows for people who do not follow the instructions of a design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fit`: a regression in which the outcome, predictors, or both were randomised."""
+"""Function `fit`, a regression in which the outcome, predictors, or both were randomised."""
 
 from __future__ import annotations
 
@@ -352,8 +352,8 @@ def _rounded_up(people: float) -> int:
 def expected_error(built: Built) -> float | None:
     """Return the largest expected standard error of a slope per standard deviation of its column.
 
-    At the shares of the whole and without effects; None for other models than those of a randomised outcome by
-    likelihood without randomised predictors.
+    The error is computed at the shares of all rows, without effects. It exists only for models of a randomised outcome
+    that are fitted by likelihood and have no randomised predictors. The result is None for all other models.
     """
     problem = built.problem
     if not isinstance(problem, MixtureProblem) or not isinstance(problem.law, MultinomialLaw | OrderedLaw):

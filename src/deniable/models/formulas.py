@@ -1,4 +1,4 @@
-"""Formulas: which names are randomised, which are plain columns, and the columns that a model has of them."""
+"""Formulas, the randomised attributes and plain columns that they name, and the columns of a model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ INTERCEPT = "Intercept"
 
 
 class RandomisedTerm(NamedTuple):
-    """A term of the right side with randomised attributes.
+    """Term of the right side that contains randomised attributes.
 
     Attributes
     ----------
     names : tuple of str
-        The attributes.
+        Names of the attributes.
     spelled : tuple of str
-        How the formula spells them, `drink` or `C(drink)`.
+        Spelling of the attributes in the formula, `drink` or `C(drink)`.
     plain : frozenset of str
-        Plain factors that it multiplies; empty for effects of attributes alone.
+        Plain factors that the term multiplies; empty for effects of attributes alone.
     """
 
     names: tuple[str, ...]
@@ -40,24 +40,24 @@ class RandomisedTerm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelFormula:
-    """A formula, divided into what is randomised and what is not.
+    """Formula, divided into its randomised and its plain parts.
 
     Parameters
     ----------
     text : str
-        As it was written.
+        Text of the formula.
     outcome : str
-        The left side: the name of an attribute, or an expression of plain columns.
+        Left side of the formula: the name of an attribute, or an expression of plain columns.
     randomised_outcome : bool
-        Whether it is an attribute.
+        True if the outcome is an attribute.
     plain : formulaic.SimpleFormula
-        The terms of the right side without attributes.
+        Terms of the right side without attributes.
     plain_outcome : formulaic.SimpleFormula or None
-        The left side, where it is plain.
+        Left side, if it is plain.
     terms : tuple of RandomisedTerm
         The others.
     columns : tuple of str
-        Plain columns that are needed.
+        Plain columns that the formula needs.
     """
 
     text: str
@@ -85,7 +85,7 @@ class ModelFormula:
 
 
 def formulaic() -> Any:
-    """Return the package that reads formulas.
+    """Return the package `formulaic`, which reads formulas.
 
     Raises
     ------
@@ -103,12 +103,12 @@ def formulaic() -> Any:
 
 
 def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) -> ModelFormula:
-    """Return a formula divided into what is randomised and what is not.
+    """Return a formula divided into its randomised and its plain parts.
 
     Parameters
     ----------
     text : str
-        As in R: ``"outcome ~ age + C(region)"``.
+        Formula as in R: ``"outcome ~ age + C(region)"``.
     attributes : sequence of str
         Names of the survey's attributes.
     columns : sequence of str
@@ -117,7 +117,7 @@ def parse_formula(text: str, attributes: Sequence[str], columns: Sequence[str]) 
     Raises
     ------
     InvalidParameterError
-        If it cannot be read, a name is in both or in neither, or an attribute is transformed.
+        If the formula cannot be read, a name is in both lists or in neither, or an attribute is transformed.
     MissingExtraError
         If formulaic is not installed.
     """
@@ -226,18 +226,18 @@ def _check_terms(terms: Sequence[RandomisedTerm], plain: Sequence[Any], outcome:
 
 @dataclass(frozen=True, eq=False)
 class PlainColumns:
-    """The columns of the plain terms, and how to make them of other tables.
+    """Columns of the plain terms, and the specification that makes them from other tables.
 
     Parameters
     ----------
     names : tuple of str
         Names of the columns, as formulaic makes them.
     spec : formulaic.ModelSpec
-        What makes them.
+        Specification that makes the columns.
     dummies : tuple of bool
-        Whether each column has no other values than 0 and 1.
+        True for each column whose only values are 0 and 1.
     factors : mapping
-        The factors of each term to the places of its columns.
+        Map from the factors of each term to the places of its columns.
     """
 
     names: tuple[str, ...]
@@ -308,12 +308,12 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
 
 
 def plain_outcome(formula: ModelFormula, table: pandas.DataFrame) -> tuple[Floats, tuple[str, ...]]:
-    """Return a plain outcome, float64[n], and its two labels where it is one of two categories.
+    """Return a plain outcome, float64[n], and its two labels if it has two categories.
 
     Raises
     ------
     InvalidInputError
-        If it is neither a number nor one of two categories.
+        If the outcome is neither a number nor one of two categories.
     """
     if formula.outcome in table.columns:
         column = table[formula.outcome]
@@ -353,18 +353,20 @@ def _two_categories(name: str, column: Any) -> tuple[Floats, tuple[str, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The columns of randomised terms, cell by cell.
+    """Columns of the randomised terms, for each cell.
 
     Parameters
     ----------
     sizes : tuple of int
-        Number of categories of every randomised predictor; cells are their combinations, the last one fastest.
+        Number of categories of every randomised predictor. Cells are combinations of categories; the last predictor
+        changes fastest.
     alone : float64[cells, q]
-        Columns that only depend on the cell.
+        Columns that depend on the cell only.
     alone_names : tuple of str
         Their names.
     mixed : tuple of (float64[cells], int)
-        Columns that are a plain column times 0 or 1: that factor for every cell, and the plain column's place.
+        Columns that are a plain column times 0 or 1. Each entry has the factor of every cell and the plain column's
+        place.
     mixed_names : tuple of str
         Their names.
     """

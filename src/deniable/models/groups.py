@@ -1,8 +1,8 @@
-"""A plain outcome within the groups of a randomised answer: means and quantiles, without a model.
+"""Means and quantiles of a plain outcome within the groups of a randomised answer, without a model.
 
-With T the unbiased indicators of a group, sum T y / sum T estimates the mean of the group. Its interval is Fieller's.
-The distribution function of a group, sum T 1[y <= t] / sum T, need not increase, and is made to. An interval of a
-quantile holds all t at which a test does not reject F(t) = p.
+T are the unbiased indicators of a group. The mean of the group is estimated as sum T y / sum T, and its interval is
+Fieller's. The distribution function of a group, sum T 1[y <= t] / sum T, need not increase, so the code makes it
+increasing. The interval of a quantile contains all t at which a test does not reject F(t) = p.
 """
 
 from __future__ import annotations

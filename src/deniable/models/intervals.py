@@ -1,8 +1,10 @@
-"""Intervals that need no quadratic log likelihood: a coefficient is held fixed, and the rest maximised again.
+"""Intervals that hold a coefficient fixed and maximise the log likelihood again in the other parameters.
 
-The score interval holds the values v for which (sum s)^2 <= chi2 * sum s^2, s the efficient score of the coefficient at
-the maximum with it held at v: what is left of its score beside those of the other parameters. The profile interval
-compares log likelihoods instead; near the boundary it covers too little, and it is here to be compared with.
+These intervals do not assume that the log likelihood is quadratic. The score interval contains the values v for which
+(sum s)^2 <= chi2 * sum s^2. Here s is the efficient score of the coefficient, at the maximum with the coefficient held
+at v. The efficient score is the part of the coefficient's score that the scores of the other parameters do not explain.
+The profile interval compares log likelihoods instead. Near the boundary it covers too little; it is included as a
+baseline.
 """
 
 from __future__ import annotations
@@ -40,31 +42,31 @@ _BEYOND = np.geomspace(1.0, 0.02, 14)
 
 @dataclass(eq=False)
 class HeldFixed:
-    """One linear combination of a problem's parameters, held at any value.
+    """Linear combination of a problem's parameters that can be held at any value.
 
     Parameters
     ----------
     problem : Problem
-        What is maximised.
+        Problem to be maximised.
     combination : float64[P]
-        The coefficient c'theta that is asked about.
+        Vector c of the coefficient c'theta that the interval is for.
     theta : float64[P]
-        The maximum, or where the search for it ended.
+        Parameters at the maximum, or at the end of the search for it.
     width : float
-        About how far the coefficient's interval reaches from there.
+        Approximate distance from there to the ends of the coefficient's interval.
     limit : float
-        A coefficient beyond this is infinite.
+        Limit beyond which a coefficient counts as infinite.
     scale : float64[P]
-        What parameters are multiplied by before they are compared with `FAR`.
+        Factors of the parameters before they are compared with `FAR`.
     middle : callable
-        theta to the middle of the sandwich in the problem's parameters.
+        Function from theta to the middle of the sandwich in the problem's parameters.
     information : callable
-        (theta, middle there) -> the information in the problem's parameters that the efficient score is made with: the
-        expected one, the middle itself where scores are regressed on each other, or minus the Hessian.
+        Function from (theta, middle there) to the information for the efficient score, in the problem's parameters. It
+        is the expected information, the middle itself if scores are regressed on each other, or minus the Hessian.
     weak : bool
-        Whether so little is known that the likelihood may have several maxima with the coefficient held fixed. The
-        statistic then depends on where a search came from, and values far beyond an end may be accepted again. An end
-        of a score interval counts only if two searches find it, and no likely value beyond it is accepted.
+        True if so little is known that the likelihood may have several maxima with the coefficient held fixed. The
+        statistic then depends on where a search started, and values far beyond an end may be accepted again. An end of
+        a score interval then counts only if two searches find it and no likely value beyond it is accepted.
     """
 
     problem: Problem

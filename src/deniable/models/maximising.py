@@ -31,13 +31,13 @@ class Solution(NamedTuple):
     Attributes
     ----------
     theta : float64[P]
-        The parameters.
+        Parameters at the end of the search.
     evaluation : Evaluation
-        The problem there.
+        Value and derivatives of the problem at `theta`.
     converged : bool
-        Whether the gradient vanishes there, with positive definite information, short of infinity.
+        True if the gradient vanishes at `theta`, the information is positive definite and no parameter is infinite.
     steps : int
-        Newton steps taken.
+        Number of Newton steps.
     """
 
     theta: Floats
@@ -77,18 +77,18 @@ def _direction(gradient: Floats, hessian: Floats) -> tuple[Floats, float, bool]:
 def maximise(
     problem: Problem, start: Floats, free: NDArray[np.bool_] | None = None, scale: Floats | None = None
 ) -> Solution:
-    """Maximise from one start by Newton's method with step halving, L-BFGS where no step helps.
+    """Maximise from one start by Newton's method with step halving, and by L-BFGS if no step helps.
 
     Parameters
     ----------
     problem : Problem
-        What is maximised.
+        Problem to be maximised.
     start : float64[P]
-        Where to begin.
+        Parameters at which the search begins.
     free : bool[P], optional
-        Which parameters may move; all by default.
+        Parameters that may change; all by default.
     scale : float64[P], optional
-        What parameters are multiplied by before they are compared with `FAR`; ones by default.
+        Factors of the parameters before they are compared with `FAR`; ones by default.
     """
     theta, at = start.copy(), problem.evaluate(start)
     moving = np.ones(len(theta), dtype=np.bool_) if free is None else free
@@ -152,9 +152,10 @@ def _quasi_newton(problem: Problem, theta: Floats, moving: NDArray[np.bool_], fa
 def best_of_starts(
     problem: Problem, start: Floats, starts: int = STARTS, scale: Floats | None = None
 ) -> tuple[Solution, Starts]:
-    """Maximise from several starts: the one given, and the same with seeded noise; return the best. Scale as above.
+    """Return the best maximum from several starts: the given one, and the given one with seeded noise.
 
-    With more than 50,000 rows the starts are tried on a random 50,000; the best continues with all rows.
+    `scale` is that of `maximise`. With more than 50,000 rows the starts are tried on a random 50,000, and the best
+    continues with all rows.
     """
     rng = np.random.default_rng(_SEED)
     few = problem

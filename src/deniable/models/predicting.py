@@ -1,4 +1,4 @@
-"""Predicted probabilities and means, and how they change with the coefficients that people read."""
+"""Predicted probabilities and means, and their derivatives in the public coefficients."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Predicted(NamedTuple):
     Attributes
     ----------
     values : float64[n, v]
-        Probabilities of the v categories, or one mean.
+        Probabilities of the v categories, or one mean, in each row.
     jacobian : float64[n, v, P]
-        Their derivatives in the P coefficients.
+        Derivatives of the values in the P coefficients.
     """
 
     values: Floats
@@ -31,9 +31,9 @@ def predicted(model: str, coefficients: Floats, design: Floats) -> Predicted:
     Parameters
     ----------
     model : {"logit", "multinomial", "ordered", "linear", "poisson"}
-        Which model.
+        Name of the model.
     coefficients : float64[P]
-        Category by category; for the ordered model slopes, the first cut and the logarithms of the steps.
+        Coefficients, category by category. The ordered model has slopes, the first cut and the logarithms of the steps.
     design : float64[n, columns]
         All columns, in the order of the coefficients.
     """

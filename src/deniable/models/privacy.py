@@ -1,4 +1,4 @@
-"""The privacy statement to show before any result about plain columns beside reports."""
+"""Privacy statement to show before any result that combines plain columns with reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems: what is maximised, its gradient, Hessian and scores, in blocks of rows with bounded memory."""
+"""Functions to be maximised, with gradients, Hessians and scores, in blocks of rows with bounded memory."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Result = TypeVar("Result")
 
 
 class Evaluation(NamedTuple):
-    """The function at one point.
+    """Value and derivatives of the function at one point.
 
     Attributes
     ----------
     value : float
-        Log likelihood, or the function whose gradient the estimating equations are.
+        Log likelihood, or the function whose gradient forms the estimating equations.
     gradient : float64[P]
-        Its derivatives.
+        First derivatives of the function.
     hessian : float64[P, P]
-        Its second derivatives; zeros where they were not asked for.
+        Second derivatives of the function; zeros if they were not requested.
     """
 
     value: float
@@ -54,9 +54,9 @@ class RowWeights(NamedTuple):
     Attributes
     ----------
     sampling : float64[n] or None
-        Sampling weights: they enter the middle of the sandwich squared.
+        Sampling weights, which enter the middle of the sandwich squared.
     frequency : float64[n] or None
-        How many equal rows each row stands for.
+        Number of equal rows that each row stands for.
     """
 
     sampling: Floats | None = None
@@ -183,20 +183,20 @@ def gram(columns: Floats) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class MixtureProblem(Problem):
-    """The log likelihood of a row law.
+    """Log likelihood of a row law over all rows.
 
     Parameters
     ----------
     law : RowLaw
-        What one row says.
+        Likelihood of one row.
     designs : sequence of float64[n, p]
         Columns that linear predictors are made of.
     likelihood : ReportLikelihood
-        What the reports say of the hidden cells, n rows.
+        Likelihood of the hidden cells given the reports, n rows.
     outcome : float64[n]
-        The plain outcome; empty where there is none.
+        Plain outcome; empty if there is none.
     weights : RowWeights
-        What rows count.
+        Weights of the rows.
     """
 
     law: RowLaw
@@ -376,14 +376,14 @@ class MixtureProblem(Problem):
         return found
 
     def expected(self, theta: Floats, listed: ReportLikelihood) -> Floats:
-        """Return the expected information, given every report that there can be about the hidden cells.
+        """Return the expected information, given all possible reports about the hidden cells.
 
         Parameters
         ----------
         theta : float64[P]
             Where.
         listed : ReportLikelihood
-            Of each report that there can be; P(report | cell) sums to one over them.
+            Likelihood of each possible report; P(report | cell) sums to one over the reports.
         """
 
         def block(rows: slice) -> Floats:
@@ -407,14 +407,14 @@ class MixtureProblem(Problem):
 @final
 @dataclass(frozen=True, eq=False)
 class Moved(Problem):
-    """A problem in other parameters psi, theta = turned psi.
+    """Problem in other parameters psi, with theta = turned psi.
 
     Parameters
     ----------
     inner : Problem
-        The problem itself.
+        Problem in the parameters theta.
     turned : float64[P, P]
-        The linear map.
+        Matrix of the linear map from psi to theta.
     """
 
     inner: Problem

@@ -1,4 +1,4 @@
-"""Read the rows of a model: reports, plain columns and weights that belong together row by row."""
+"""Rows of a model, which join reports, plain columns and weights."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ Missing = Literal["category", "drop", "refuse"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Reports and plain columns, row by row.
+    """Reports and the plain columns of the same rows.
 
     Parameters
     ----------
     reports : reports
-        In the mechanism's report type.
+        Reports in the mechanism's report type.
     table : pandas.DataFrame
-        As many rows.
+        Plain columns, one row for each report.
     frequency : float64[n] or None
-        How many equal rows each row stands for.
+        Number of equal rows that each row stands for.
     blank : bool[n] or None
-        Rows of a table whose report is missing; another row's report stands there.
+        True for rows of a table whose report is missing; another row's report is in its place.
     """
 
     reports: Any
@@ -57,12 +57,12 @@ class Rows:
 def frame_of(people: Any) -> pandas.DataFrame:
     """Return a table from pandas, polars or pyarrow, a dict of columns, or a file, as a pandas DataFrame.
 
-    In files of text a column becomes numbers if all its cells are plain decimals or empty; empty cells are missing.
+    In text files a column becomes numeric if all its cells are plain decimals or empty. Empty cells are missing.
 
     Raises
     ------
     InvalidParameterError
-        If it is something else.
+        If the table has another type.
     MissingExtraError
         If pandas is not installed.
     """
@@ -99,15 +99,15 @@ def _typed(column: Any) -> Any:
 
 
 def reports_of(collection: Collection, reports: Any) -> tuple[Any, pandas.DataFrame | None]:
-    """Return reports in their type, and the table they came with if it was one.
+    """Return reports in the mechanism's type, and the table that contained them, if there was one.
 
     Parameters
     ----------
     collection : Collection
-        Which they belong to.
+        Collection that the reports belong to.
     reports : reports, path, or table
-        As the mechanism returns them; a report file; a pandas column of codes or of reported labels; or a table with a
-        column for each of the report's fields.
+        Reports as the mechanism returns them, a report file, a pandas column of codes or of reported labels, or a table
+        with a column for each of the report's fields.
     """
     if isinstance(reports, (str, os.PathLike)):
         reader = ReportReader(reports, collection)
@@ -168,12 +168,12 @@ def some_reports(reports: Any, rows: NDArray[Any], mechanism: Mechanism[Any]) ->
 
 
 def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) -> Rows:
-    """Return reports and plain columns that belong together.
+    """Return reports and plain columns, matched row by row.
 
     Raises
     ------
     MismatchError
-        If their numbers of rows differ, or a key is not unique or not in both.
+        If the numbers of rows differ, or a key is not unique or not in both.
     """
     if isinstance(reports, Aggregate):
         raise InvalidParameterError(
@@ -265,7 +265,7 @@ def _matched(
 
 
 def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArray[Any] | None) -> NDArray[np.bool_]:
-    """Return which rows have a report and all their columns; refuse others if `missing` is "refuse".
+    """Return which rows have a report and all their columns; raise if others exist and `missing` is "refuse".
 
     Raises
     ------

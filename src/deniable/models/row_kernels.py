@@ -1,7 +1,7 @@
-"""Compiled sums over rows: linear predictors, gradients, and Hessians without temporary copies of columns.
+"""Compiled sums over rows for linear predictors, gradients and Hessians, without temporary copies of columns.
 
-None of them calls a BLAS library. Its threads would compete with those of `deniable.models.problem`, and its results
-may depend on their number.
+No function here calls a BLAS library. The threads of a BLAS library would compete with those of
+`deniable.models.problem`, and its results may depend on the number of its threads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def collect(columns: Floats, score: Floats, out: Floats) -> None:
 def weigh_many(columns: Floats, hessian: Floats, first: Places, second: Places, grams: Floats) -> None:
     """Add sum_i hessian[i, first[q], second[q]] x_ij x_il to grams[j(j + 1)/2 + l, q] for l <= j.
 
-    The innermost loop runs over up to 128 rows, for four pairs at a time; grams has a multiple of four columns.
+    The innermost loop runs over up to 128 rows, for four pairs at a time. The number of columns of `grams` is a
+    multiple of four.
     """
     n, p, pairs = columns.shape[0], columns.shape[1], len(first)
     x, product, weights = np.empty((p, 128)), np.empty(128), np.zeros((grams.shape[1], 128))
@@ -120,8 +121,8 @@ def weighted_grams(columns: Floats, hessian: Floats, first: Places, second: Plac
 def multinomial_rows(phi: Floats, likelihood: Floats, values: Floats, score: Floats, hessian: Floats) -> None:
     """Write log likelihood[b], score[b, m] and Hessian[b, m, m] of a multinomial logit behind reports.
 
-    Phi[b, m] are the linear predictors of all categories but the first, likelihood[b, m + 1] is P(report | category).
-    Without rows in `hessian` it is left out.
+    Phi[b, m] are the linear predictors of all categories but the first, and likelihood[b, m + 1] is P(report |
+    category). The function skips the Hessian if `hessian` has no rows.
     """
     m, second = phi.shape[1], hessian.shape[0] > 0
     shares, behind = np.zeros(m), np.zeros(m)

@@ -1,9 +1,10 @@
-"""Laws of one row: log P(report, outcome | columns) and its derivatives in a few numbers per row.
+"""Log likelihoods of one row, log P(report, outcome | columns), with derivatives in a few numbers per row.
 
-Every model is a mixture over what the reports hide, l = log sum_c L(c) g(c; phi). The numbers phi of a row are linear
-predictors x'b, or parameters that all rows share; `deniable.models.problem` makes gradients and Hessians of the model
-from the derivatives here. These come from Louis's identity (Louis 1982): with w(c) = L(c) g(c) / sum, the score is
-sum_c w(c) d log g(c), and the Hessian sum_c w(c) (d2 log g(c) + d log g(c) d log g(c)') minus the score's square.
+Every model is a mixture over the cells that the reports hide, l = log sum_c L(c) g(c; phi). The numbers phi of a row
+are linear predictors x'b, or parameters that all rows share. `deniable.models.problem` makes gradients and Hessians of
+the model from the derivatives here. The derivatives come from Louis's identity (Louis 1982) with w(c) = L(c) g(c) /
+sum. The score is sum_c w(c) d log g(c). The Hessian is sum_c w(c) (d2 log g(c) + d log g(c) d log g(c)') minus the
+score's square.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class Group(NamedTuple):
     Attributes
     ----------
     design : int or None
-        Which of the problem's designs they are linear in; None for parameters that all rows share.
+        Number of the problem's design in which they are linear; None for parameters that all rows share.
     size : int
-        How many numbers.
+        Number of these numbers.
     """
 
     design: int | None
@@ -50,9 +51,9 @@ class Derivatives(NamedTuple):
     values : float64[b]
         Log likelihood.
     score : float64[b, m]
-        Its derivatives in the m numbers of a row.
+        Derivatives of the log likelihood in the m numbers of a row.
     hessian : float64[b, m, m]
-        Its second derivatives; empty where they were not asked for.
+        Second derivatives; empty if they were not requested.
     """
 
     values: Floats
@@ -61,7 +62,7 @@ class Derivatives(NamedTuple):
 
 
 class RowLaw(ABC):
-    """The law of one row; see the module.
+    """Likelihood of one row, as the module describes it.
 
     Attributes
     ----------
@@ -148,9 +149,9 @@ class MultinomialLaw(PlainLaw):
 @final
 @dataclass(frozen=True)
 class OrderedLaw(RowLaw):
-    """A randomised outcome of k ordered categories, cumulative logit: P(y <= j) = F(cut_j - eta).
+    """Cumulative logit of a randomised outcome with k ordered categories, P(y <= j) = F(cut_j - eta).
 
-    The shared numbers are the cuts; parameters are the first cut and the logarithms of the steps.
+    The shared numbers are the cuts. The parameters are the first cut and the logarithms of the steps.
     """
 
     cells: int
@@ -195,14 +196,16 @@ class OrderedLaw(RowLaw):
 @final
 @dataclass(frozen=True, eq=False)
 class PredictorLaw(PlainLaw):
-    """A plain outcome with a randomised predictor: its effects are shared, its classes a multinomial logit.
+    """Model of a plain outcome with a randomised predictor.
+
+    The effects of the predictor are shared, and its classes follow a multinomial logit.
 
     Parameters
     ----------
     family : {"logit", "linear", "poisson"}
-        Law of the outcome given everything.
+        Distribution of the outcome given all columns and the cell.
     effects : float64[cells, q]
-        Which effects each cell of the predictor has.
+        Effects that each cell of the predictor has.
     """
 
     family: Family
@@ -293,14 +296,14 @@ _FAMILIES: dict[str, Any] = {"logit": _logit, "poisson": _poisson, "linear": _li
 @final
 @dataclass(frozen=True, eq=False)
 class BothLaw(PlainLaw):
-    """A randomised outcome of k categories and a randomised predictor; cells are outcome times predictor.
+    """Model of a randomised outcome with k categories and a randomised predictor; cells combine the two.
 
     Parameters
     ----------
     outcomes : int
         k.
     effects : float64[classes, q]
-        Which effects each cell of the predictor has, on every outcome but the reference.
+        Effects that each cell of the predictor has, on every outcome but the reference.
     """
 
     outcomes: int
@@ -370,11 +373,11 @@ class BothLaw(PlainLaw):
 @final
 @dataclass(frozen=True)
 class ComplianceLaw(PlainLaw):
-    """A randomised trait, and whether people follow the instructions: two independent logits, of one or more reports.
+    """Model of a randomised trait and of compliance as two independent logits, from one or more reports.
 
-    Cells are without the trait or with it, and for each of them not followed or followed. L has four columns a report.
-    With several reports their margins multiply, as if they were independent: not a likelihood, but its score has the
-    mean zero, and the sandwich sums a person's reports first.
+    The four cells are without and with the trait, each with instructions not followed and followed. L has four columns
+    for each report. The margins of several reports are multiplied as if the reports were independent. The product is
+    not a likelihood, but its score has mean zero, and the sandwich sums a person's reports first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A fitted model as people read it, as data: the privacy statement, coefficients, and what they say in words."""
+"""Summary of a fitted model as data: privacy statement, coefficients, and their meaning in words."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from deniable.errors import quoted
 
 @dataclass(frozen=True, eq=False)
 class Coefficient(Result):
-    """One line of the table.
+    """Row of the table of coefficients.
 
     Parameters
     ----------
     name : str
-        As the formula makes it.
+        Name that the formula gives.
     role : {"slope", "intercept", "cut", "scale"}
-        What it is.
+        Role of the coefficient.
     value, standard_error, p_value, lower, upper : float
-        The coefficient; NaN where there is no such number.
+        Estimate, standard error, p-value and ends of the interval; NaN where a number does not exist.
     lower_infinite, upper_infinite : bool
-        Whether the interval has no end there.
+        True if the interval has no end on this side.
     determined : bool
-        Whether the reports determine it.
+        True if the reports determine the coefficient.
     """
 
     name: str

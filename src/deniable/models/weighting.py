@@ -1,9 +1,9 @@
 """Estimating equations in which rows enter once per hidden cell, weighted by unbiased indicators.
 
 A generalised linear model with its canonical link solves sum_i sum_c x_ic (r_ic - t_ic mu(x_ic'b)) = 0. If the cell
-were known, t would be 1 in its copy and r the outcome. With T in place of 1 the sum has the same mean. Nothing has to
-be assumed about the errors, nor about how the hidden predictor depends on plain columns. The sandwich sums the copies
-of a row first.
+were known, t would be 1 in the copy of that cell and r would be the outcome. With T in place of 1 the sum has the same
+mean. The method assumes nothing about the errors, nor about how the hidden predictor depends on plain columns. The
+sandwich sums the copies of a row first.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Link = Literal["logit", "linear", "poisson"]
 
 
 class Copy(NamedTuple):
-    """The columns that rows have only in the copy of one hidden cell.
+    """Columns that rows have only in the copy of one hidden cell.
 
     Attributes
     ----------
     places : int64[r]
-        Their places among all columns.
+        Places of these columns among all columns.
     values : float64[n, r] or float64[1, r]
-        What they hold; one row for constants.
+        Values of these columns; one row for constants.
     """
 
     places: NDArray[np.int64]
@@ -51,21 +51,21 @@ class WeightedProblem(Problem):
     Parameters
     ----------
     link : {"logit", "linear", "poisson"}
-        Of the outcome.
+        Link of the outcome's mean.
     columns : int
         Number p of all columns.
     common : int64[c]
         Places of the columns that are alike in every copy.
     design : float64[n, c]
-        Those columns.
+        Values of those columns.
     copies : sequence of Copy
-        The other columns, one entry per hidden cell.
+        Other columns, one entry per hidden cell.
     totals : float64[n, copies]
         Weight t of each copy.
     responses : float64[n, copies, m]
-        Weighted outcomes r; m = k - 1 for k categories, the first one left out, else 1.
+        Weighted outcomes r; m is k - 1 for k categories without the first one, otherwise 1.
     weights : RowWeights
-        What rows count.
+        Weights of the rows.
     """
 
     link: Link
