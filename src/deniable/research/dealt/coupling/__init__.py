@@ -1,1 +1,1 @@
-"""Coins and reports coupled in secret random pairs: JRR and its kin."""
+"""Mechanisms whose random draws or reports are correlated within secret random pairs: JRR and similar mechanisms."""

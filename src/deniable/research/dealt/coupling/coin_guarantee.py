@@ -1,12 +1,15 @@
-"""Guarantee of dealt signs, one row per adversary, each with its view, from the implemented coins of JRR and its kin.
+"""Guarantees of JRR and similar mechanisms, computed from the implemented integer thresholds.
 
-The paper states one number, for an adversary who looks at one report and at what m colluders reveal. A collector has
-all reports. Each row says what is seen; docs/theory/jrr.md and docs/theory/coupling.md have the proofs. Of two answers,
-one is the truth of the report and the other one of its k - 1 equally likely lies.
+A guarantee has one row per adversary, and each row names the adversary's view. The paper states one number. It holds
+for an adversary who looks at one report and at what m colluders reveal. But a collector has all reports. Each row
+therefore says what is seen. The proofs are on the pages docs/theory/jrr.md and docs/theory/coupling.md. When two
+answers are compared, a given report is the truth for one answer, and one of k - 1 equally likely lies for the other
+answer.
 
-A collector sees one contributor's own truth coin beside all other reports. These are exchangeable, so their number of
-ones says all that they say. With everybody else's data known it is the number of their lies, which is the law with base
-rate one: whatever the data, a report is turned into "truth" or "lie" by anyone who knows them.
+A collector sees the effect of one contributor's own choice between truth and lie, beside all other reports. The other
+reports are exchangeable, so the number of ones among them carries all their information. If the data of everybody else
+are known, the number of their lies carries all the information. Its distribution is the one with base rate one:
+whatever the data, anyone who knows them can turn a report into "truth" or "lie".
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ _DIRECT_PRODUCTS = 1 << 27
 
 
 def binomial_law(trials: int, probability: float) -> tuple[int, Floats]:
-    """Return (first, weights) of a binomial law, without tails of together less than 1e-30."""
+    """Return (first, weights) of a binomial distribution, without tails that sum to less than 1e-30."""
     if trials == 0 or probability in (0.0, 1.0):
         return (trials if probability == 1.0 else 0), np.ones(1)
     mode = min(int((trials + 1) * probability), trials)
@@ -53,7 +56,7 @@ def _convolved(one: Floats, other: Floats) -> Floats:
 def coin_beside_reports(coin: Coin, n: int, theta: float) -> tuple[Floats, Floats]:
     """Return P(true report, s ones among the other n-1) and P(lie, s ones), each over the same values of s.
 
-    The others' data are drawn independently, one with probability theta.
+    The answers of the others are drawn independently. Each is one with probability theta.
     """
     lies = [float(coin.lie_plus), float(coin.lie_minus), float(coin.q)]
     plus, minus, unpaired = (theta * (1 - lie) + (1 - theta) * lie for lie in lies)
@@ -80,13 +83,19 @@ def coin_beside_reports(coin: Coin, n: int, theta: float) -> tuple[Floats, Float
 
 
 def delta_at(truth: Floats, lie: Floats, epsilon: float) -> float:
-    """Return the hockey-stick divergence between answers 1 and 0 of that view: a one is the truth of 1, a lie of 0."""
+    """Return the hockey-stick divergence between the answers 1 and 0 in the view of `coin_beside_reports`.
+
+    A report of one is the truth for the answer 1, and a lie for the answer 0.
+    """
     ratio = math.exp(epsilon)
     return float(np.maximum(truth - ratio * lie, 0.0).sum() + np.maximum(lie - ratio * truth, 0.0).sum())
 
 
 def epsilon_at(truth: Floats, lie: Floats, delta: float) -> float:
-    """Return the least epsilon whose hockey-stick divergence is at most delta, rounded up; or infinity."""
+    """Return the least epsilon whose hockey-stick divergence is at most delta, rounded up.
+
+    The result is infinity if the least epsilon is above 600.
+    """
     low, high = 0.0, 600.0
     if delta_at(truth, lie, high) > delta:
         return math.inf
@@ -105,42 +114,55 @@ ALL_DATA = "all reports and everybody else's data"
 
 
 def worst_ratio(k: int, least: Fraction, most: Fraction) -> Fraction | float:
-    """Return the largest likelihood ratio of a report when a lie's probability, given the view, is least..most."""
+    """Return the largest likelihood ratio of a report if a lie's probability, given the view, is in least..most."""
     if least <= 0 or most >= 1:
         return math.inf
     return max((k - 1) * (1 - least) / least, most / ((k - 1) * (1 - most)))
 
 
 def worst_epsilon(k: int, least: Fraction, most: Fraction) -> float:
-    """Return ln of `worst_ratio`, rounded up."""
+    """Return the natural logarithm of `worst_ratio`, rounded up."""
     return log_up(worst_ratio(k, least, most))
 
 
 def revealed_shares(k: int, coin: Coin, mu: Fraction) -> float:
-    """My report and m shares: the lie's probability is between q - mu s and q + mu s."""
+    """Return the epsilon against an adversary who sees my report and m colluders' shares.
+
+    In this view, the probability of a lie is between q - mu s and q + mu s.
+    """
     return worst_epsilon(k, coin.q - mu * coin.s, coin.q + mu * coin.s)
 
 
 def revealed_lies(k: int, coin: Coin, mu: Fraction) -> float:
-    """My report and which of m peers lied: a lying peer lowers the lie's probability by s^2/q, a true one raises it."""
+    """Return the epsilon against an adversary who sees my report and which of m colluders lied.
+
+    If my peer lied, the probability that I lied is lower by s^2/q. If my peer told the truth, it is higher.
+    """
     square = mu * coin.s**2
     return worst_epsilon(k, coin.q - square / coin.q, coin.q + square / (1 - coin.q))
 
 
 def lie_tells_more(k: int, coin: Coin, mu: Fraction) -> bool:
-    """Return whether of `revealed_shares` the worst report is one that is surely a lie rather than surely the truth."""
+    """Return True if the worst report of `revealed_shares` is one that is surely a lie rather than surely the truth."""
     least, most = coin.q - mu * coin.s, coin.q + mu * coin.s
     return most >= 1 or (least > 0 and most * least > (k - 1) ** 2 * (1 - least) * (1 - most))
 
 
 def known_data_at(k: int, coin: Coin, n: int, delta: float) -> float:
-    """All reports and everybody else's data: who of them lied, whatever the data; a given lie has a (k-1)-th of it."""
+    """Return the epsilon at this delta against an adversary who sees all reports and everybody else's data.
+
+    This adversary sees who of the others lied, whatever the data are. A given lie has a (k-1)-th of the probability of
+    a lie.
+    """
     truth, lie = coin_beside_reports(coin, n, 1.0)
     return epsilon_at(truth, lie / (k - 1), delta)
 
 
 def known_data(coin: Coin, n: int) -> float:
-    """JRR, all reports and everybody else's data: ln((1 + a) p/(q - a p)); for odd n mixed with the unpaired p/q."""
+    """Return the epsilon of JRR against an adversary who sees all reports and everybody else's data.
+
+    It is ln((1 + a) p/(q - a p)). For odd n, this ratio is mixed with the ratio p/q of the unpaired contributor.
+    """
     lie = coin.q - coin.s**2 / coin.q
     ratio = worst_ratio(2, lie, lie)
     if n % 2 and lie > 0:
@@ -149,10 +171,11 @@ def known_data(coin: Coin, n: int) -> float:
 
 
 def known_base_rate(coin: Coin, theta: Fraction) -> float:
-    """JRR, all reports, the others' data drawn with base rate theta: the worst of all report vectors.
+    """Return the epsilon of JRR against all reports, if the others' data are drawn with base rate theta.
 
-    The likelihood ratio is monotone in the number of ones among the others, so its ends are where the peer's report is
-    certain. Independent of even n; for odd n the unpaired case only dilutes it.
+    It is the worst case over all report vectors. The likelihood ratio is monotone in the number of ones among the
+    others, so it is largest or least where the peer's report is certain. The result does not depend on n if n is even.
+    If n is odd, the unpaired case can only lower it.
     """
     signs = (coin.lie_plus, coin.lie_minus)
     ones = [theta * (1 - lie) + (1 - theta) * lie for lie in signs]
@@ -169,7 +192,7 @@ def known_base_rate(coin: Coin, theta: Fraction) -> float:
 
 
 def jrr_guarantee(coin: Coin, n: int, theta: float, colluders: int, delta: float) -> Guarantee:
-    """Return the guarantee of JRR, the weakest rows first."""
+    """Return the guarantee of JRR, with the weakest rows first."""
     drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
     rate = known_base_rate(coin, Fraction(theta))
     if n % 2:  # a mixture of the paired case and of randomised response is bounded by the worse of the two
@@ -198,7 +221,7 @@ def jrr_guarantee(coin: Coin, n: int, theta: float, colluders: int, delta: float
 
 
 def kary_guarantee(k: int, coin: Coin, n: int, colluders: int, delta: float) -> Guarantee:
-    """Return the guarantee of KaryJRR, the weakest rows first."""
+    """Return the guarantee of KaryJRR, with the weakest rows first."""
     status: Status = "upper bound" if n % 2 else "exact"
     drawn = "all reports; everybody else's answer drawn independently from known frequencies"
     return _guarantee(

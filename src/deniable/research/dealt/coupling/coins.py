@@ -1,8 +1,8 @@
-"""The contributor's coins of JRR and k-ary JRR as integers: thresholds, and the exact probabilities they stand for.
+"""Integer thresholds of the random draws of JRR and k-ary JRR, and the exact probabilities that they stand for.
 
-A contributor draws C, one of 1.5, .5, -.5, -1.5 with probabilities (p - s, s, s, q - s), s^2 = -rho p q, and tells the
-truth if C + R > 0. Lies are therefore the lowest words u of a 64-bit draw: u < F(R)/2^64, where F(+1) = q - s,
-F(0) = q (unpaired) and F(-1) = q + s.
+A contributor draws C, which is 1.5, .5, -.5 or -1.5 with probabilities (p - s, s, s, q - s), where s^2 = -rho p q. The
+contributor tells the truth if C + R > 0. Lies are therefore the lowest words u of a 64-bit draw: u < F(R)/2^64, where
+F(+1) = q - s, F(0) = q (unpaired) and F(-1) = q + s.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ _ROOT_BITS = 256
 
 
 def checked_number(value: EpsilonLike, name: str) -> float | Fraction:
-    """Return a number as a float, or as a Fraction where no float is written the same."""
+    """Return a number as a float, or as a Fraction if no float is written the same."""
     number = exact(value, name)
     return float(number) if exact(float(number)) == number else number
 
 
 @dataclass(frozen=True)
 class Coin:
-    """Lies per 2^64 draws, by the sign dealt: `minus` (R = -1) + `plus` (R = +1) is twice `unpaired`."""
+    """Number of lies per 2^64 draws, by the sign dealt.
+
+    `minus` (for R = -1) and `plus` (for R = +1) sum to twice `unpaired`.
+    """
 
     minus: int
     plus: int
@@ -42,22 +45,25 @@ class Coin:
 
     @property
     def q(self) -> Fraction:
-        """Probability of a lie, over the deal."""
+        """Probability of a lie, averaged over the deal."""
         return Fraction(self.unpaired, SCALE)
 
     @property
     def s(self) -> Fraction:
-        """Return how much likelier than q a lie is with R = -1, and less likely with R = +1."""
+        """Return the difference that the sign makes to the probability of a lie.
+
+        The probability is q + s with R = -1, and q - s with R = +1.
+        """
         return Fraction(self.minus - self.plus, 2 * SCALE)
 
     @property
     def lie_plus(self) -> Fraction:
-        """Probability of a lie with R = +1, q - s."""
+        """Probability q - s of a lie with R = +1."""
         return Fraction(self.plus, SCALE)
 
     @property
     def lie_minus(self) -> Fraction:
-        """Probability of a lie with R = -1, q + s."""
+        """Probability q + s of a lie with R = -1."""
         return Fraction(self.minus, SCALE)
 
 
@@ -65,15 +71,16 @@ class Coin:
 def coin(p: EpsilonLike, rho: EpsilonLike) -> Coin:
     """Return the thresholds, all rounded up.
 
-    Every closed form of the guarantee is ln((1 - x)/x) with x increasing in both lie probabilities (proof in the page
-    on JRR), so rounding them up keeps the implemented numbers within the declared ones. The sum is kept even so that
-    the unpaired contributor's threshold is the exact mean: the estimator needs one q. The end of the range, 1 - 1/p,
-    is not a decimal in general: a rho within 1e-12 of it, relatively, means the end.
+    Every closed form of the guarantee is ln((1 - x)/x), where x increases in both probabilities of a lie (the proof is
+    on the page about JRR). So rounding both up keeps the implemented numbers within the declared ones. The sum of the
+    two thresholds is kept even, so that the unpaired contributor's threshold is their exact mean, because the estimator
+    needs one q. The end of the range, 1 - 1/p, is not a decimal in general. So a rho within 1e-12 of it, relatively,
+    means the end.
 
     Raises
     ------
     InvalidParameterError
-        If p is not in (1/2, 1), or rho not in [1 - 1/p, 0]; naming the nearest value that is.
+        If p is not in (1/2, 1), or rho is not in [1 - 1/p, 0]. The error names the nearest value that is.
     """
     truth, correlation = exact(p, "p"), exact(rho, "rho")
     if not Fraction(1, 2) < truth < 1:
@@ -117,12 +124,12 @@ def rho_range(k: int, p: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256, typed=True)
 def kary_coin(k: int, p: EpsilonLike, rho: EpsilonLike) -> Coin:
-    """Return the thresholds of a lie, 1 - p -+ s with s^2 = -rho p q: the mean rounded up, s rounded down.
+    """Return the thresholds of a lie, 1 - p -+ s where s^2 = -rho p q, with the mean rounded up and s rounded down.
 
     Raises
     ------
     InvalidParameterError
-        If p is not in (1/k, 1), or rho not in [-min(p/q, (k-1)^2 q/p), 0].
+        If p is not in (1/k, 1), or rho is not in [-min(p/q, (k-1)^2 q/p), 0].
     """
     truth, coupling = exact(p, "p"), -exact(rho, "rho")
     if not Fraction(1, k) < truth < 1:
@@ -143,7 +150,10 @@ def kary_coin(k: int, p: EpsilonLike, rho: EpsilonLike) -> Coin:
 
 @kernel
 def flip_by_share(codes: Codes, types: NDArray[Any], words: Words, limits: Words, reports: Codes) -> None:
-    """Report codes[n], 0 or 1, or the other answer where the word is below the limit of the share's type."""
+    """Write the reports of codes[n], each 0 or 1.
+
+    A report is the code itself, or the other code if the word is below the limit of the share's type.
+    """
     for i in range(codes.shape[0]):
         reports[i] = np.int64(codes[i]) ^ np.int64(words[i] < limits[types[i]])
 
@@ -159,7 +169,10 @@ def lie_by_share(
     k: int,
     reports: Codes,
 ) -> None:
-    """Report codes[n], or, if the word is below the limit of the share, the code steps[n] + 1 further (mod k)."""
+    """Write the reports of codes[n].
+
+    A report is the code itself, or the code steps[n] + 1 further (mod k) if the word is below the limit of the share.
+    """
     size = np.int64(k)
     for i in range(codes.shape[0]):
         share = np.int64(types[i])

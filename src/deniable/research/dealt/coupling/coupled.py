@@ -1,18 +1,17 @@
-"""The base of mechanisms that couple contributors in secret random pairs: JRR, report coupling and their kin.
+"""Base of mechanisms that couple contributors in secret random pairs, such as JRR and report coupling.
 
-The idea of a dealer and of random pairs is that of Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private
+The idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private
 frequency estimation via joint randomized response* (PoPETs 2025(3)).
 
-The number of supports when contributors are coupled in random pairs, by its generating function.
-
-A pair whose contributors hold the bits x and y adds 0, 1 or 2 supports, with the generating function H_xy; a reporter
-without a reporting peer adds 0 or 1, with S_x. If the bits are drawn with frequency f, pairs are independent, and J
-pairs with r - 2J others have
+This module also computes the distribution of the number of supports of a value, from its generating function. A pair
+whose contributors hold the bits x and y adds 0, 1 or 2 supports, with the generating function H_xy. A reporter without
+a reporting peer adds 0 or 1 support, with the generating function S_x. If the bits are drawn with frequency f, pairs
+are independent, and J pairs and r - 2J other reporters have the generating function
 
     [(1-f)^2 H_00 + 2 f (1-f) H_01 + f^2 H_11]^J [(1-f) S_0 + f S_1]^(r - 2J).
 
-With exactly m holders among the r reporters every assignment of bits is equally likely: that is the coefficient of y^m
-in the same expression with f y for f, divided by the probability that a binomial (r, f) is m.
+If exactly m of the r reporters are holders, every assignment of bits is equally likely. The generating function is then
+the coefficient of y^m in the same expression with f y for f, divided by the probability that a binomial (r, f) is m.
 """
 
 from __future__ import annotations
@@ -66,13 +65,13 @@ class PairedSupports(SupportLaw):
     n : int
         Number of contributors dealt to.
     reporters : int
-        How many of them report.
+        Number of contributors who report.
     p, q : float
         Probability that a report supports the value if its contributor holds it, and if not.
     both, one, none : float
-        Covariance of two peers' supports if both hold the value, one does, none does.
+        Covariance of two peers' supports if both hold the value, if one does, and if none does.
     ordered : bool
-        Whether a holder's report is likelier to support the value whatever share was dealt.
+        True if a holder's report is likelier to support the value, whatever share was dealt.
     """
 
     n: int
@@ -88,7 +87,7 @@ class PairedSupports(SupportLaw):
 
     @property
     def among(self) -> int:  # type: ignore[override]
-        """The reporters: holders are counted among them."""
+        """Number of reporters, because holders are counted among them."""
         return self.reporters
 
     def at_most(self, count: int, holders: int) -> float:
@@ -99,7 +98,10 @@ class PairedSupports(SupportLaw):
 
     @cached_property
     def pairs(self) -> list[tuple[int, float]]:
-        """Return how many pairs report as a whole, with probabilities; who drops out does not depend on the pairs."""
+        """Return how many pairs report as a whole, with probabilities.
+
+        Dropping out is taken to be independent of the pairs.
+        """
         half, reporters = self.n // 2, self.reporters
         # Who has no peer reports as likely as anybody.
         alone = reporters / self.n if self.n % 2 else 0.0
@@ -111,9 +113,9 @@ class PairedSupports(SupportLaw):
         return [(round(sum_ / weight), weight / total) for weight, sum_ in found]
 
     def _size(self, f: float, sampling: float) -> tuple[int, int]:
-        """Return the first of the supports that are told apart, and their number: many deviations about the mean.
+        """Return the least number of supports that is computed, and how many consecutive numbers are computed.
 
-        `sampling` is the variance of the number of holders.
+        They cover many standard deviations about the mean. `sampling` is the variance of the number of holders.
         """
         p, q, r = self.p, self.q, self.reporters
         covariance = f * f * self.both + 2 * f * (1 - f) * self.one + (1 - f) ** 2 * self.none
@@ -142,7 +144,7 @@ class PairedSupports(SupportLaw):
 
 
 def _power(base: Complex, exponent: int) -> Complex:
-    """Return a power by squares: a twentieth of the time that logarithms take."""
+    """Return a power by repeated squaring, which takes a twentieth of the time of logarithms."""
     found = np.ones_like(base)
     while exponent:
         if exponent & 1:
@@ -152,7 +154,7 @@ def _power(base: Complex, exponent: int) -> Complex:
 
 
 def _whole_pairs(pairs: int, reporters: int) -> Floats:
-    """Return P(j whole pairs report), j = 0..pairs, if so many of 2 `pairs` contributors do."""
+    """Return P(j whole pairs report), j = 0..pairs, if `reporters` of the 2 `pairs` contributors report."""
     if not 0 <= reporters <= 2 * pairs:
         return np.zeros(pairs + 1)
     j = np.arange(pairs + 1.0)
@@ -167,7 +169,7 @@ def _whole_pairs(pairs: int, reporters: int) -> Floats:
 
 
 def _listed(transform: Complex, first: int, size: int) -> tuple[int, Floats]:
-    """Return the first number of supports, and the probability that there are at most so many, from there on."""
+    """Return the first number of supports, and the cumulative probabilities from there on."""
     law = np.roll(fft.irfft(transform, size), -(first % size))
     return first, np.cumsum(np.maximum(law, 0.0) / law.sum())
 
@@ -204,10 +206,11 @@ def _given(law: PairedSupports, holders: int) -> tuple[int, Floats]:
 
 
 def _at_mean(law: PairedSupports, holders: int, pair: list[Complex], alone: list[Complex]) -> Complex:
-    """Return the generating function of many reporters: how many pairs are of two holders is taken at its mean.
+    """Return the generating function for many reporters, with the number of pairs of two holders taken at its mean.
 
-    It varies by about the root of the reporters, and moves the variance of the supports by as much per pair as the
-    covariances of pairs differ: the distribution by about one in the root of the reporters.
+    This number varies by about the root of the number of reporters. Per pair, it moves the variance of the supports by
+    the difference between the covariances of pairs. So the distribution moves by about one in the root of the number of
+    reporters.
     """
     (none, one, both), (other, own) = pair, alone
     total = np.zeros_like(none)
@@ -224,35 +227,39 @@ SIGN_TYPES = 3
 
 
 def sign_counts(n: int) -> list[int]:
-    """Return how many shares of each type a deal of signs to n contributors has."""
+    """Return the number of shares of each type in a deal of signs to n contributors."""
     return [n // 2, n // 2, n % 2]
 
 
 class CoupledMechanism(DealtOracle[Reports]):
-    """A dealt oracle whose shares couple contributors in pairs.
+    """Dealt oracle whose shares couple contributors in pairs.
 
     Attributes
     ----------
     colluders : int
-        Number of colluders that `privacy` states a row for, at most n - 1; 5 (the paper's) or n - 1 by default.
+        Number of colluders for which `privacy` states a row, at most n - 1. The default is 5, as in the paper, or n - 1
+        if that is less.
     """
 
     colluders: int | None
 
     def _check_pairs(self) -> None:
-        """Check n, the deal's name and the number of colluders, whose default is set."""
+        """Check n, the deal's name and the number of colluders, and set the default number of colluders."""
         self._check_deal()
         revealing = min(5, self.n - 1) if self.colluders is None else checked_colluders(self.n, self.colluders)
         settle(self, colluders=revealing)
 
     @abstractmethod
     def _pair_covariance(self, x: int, other: int) -> float:
-        """Return the covariance of two peers' supports if they hold these bits: 1 where the value is held."""
+        """Return the covariance of two peers' supports if they hold these bits; a bit is 1 if the value is held."""
 
     @property
     @abstractmethod
     def _ordered(self) -> bool:
-        """Return whether a holder of a value supports it at least as likely as anyone else, whatever the share."""
+        """Return True if a holder of a value is never less likely to support it than anyone else.
+
+        This must hold whatever share was dealt.
+        """
 
     def _support_law(self, reporters: int, among: int) -> SupportLaw:  # noqa: ARG002
         p, q = map(float, self.support_probabilities)
@@ -262,12 +269,15 @@ class CoupledMechanism(DealtOracle[Reports]):
     # ---------------------------------------------------------------- guarantee
 
     def epsilon_against(self, colluders: int) -> float:
-        """Return the bound against one who sees a report and m colluders' shares, but no other report, in nats."""
+        """Return the bound, in nats, against an adversary with one report and m colluders' shares.
+
+        This adversary sees no other report.
+        """
         return self._revealed(peer_posterior(self.n, colluders))
 
     @abstractmethod
     def _revealed(self, mu: Fraction) -> float:
-        """Return that bound at the posterior probability mu that my peer is among the colluders."""
+        """Return the bound of `epsilon_against` if my peer is among the colluders with posterior probability mu."""
 
     def privacy(self) -> Guarantee:
         return self.guarantee_against()
@@ -275,17 +285,17 @@ class CoupledMechanism(DealtOracle[Reports]):
     def guarantee_against(self, *, theta: float = 0.05, colluders: int | None = None, delta: float = 1e-6) -> Guarantee:
         """Return the guarantee per adversary, each with its view, from the implemented integers.
 
-        The first number is what holds whoever is trusted, and for the view that QuotaRR's first number is for: all
-        reports, everybody else's data, everybody else's share. The nominal epsilon is the row of colluders.
+        The first number holds whoever is trusted. It also holds for the view of QuotaRR's first number: all reports,
+        everybody else's data and everybody else's share. The nominal epsilon is in the row of colluders.
 
         Parameters
         ----------
         theta : float
             Base rate in [0, 1] that the collector knows, in the rows that say so.
         colluders : int, optional
-            Number of colluders; the mechanism's by default.
+            Number of colluders. The default is the mechanism's own number.
         delta : float
-            In (0, 1), for the rows that have one.
+            Value in (0, 1) for the rows that have a delta.
 
         Raises
         ------
@@ -299,22 +309,24 @@ class CoupledMechanism(DealtOracle[Reports]):
 
     @abstractmethod
     def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:
-        """Return the guarantee at checked arguments."""
+        """Return the guarantee for arguments that were checked."""
 
 
 class SignedCoins(CoupledMechanism[Reports], TypedShares):
-    """Truth coins tossed by dealt signs: who is dealt R = +1 lies less often than q, their peer, R = -1, more often.
+    """Base of mechanisms in which a dealt sign makes a contributor's lie less or more likely.
 
-    Shares are one type each: 0 for R = -1, 1 for R = +1, 2 for the one who is left over if n is odd, who lies with
-    probability q. Pairing contributors at random and giving opposite signs to each pair is the same law as a uniformly
-    random balanced vector of signs: given the signs, the truth coins are independent.
+    A contributor with R = +1 lies with a probability below q. Their peer has R = -1 and lies with a probability above
+    q. Each share is one type: 0 for R = -1, 1 for R = +1, and 2 for the contributor who is left over if n is odd and
+    lies with probability q. Pairing contributors at random and giving opposite signs to each pair has the same
+    distribution as a uniformly random balanced vector of signs. Given the signs, contributors decide independently to
+    tell the truth.
 
     Attributes
     ----------
     p : float or Fraction
         Probability of the truth.
     rho : float or Fraction
-        How much peers pull apart.
+        Parameter of the correlation between peers.
     """
 
     p: float | Fraction
@@ -323,7 +335,7 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
     @property
     @abstractmethod
     def coin(self) -> Coin:
-        """The implemented coin: integer thresholds of a lie by share, and exact q and s."""
+        """Implemented integer thresholds of a lie by share, with exact q and s."""
 
     @property
     @abstractmethod
@@ -333,7 +345,10 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
     @property
     @abstractmethod
     def _pull(self) -> float:
-        """Return how much the truth coin moves the support of a value that is not held; by one if it is."""
+        """Return how much a choice of the truth changes the support of a value that is not held.
+
+        For a held value the change is one.
+        """
 
     def _dealt_types(self) -> DealtTypes:
         # Two signs, and the type of the one who is left over.
@@ -346,12 +361,12 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
 
     @property
     def correlation(self) -> float:
-        """Correlation of two peers' truth coins, -s^2/(q (1 - q))."""
+        """Correlation -s^2/(q (1 - q)) between two peers' choices to tell the truth."""
         return -float(self.coin.s**2 / (self.coin.q * (1 - self.coin.q)))
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """One type per share."""
+        """Fields of a share: one type."""
         return (ReportField("types", code_dtype(SIGN_TYPES).name),)
 
     def _deal(self, n: int, rng: Randomness) -> Columns:
@@ -379,17 +394,20 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
         return revealed_shares(self.cells, self.coin, mu)
 
     def implemented_ratio(self) -> Fraction | float:
-        """Largest likelihood ratio for anyone who knows the share, exact; no view exceeds it. Infinite at rho's end."""
+        """Largest likelihood ratio for anyone who knows the share, exact.
+
+        No view exceeds it. At the end of rho's range it is infinite.
+        """
         return worst_ratio(self.cells, self.coin.lie_plus, self.coin.lie_minus)
 
 
 class CoupledReports(CoupledMechanism[Reports]):
-    """Forced reports that peers share: of every coupled pair one uses U and the other 1 - U.
+    """Base of mechanisms whose forced reports are coupled: in every coupled pair, one peer uses U and the other 1 - U.
 
     Attributes
     ----------
     weight : float or Fraction
-        Share lambda in [0, 1] of pairs that are coupled; the others draw independently.
+        Share lambda in [0, 1] of pairs that are coupled. The other pairs draw independently.
     """
 
     epsilon = math.inf
@@ -398,11 +416,11 @@ class CoupledReports(CoupledMechanism[Reports]):
     @property
     @abstractmethod
     def coupling(self) -> ThresholdCoupling:
-        """The implemented thresholds q <= p and the weight, as integers."""
+        """Implemented thresholds q <= p and the weight, as integers."""
 
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report supports v if the contributor holds v, and if not."""
+        """Implemented (p, q): the probability that a report supports v if the contributor holds v, and if not."""
         return Fraction(self.coupling.p, SCALE), Fraction(self.coupling.q, SCALE)
 
     def _pair_covariance(self, x: int, other: int) -> float:
@@ -416,5 +434,5 @@ class CoupledReports(CoupledMechanism[Reports]):
         return self.coupling.count_variance(holders, reporters, self.n)
 
     def implemented_ratio(self) -> float:
-        """Infinite: who is told to report the truth does so verbatim."""
+        """Infinity, because a contributor who is told to report the truth reports it verbatim."""
         return math.inf

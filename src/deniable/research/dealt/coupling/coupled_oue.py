@@ -203,7 +203,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
 
 @kernel
 def tell(types: NDArray[Any], place: int, ones: NDArray[np.uint8], truth: NDArray[np.uint8]) -> None:
-    """Set bit `place` of ones[n] where the type says 1, and of truth[n] where it says the truth."""
+    """Set bit `place` of ones[n] where the type says 1, and bit `place` of truth[n] where the type says the truth."""
     for i in range(types.shape[0]):
         ones[i] |= np.uint8(types[i] == SAY_1) << place
         truth[i] |= np.uint8(types[i] == TRUTH) << place

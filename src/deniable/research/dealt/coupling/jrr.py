@@ -1,4 +1,4 @@
-"""Joint randomised response (JRR): contributors lie by coins that a dealer has correlated in secret pairs.
+"""Joint randomised response (JRR), whose lies a dealer has correlated within secret random pairs of contributors.
 
 JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estimation via joint randomized
 response* (PoPETs 2025(3)). The dealer sees neither data nor reports. The dealer forms random pairs of contributors and

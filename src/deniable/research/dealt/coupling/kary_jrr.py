@@ -1,4 +1,4 @@
-"""k-ary joint randomised response: GRR whose truth coins are negatively correlated within secret random pairs.
+"""k-ary joint randomised response: GRR whose lies are negatively correlated within secret random pairs.
 
 k-ary JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint
 Randomized Response*, PoPETs 2025(3), equation (27). The table of this equation is the joint distribution of the two
@@ -66,8 +66,9 @@ _P = Polynomial([0.0, 1.0])
 class KaryTask:
     """Problem to optimise: domain size, contributors, holders of the value of interest, and the constraints.
 
-    `known` is the probability mu that the peer is a colluder, `reveal` what colluders reveal: their shares, or only
-    whether they reported the truth. `epsilon_aux` caps what a colluding dealer learns (infinite: no cap).
+    `known` is the probability mu that the peer is a colluder. `reveal` names what colluders reveal: their shares, or
+    only whether they reported the truth. `epsilon_aux` limits what a colluding dealer learns; if it is infinite, there
+    is no limit.
     """
 
     k: int
@@ -80,7 +81,7 @@ class KaryTask:
     epsilon_aux: float = math.inf
 
     def truth_range(self, epsilon: float) -> tuple[float, float]:
-        """Return the least and the largest probability of the truth whose likelihood ratios stay within e^epsilon."""
+        """Return the least and the largest probability of the truth that keep likelihood ratios within e^epsilon."""
         rest = (self.k - 1) * math.exp(-epsilon) if math.isfinite(epsilon) else 0.0
         least = math.exp(-epsilon) / (math.exp(-epsilon) + self.k - 1) if math.isfinite(epsilon) else 0.0
         return least, 1 / (1 + rest)
@@ -102,18 +103,18 @@ class KaryTask:
 
     @property
     def top(self) -> float:
-        """The p of plain GRR, the largest allowed."""
+        """Largest allowed p, which is the p of plain GRR."""
         return self.truth_range(self.epsilon)[1]
 
     @property
     def independent(self) -> Polynomial:
-        """Variance of the count without coupling, a polynomial in p."""
+        """Variance of the count without coupling, as a polynomial in p."""
         q = (1 - _P) / (self.k - 1)
         return self.count * _P * (1 - _P) + (self.n - self.count) * q * (1 - q)
 
     @property
     def coupling(self) -> float:
-        """Return what s^2 takes off the variance of the count."""
+        """Return by how much s^2 lowers the variance of the count."""
         absent = (self.n - self.count) / (self.k - 1)
         return self.density * ((self.count - absent) ** 2 - self.count - absent / (self.k - 1))
 
@@ -124,7 +125,7 @@ class KaryTask:
 
 
 def best_truthfulness(task: KaryTask) -> tuple[float, float]:
-    """Return the p and s of least variance; s = 0 (plain GRR) where coupling does not pay."""
+    """Return the p and s of least variance; s is 0 (plain GRR) if coupling does not lower the variance."""
     if task.coupling <= 0:
         return task.top, 0.0
     bounds, floor = task.bounds, 1 / task.k

@@ -1,8 +1,8 @@
-"""Choice of p and rho of JRR: the published search, and the exact optimum that replaces it.
+"""Choice of p and rho of JRR, by the published search and by the exact optimum that replaces it.
 
-Under a bound on what m colluders' revelations add, p (1 + mu a) <= pi(epsilon) with a = -rho, the variance is least at
-an end of the feasible range: plain randomised response, or the extreme correlation. mu is the posterior probability
-that one's peer is among the colluders, in the worst case of what they reveal (`peer_posterior`).
+What m colluders reveal is bounded by p (1 + mu a) <= pi(epsilon), where a = -rho. Under this bound, the variance is
+least at an end of the feasible range, which is plain randomised response or the extreme correlation. mu is the
+posterior probability that one's peer is among the colluders, in the worst case of what they reveal (`peer_posterior`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_CONTRIBUTORS = 1 << 32
 
 
 class JRRParameters(NamedTuple):
-    """Parameters of the truth table of a pair."""
+    """Parameters of the truth table of a pair of contributors."""
 
     p: float
     """Probability of a true report."""
@@ -29,15 +29,15 @@ class JRRParameters(NamedTuple):
 
 
 def checked_colluders(n: int, colluders: int) -> int:
-    """Return the number of colluders, 0 <= colluders <= n-1, or raise InvalidParameterError."""
+    """Return the number of colluders, or raise InvalidParameterError unless 0 <= colluders <= n-1."""
     return checked_integer("colluders", colluders, 0, checked_integer("n", n, 2, MAX_CONTRIBUTORS) - 1)
 
 
 def peer_posterior(n: int, colluders: int) -> Fraction:
     """Return mu, the worst-case posterior probability that one's peer is among the colluders.
 
-    m/(n - m), and 1 once m >= n/2: if all colluders were dealt the same sign, their peers are among the other n - m.
-    The paper uses the prior probability m/(n - 1) (erratum of Theorem 2).
+    It is m/(n - m), and 1 once m >= n/2. In the worst case, all colluders were dealt the same sign, so their peers are
+    among the other n - m contributors. The paper uses the prior probability m/(n - 1) (erratum of Theorem 2).
 
     Examples
     --------
@@ -113,35 +113,36 @@ def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4
 
 
 def pair_rate(n: int) -> Fraction:
-    """Return the probability that two given contributors are paired: 1/(n-1), or 1/n for odd n."""
+    """Return the probability that two given contributors are paired, 1/(n-1), or 1/n for odd n."""
     return Fraction(1, n - 1 if n % 2 == 0 else n)
 
 
 def imbalance(n: int, count: int | None) -> Fraction:
-    """Return kappa = ((2 count - n)^2 - n)/n times the pair rate: the relative variance is 1 + rho kappa.
+    """Return kappa, which is ((2 count - n)^2 - n)/n times the pair rate.
 
-    About (1 - 2 theta)^2. Without a count: its mean over a flat prior on 0..n, about 1/3.
+    The relative variance is 1 + rho kappa. kappa is about (1 - 2 theta)^2. Without a count, the result is the mean of
+    kappa over a flat prior on 0..n, about 1/3.
     """
     square = Fraction(n * (n + 2), 3) if count is None else Fraction((2 * count - n) ** 2)
     return (square - n) / n * pair_rate(n)
 
 
 def relative_variance(gain: float, rho: float, kappa: float) -> float:
-    """Return Var(n1_hat)/n at p - q = gain: pq/(p - q)^2 (1 + rho kappa)."""
+    """Return Var(n1_hat)/n at p - q = gain, which is pq/(p - q)^2 (1 + rho kappa)."""
     return (1 - gain * gain) / (4 * gain * gain) * (1 + rho * kappa)
 
 
 def optimal_parameters(
     n: int, epsilon: EpsilonLike, colluders: int, count: int | None = None, epsilon_aux: EpsilonLike | None = None
 ) -> JRRParameters:
-    """Return the p and rho of least variance, rounded so that the implemented coins keep both bounds.
+    """Return the p and rho of least variance, rounded so that the implemented thresholds keep both bounds.
 
     The parameters are those of `JRR.optimal`.
 
     Raises
     ------
     InvalidParameterError
-        If an argument is out of bounds, or epsilon_aux < epsilon, naming the nearest feasible value.
+        If an argument is out of bounds, or epsilon_aux < epsilon. The error names the nearest feasible value.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def optimal_parameters(
 
 
 def _rounded(p: float, rho: float, n: int, colluders: int, budget: Fraction, cap: Fraction | None) -> JRRParameters:
-    """Lower p, and |rho| with it, by units in the last place until the implemented integers keep both bounds."""
+    """Lower p, and |rho| with it, in steps of the last place until the implemented integers keep both bounds."""
     # ratio <= e^budget if and only if the worst lie probability x satisfies x (1 + e^budget) >= 1.
     needed = 1 / (1 + exp_bounds(budget)[0])
     capped = Fraction(0) if cap is None else 1 / (1 + exp_bounds(cap)[0])

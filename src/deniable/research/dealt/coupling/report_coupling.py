@@ -1,4 +1,4 @@
-"""Report-coupled randomised response: peers use U and 1 - U, so that forced reports cancel within secret random pairs.
+"""Report-coupled randomised response: the peers of a secret random pair use U and 1 - U, so forced reports cancel.
 
 Joint randomised response (JRR) also pairs contributors. In JRR, each of two paired contributors tells the truth or
 lies, and whether one lies depends on whether the other lies. This dependence cancels noise only if both contributors

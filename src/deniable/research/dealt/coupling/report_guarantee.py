@@ -1,4 +1,4 @@
-"""Guarantee of report coupling, in binary randomised response and inside unary encoding, one row per adversary."""
+"""Guarantees of report coupling in binary randomised response and in unary encoding, with one row per adversary."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ def odds(unlikely: Fraction) -> float:
 
 
 def revealed_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
-    """My report and the types of m colluders: ln((1 - q (1 - x))/(q (1 - x))), x = mu weight."""
+    """Return the epsilon against an adversary who sees my report and the types of m colluders.
+
+    It is ln((1 - q (1 - x))/(q (1 - x))), where x = mu weight.
+    """
     return odds(Fraction(coupling.q, SCALE) * (1 - mu * Fraction(coupling.weight, SCALE)))
 
 
 def revealed_bit_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
-    """My k bits and those types of m colluders: ln((1 - q (1 + x))/(q (1 - x))), x = mu weight.
+    """Return the epsilon against an adversary who sees my k bits and the types of m colluders for these bits.
 
-    Revealed types lower the probability of being told 0 where the answer is w to (1 - x)/2; the bit of the other
-    answer has the ratio 1/(2 q) whatever is revealed.
+    It is ln((1 - q (1 + x))/(q (1 - x))), where x = mu weight. Let my answer be w. Revealed types lower the probability
+    of being told 0 for bit w to (1 - x)/2. The bit of the other answer has the ratio 1/(2 q), whatever is revealed.
     """
     x, q = mu * Fraction(coupling.weight, SCALE), Fraction(coupling.q, SCALE)
     return log_up((1 - q * (1 + x)) / (q * (1 - x))) if x < 1 else math.inf
@@ -43,7 +46,7 @@ def revealed_bit_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
 def report_coupling_guarantee(
     coupling: ThresholdCoupling, n: int, theta: float, colluders: int, delta: float
 ) -> Guarantee:
-    """Return the guarantee of ReportCoupledRR, the weakest rows first."""
+    """Return the guarantee of ReportCoupledRR, with the weakest rows first."""
     drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
     same = "all reports; everybody else is known to give one and the same answer"
     views = (
@@ -54,7 +57,7 @@ def report_coupling_guarantee(
 
 
 def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int, delta: float) -> Guarantee:
-    """Return the guarantee of CoupledOUE, the weakest rows first."""
+    """Return the guarantee of CoupledOUE, with the weakest rows first."""
     view = coupling.view(n, 0.0)
     # Two bits tell two answers apart, one in either direction, and are dealt independently: their bounds add.
     rare = view.epsilon_at(delta / 2, (0,)) + view.epsilon_at(delta / 2, (1,))
@@ -81,7 +84,10 @@ def _guarantee(
     note: str = "",
     remarks: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Return the rows of both mechanisms; `attained`: so is the bound on colluders, for any number of them."""
+    """Return the rows of both mechanisms.
+
+    `attained` is True if the bound on colluders is attained for any number of them.
+    """
     others, against = revealed(coupling, Fraction(1)), revealed(coupling, peer_posterior(n, colluders))
     known: Status = "exact" if n % 2 == 0 and coupling.weight in (0, SCALE) else "upper bound"
     few: Status = "exact" if attained or colluders == 0 or (colluders == 1 and n % 2 == 0) else "upper bound"

@@ -1,12 +1,13 @@
-"""Bits y = 1{U < t_x} of two peers, one with U and the other with 1 - U: the law behind report coupling.
+"""Joint distribution of the bits y = 1{U < t_x} of two peers, of whom one uses U and the other 1 - U.
 
-With thresholds q <= p, a uniform U says one of three things: below q "report 1", from q to p "report the bit", above
-"report 0". That *type* is all that a contributor needs to know of U, and all that the dealer tells. Pairs are formed at
-random, so types are dealt as counts in uniform order; who is paired with whom need not exist anywhere.
+Report coupling rests on this distribution. Let q <= p be the two thresholds. A uniform U says one of three things:
+below q "report 1", from q to p "report the bit", and above p "report 0". This *type* is all that a contributor needs to
+know about U, and all that the dealer tells. Pairs are formed at random, so types are dealt as counts in uniform order.
+No record of who is paired with whom needs to exist.
 
 A collector who reads all reports at once knows what one contributor and everybody else say together. Pairs are formed
-at random and secretly, so by symmetry an observer's view of n binary events is the contributor's own and the number
-among the others. That number is a sum over independent pairs.
+at random and secretly. So by symmetry, an observer's view of n binary events is the contributor's own event and the
+number of events among the others. That number is a sum over independent pairs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DEVIATIONS = 14
 
 
 def pair_sums(pair: Sequence[float], pairs: int) -> Window:
-    """Return the law of the sum of `pairs` independent numbers in {0, 1, 2} with probabilities `pair`."""
+    """Return the distribution of the sum of `pairs` independent numbers in {0, 1, 2} with probabilities `pair`."""
     mean = pair[1] + 2 * pair[2]
     deviation = math.sqrt(max(pairs * (pair[1] + 4 * pair[2] - mean**2), 0.0))
     start, length = 0, 2 * pairs + 1
@@ -56,20 +57,20 @@ def pair_sums(pair: Sequence[float], pairs: int) -> Window:
 
 @dataclass(frozen=True)
 class PairView:
-    """View of the observer under two answers of one contributor, all n contributors reporting.
+    """View of an observer under two answers of one contributor, when all n contributors report.
 
     Parameters
     ----------
     n : int
-        Number of contributors; if odd, one at random is unpaired.
+        Number of contributors. If it is odd, one at random is unpaired.
     own : float64[2, outcomes, 2]
-        P(own outcome, event of the peer | answer), for a paired contributor.
+        P(own outcome, event of the peer | answer) for a paired contributor.
     alone : float64[2, outcomes]
-        P(own outcome | answer), for the unpaired one.
+        P(own outcome | answer) for the unpaired contributor.
     pair : three floats
-        Law of the number of events in a pair of others.
+        Distribution of the number of events in a pair of others.
     single : float
-        Probability of the event for an unpaired other.
+        Probability of the event for another contributor who is unpaired.
     """
 
     n: int
@@ -80,7 +81,7 @@ class PairView:
 
     @cached_property
     def joint(self) -> Floats:
-        """P(own outcome, number of events among the others | answer), float64[2, outcomes, numbers]."""
+        """Return P(own outcome, number of events among the others | answer), float64[2, outcomes, numbers]."""
         pairs = self.n // 2
         others = pair_sums(self.pair, pairs - 1)
         if self.n % 2 == 0:
@@ -101,7 +102,10 @@ class PairView:
         return result
 
     def divergence(self, epsilon: float, first: int = 0) -> float:
-        """Return the hockey-stick divergence of answer `first` from the other: the least delta for this epsilon."""
+        """Return the hockey-stick divergence of answer `first` from the other answer.
+
+        It is the least delta for this epsilon.
+        """
         return float(np.maximum(self.joint[first] - math.exp(epsilon) * self.joint[1 - first], 0.0).sum())
 
     def epsilon_at(self, delta: float = DELTA, directions: Sequence[int] = (0, 1)) -> float:
@@ -123,7 +127,7 @@ SAY_0, SAY_1, TRUTH = 0, 1, 2
 
 
 def checked_weight(value: EpsilonLike) -> float | Fraction:
-    """Return the share of coupled pairs, in [0, 1]."""
+    """Return the share of coupled pairs, or raise an error unless it is in [0, 1]."""
     weight = checked_number(value, "weight")
     if not 0 <= weight <= 1:
         raise out_of_range("weight", "in [0, 1]", value)
@@ -132,7 +136,11 @@ def checked_weight(value: EpsilonLike) -> float | Fraction:
 
 @dataclass(frozen=True)
 class ThresholdCoupling:
-    """Thresholds over 2^64: q and p of reporting 1 for the bits 0 and 1, and the weight of 1 - U against a fresh U."""
+    """Thresholds and weight of report coupling, as integers over 2^64.
+
+    The thresholds q and p are the probabilities of reporting 1 for the bits 0 and 1. The weight is the probability that
+    a peer uses 1 - U rather than a fresh U.
+    """
 
     q: int
     p: int
@@ -140,13 +148,13 @@ class ThresholdCoupling:
 
     @property
     def shares(self) -> NDArray[Any]:
-        """P(type), Fractions of shape (3,)."""
+        """P(type), as Fractions of shape (3,)."""
         law: NDArray[Any] = np.array([SCALE - self.p, self.q, self.p - self.q], dtype=object) * Fraction(1, SCALE)
         return law
 
     @cached_property
     def pairs(self) -> NDArray[Any]:
-        """P(type, peer's type), Fractions of shape (3, 3)."""
+        """P(type, peer's type), as Fractions of shape (3, 3)."""
         intervals = {SAY_1: (0, self.q), TRUTH: (self.q, self.p), SAY_0: (self.p, SCALE)}
         mirrored = {t: (SCALE - high, SCALE - low) for t, (low, high) in intervals.items()}
         overlap = [
@@ -161,7 +169,7 @@ class ThresholdCoupling:
     # ------------------------------------------------------------ dealer
 
     def draw_counts(self, n: int, rng: Randomness) -> list[int]:
-        """Dealer: draw how many contributors are told each type, exactly."""
+        """Return how many contributors are told each type, drawn exactly by the dealer."""
         below = np.zeros(2, dtype=np.int64)
         pairs = n // 2
         if self.weight == SCALE:
@@ -184,7 +192,7 @@ class ThresholdCoupling:
             below[i] += np.count_nonzero(words < np.uint64(threshold))
 
     def simulate_counts(self, n: int, size: int, rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw int64[size, 3] such counts from binomials."""
+        """Return the counts of `draw_counts` for `size` deals, int64[size, 3], drawn from binomials."""
         table = self.pairs.astype(np.float64)
         kinds = rng.generator.multinomial(n // 2, table.reshape(-1), size=size).reshape(size, 3, 3)
         counts: NDArray[np.int64] = kinds.sum(axis=1) + kinds.sum(axis=2)
@@ -193,7 +201,7 @@ class ThresholdCoupling:
     # ------------------------------------------------------------ analyst
 
     def covariance(self, x: int, other: int) -> Fraction:
-        """Covariance of the reports of two peers who hold the bits x and other."""
+        """Covariance between the reports of two peers who hold the bits x and other."""
         t, u = (Fraction(self.p if bit else self.q, SCALE) for bit in (x, other))
         return Fraction(self.weight, SCALE) * (max(Fraction(0), t + u - 1) - t * u)
 
@@ -211,7 +219,10 @@ class ThresholdCoupling:
     # ------------------------------------------------------------ views
 
     def view(self, n: int, theta: float) -> PairView:
-        """Return what all reports say of one contributor's bit (1 or 0, in this order) if others hold 1 with theta."""
+        """Return the view of one contributor's bit in all reports, if the others hold 1 with probability theta.
+
+        The two answers are 1 and 0, in this order.
+        """
         says = np.zeros((2, 3))  # says[x, type]: the report
         says[:, SAY_1] = 1
         says[1, TRUTH] = 1
