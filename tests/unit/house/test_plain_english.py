@@ -15,7 +15,7 @@ from tests.unit.house import prose
 LIMITS = {
     "negated noun": 12,
     "fronted of": 226,
-    "headless who": 43,
+    "headless who": 38,
     "number of nothing": 42,
     "idiom": 8,
     "house word": 6,
