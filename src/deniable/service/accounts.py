@@ -1,7 +1,7 @@
-"""Accounts, their tokens and the audit, for the command line.
+"""Functions of the command line for accounts, their tokens and the audit.
 
-Every function takes the surveys of a collector and the values of a request, and returns JSON data. A secret is in the
-result of the request that makes a token, and nowhere else.
+Every function takes the surveys of a collector and the values of a request, and returns JSON data. Only the result of a
+request that makes a token contains a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIRST = "first"
 
 
 def add(surveys: Surveys, values: Values) -> Values:
-    """Enter an account; the password comes as what is stored of it, or None for a program's."""
+    """Add an account; `password` is the stored form of the password, or None for a program's account."""
     name, role = _new_name("name", values["name"]), _role(values["role"])
     slugs = _rights(surveys, role, values.get("surveys"))
     password = values.get("password")
@@ -68,7 +68,7 @@ def accounts(surveys: Surveys, _: Values) -> Values:
 
 
 def described(tokens: Any) -> list[Values]:
-    """Return tokens as data: name, day of making, day of last use and of expiry, where they are known."""
+    """Return tokens as data: name, and the days of creation, last use and expiry, where they are known."""
     return [_described(token) for token in tokens]
 
 
@@ -98,7 +98,7 @@ def set_rights(surveys: Surveys, values: Values) -> Values:
 
 
 def set_password(surveys: Surveys, values: Values) -> Values:
-    """Change a password, which comes as what is stored of it, and end the account's sessions."""
+    """Change a password, given as the stored form of the new one, and end the account's sessions."""
     name = values["name"]
     found = surveys.store.analyst(name)
     _found(found is not None, name)
@@ -112,7 +112,7 @@ def set_password(surveys: Surveys, values: Values) -> Values:
 
 
 def add_token(surveys: Surveys, values: Values) -> Values:
-    """Make a token of an account, under a name of its own."""
+    """Make a token for an account, under a name that no other token of the account has."""
     name, label, days = values["name"], _new_name("token", values["label"]), values.get("days")
     _found(surveys.store.analyst(name) is not None, name)
     lifetime = None if days is None else timedelta(days=days)
@@ -120,7 +120,7 @@ def add_token(surveys: Surveys, values: Values) -> Values:
 
 
 def revoke(surveys: Surveys, values: Values) -> Values:
-    """Revoke one token of an account by its name; without one, all of them, and end the account's sessions."""
+    """Revoke the token of an account with a given name; without a name, revoke all its tokens and end its sessions."""
     name, label = values["name"], values.get("label")
     _found(surveys.store.analyst(name) is not None, name)
     if label is None:
@@ -173,7 +173,7 @@ def _role(role: str) -> str:
 
 
 def _new_name(what: str, name: str) -> str:
-    """Return the name of a new account or token, which is shown to people."""
+    """Return the checked name of a new account or token, which people will see."""
     if name.casefold() in (COMMAND_LINE, UNKNOWN_NAME):
         raise InvalidParameterError(
             f"{what} must not be {quoted(name)}, because the audit uses this name for itself; choose another name"
@@ -187,7 +187,7 @@ def _new_name(what: str, name: str) -> str:
 
 
 def _rights(surveys: Surveys, role: str, slugs: Sequence[str] | None) -> frozenset[str] | None:
-    """Return the surveys that rights are for, each of which must exist: a slip must not become a right later."""
+    """Return the surveys of new rights; each must exist, so that a typing error does not become a right later."""
     if slugs is None:
         return None
     if role == "monitor":

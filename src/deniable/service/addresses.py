@@ -1,4 +1,4 @@
-"""Addresses that people are given: a collector's, a survey's link, an invitation's link."""
+"""Addresses that people are given: the collector's address, a survey's link, and an invitation's link."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _LINK = re.compile(r"([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{22}))?")
 
 @dataclass(frozen=True)
 class SurveyAddress:
-    """Parts of an address.
+    """Parts of an address of a collector, a survey or an invitation.
 
     Parameters
     ----------
     base : str
-        What the collector's paths follow, without a slash at its end.
+        Beginning of the address, which the collector's paths follow; without a slash at its end.
     slug : str
-        Name of the survey, "" without a link.
+        Name of the survey; empty if the address is not a link.
     digits : str
-        By which a device recognises collection and texts, "" without a link.
+        Digits by which a device recognises the collection and its texts; empty if the address is not a link.
     token : str
-        Secret of an invitation, "" without one.
+        Secret of an invitation; empty if the address is not an invitation.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SurveyAddress:
         Raises
         ------
         InvalidParameterError
-            If it is not a URL, or what follows its # is not that of a link.
+            If the text is not a URL, or the part after its # is not that of a link.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:

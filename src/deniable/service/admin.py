@@ -1,8 +1,9 @@
-"""The admin port: a dashboard for analysts who are logged in, and what owners do to surveys.
+"""Admin port: a dashboard for analysts who are logged in, and the acts of owners on surveys.
 
-It is another origin than the public port, and by default only this machine reaches it. Whoever posts must come from a
-page of this origin, or have a token. People see the surveys that they have rights for; to them, others are not there.
-What is about accounts and the audit stands in `deniable.service.admin_accounts`.
+The admin port is another origin than the public port, and by default only this machine reaches it. A request that posts
+must come from a page of this origin, or have a token. People see only the surveys that they have rights for. Other
+surveys are answered as if they did not exist. Endpoints for accounts and the audit are in
+`deniable.service.admin_accounts`.
 """
 
 from __future__ import annotations
@@ -67,11 +68,11 @@ class InvitationAct(Document):
     Parameters
     ----------
     command : {"terms", "invite", "remind", "revoke", "status"}
-        As the command line has them.
+        Command, named as in the command line.
     invited : list of (str, str, int)
-        For invite: hash in base64, channel, and group.
+        Invitations to enter, for the command "invite": hash in base64, channel, and group.
     names : list of str
-        For revoke: hashes in base64.
+        Hashes in base64, for the command "revoke".
     """
 
     command: Literal["terms", "invite", "remind", "revoke", "status"]
@@ -80,16 +81,16 @@ class InvitationAct(Document):
 
 
 class Act(Document):
-    """Body of an owner's act.
+    """Body of a request by which an owner changes a survey.
 
     Parameters
     ----------
     now : bool
-        Whether a close ends the grace as well.
+        True if a close ends the grace as well.
     name : str
-        Name of the survey that is deleted, typed again.
+        Name of the survey to be deleted, typed again.
     anyway : str
-        Why a survey shall be opened that cannot work.
+        Reason for opening a survey that cannot work.
     """
 
     now: bool = False
@@ -103,11 +104,11 @@ def admin_app(
     hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost"}),
     public_url: str = "",
 ) -> ASGIApp:
-    """Return the application of the admin port, which answers only to names that are its own.
+    """Return the application of the admin port, which answers only requests to its own host names.
 
-    `public_url` is what contributors' links begin with; without it they are shown from their path on.
+    Without this check, a page elsewhere whose name is made to lead here could read what an analyst may read.
 
-    A page elsewhere whose name is made to lead here could otherwise read what an analyst may.
+    `public_url` is the beginning of contributors' links. Without it, the dashboard shows the links from their path on.
     """
     people = AccountEndpoints(collector, trusted)
     desk = _AdminEndpoints(collector, people, public_url)
@@ -148,7 +149,7 @@ def admin_app(
 
 
 class _Listed(NamedTuple):
-    """One survey in the list: reports so far and planned, and its first finding with the question."""
+    """Row of the list of surveys: reports so far and planned, and the first finding with its question."""
 
     held: SurveySnapshot
     n: int
@@ -175,9 +176,9 @@ class _AdminEndpoints:
         return Problem("store").response()
 
     def _held(self, request: Request, who: Analyst) -> SurveySnapshot:
-        """Return the survey that a request names; one that the account has no rights for is not there.
+        """Return the survey that a request names, or raise not-found if there is none that the account has rights for.
 
-        It is the last round, or the one that the address names as `?round=1`.
+        The survey is its last round, or the round that the address names as `?round=1`.
         """
         held = self._collector.of_slug(request.path_params["slug"], _position(request))
         if held is None or not who.may(held.row.slug):
@@ -185,7 +186,7 @@ class _AdminEndpoints:
         return held
 
     async def _read(self, request: Request, download: str = "") -> SurveySnapshot:
-        """Return the survey that somebody reads; a download is written into the audit first."""
+        """Return the survey that an account reads; a download is written into the audit first."""
         who = await self._people.reader(request)
         held = self._held(request, who)
         if download:
@@ -195,7 +196,10 @@ class _AdminEndpoints:
         return held
 
     async def _look(self, who: Analyst, held: SurveySnapshot) -> None:
-        """Write into the audit that somebody looks at results, once an hour: the dashboard looks every ten seconds."""
+        """Write a look at results into the audit, once an hour for each account and survey.
+
+        The dashboard itself looks every ten seconds.
+        """
         key, now = (who.name, held.row.slug), self._collector.clock()
         last = self._looked.get(key)
         if last is None or not timedelta() <= now - last < TOGETHER:
@@ -220,7 +224,7 @@ class _AdminEndpoints:
         return html(render_template("surveys.html", surveys=listed, drafts=made, who=who))
 
     async def _listed(self, held: SurveySnapshot) -> _Listed:
-        """Return the row of a survey: the first finding that says something, and how many planned reports are in."""
+        """Return the row of a survey: its first finding that says something, reports so far, and planned reports."""
         results = await self._results(held)
         said = await run_in_threadpool(found, held, self._collector.store, results)
         told = next((one for one in said if one.headline != EARLY and (one.range_text or one.likely)), None)
@@ -313,7 +317,7 @@ class _AdminEndpoints:
         return _download(render_html(page).encode(), "text/html; charset=utf-8", f"{held.row.slug}.html")
 
     async def published(self, request: Request) -> Response:
-        """Return a page of the results as it would be published."""
+        """Return a page of the results in the form in which it would be published."""
         held = await self._read(request)
         try:
             pages = await run_in_threadpool(results_pages, held, self._collector.store, self._collector.clock)
@@ -326,7 +330,7 @@ class _AdminEndpoints:
         return Response(page, headers=headers, media_type="text/html; charset=utf-8")
 
     async def code(self, request: Request) -> Response:
-        """Return the link as a QR code, black on white in every colour scheme, as cameras need it."""
+        """Return the link as a QR code, black on white in every colour scheme, because cameras need that."""
         import segno  # an install of before it was needed lacks the code alone
 
         held = await self._read(request)
@@ -359,7 +363,7 @@ class _AdminEndpoints:
     # ---------------------------------------------------------------- invitations
 
     async def _response_page(self, held: SurveySnapshot) -> Response:
-        """Return the page for inviters: how many have answered, and no result."""
+        """Return the page for inviters, which has the number of people who have answered and no result."""
         rate = None
         if held.survey.page.access == "invited":
             rate = await run_in_threadpool(self._rate, held)
@@ -377,7 +381,7 @@ class _AdminEndpoints:
         return response_of(self._collector.store, held.row.id, held.survey.page.min_batch, closed=closed)
 
     async def invitations(self, request: Request) -> Response:
-        """Do what an inviter asks for: enter or revoke hashes, say whom to remind, or how many have answered."""
+        """Carry out an inviter's command: enter or revoke hashes, or return who to remind or how many have answered."""
         check_origin(request)
         who = await self._people.known(request)
         if not who.invites:
@@ -431,7 +435,7 @@ async def _another_page(_: Request, error: Exception) -> Response:
 
 
 def _position(request: Request) -> int | None:
-    """Return the round that an address names, None for the last one; 0, which no round has, for anything else."""
+    """Return the round that an address names: None for the last one, and 0, which no round has, for anything else."""
     named = request.query_params.get("round")
     return None if named is None else int(named) if named.isdecimal() and len(named) < 4 else 0
 

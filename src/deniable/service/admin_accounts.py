@@ -1,4 +1,4 @@
-"""Endpoints of the admin port about accounts: who sends a request, log-in and log-out, the own password, the audit."""
+"""Endpoints of the admin port for accounts: sender of a request, log-in and log-out, own password, and audit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Shape = TypeVar("Shape", bound=Document)
 
 
 class Credentials(Document):
-    """A name with its password, or the secret of a one-time link."""
+    """Body of a log-in: a name with its password, or the secret of a one-time link."""
 
     name: Text = ""
     password: Text = ""
@@ -46,21 +46,21 @@ class Credentials(Document):
 
 
 class NewPassword(Document):
-    """The password until now, and the one from now on."""
+    """Body of a change of password: the present password and the new one."""
 
     old: str
     new: str
 
 
 class AccountEndpoints:
-    """Endpoints about accounts, and the check of a request's sender.
+    """Endpoints for accounts, and the check of a request's sender.
 
     Parameters
     ----------
     collector : Collector
-        Whose accounts they are.
+        Collector that has the accounts.
     trusted : tuple of network
-        Proxies of the admin port whose word on addresses is taken.
+        Proxies of the admin port whose forwarded addresses are believed.
     """
 
     def __init__(self, collector: Collector, trusted: tuple[Network, ...]) -> None:
@@ -70,7 +70,7 @@ class AccountEndpoints:
     # ---------------------------------------------------------------- who
 
     async def who(self, request: Request) -> Analyst | None:
-        """Return the account whose session or token comes with a request, None without one."""
+        """Return the account whose session or token comes with a request, or None if neither comes with it."""
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return await run_in_threadpool(self._logins.who, secret, "token")
@@ -78,28 +78,31 @@ class AccountEndpoints:
         return await run_in_threadpool(self._logins.who, cookie, "session") if cookie else None
 
     async def known(self, request: Request) -> Analyst:
-        """Return the account that a request is of; raise login without one."""
+        """Return the account that sent a request; raise the problem login if there is none."""
         who = await self.who(request)
         if who is None:
             raise Problem("login")
         return who
 
     async def reader(self, request: Request) -> Analyst:
-        """Return the account that a request is of; raise login without one, not-allowed if it may read no results."""
+        """Return the account that sent a request; raise login without one, not-allowed if it may not read results."""
         who = await self.known(request)
         if not who.reads:
             raise Problem("not-allowed", f"the role {who.role} may not read results")
         return who
 
     async def person(self, request: Request, *, invites: bool = True) -> Analyst:
-        """Return the person that a page is shown to, or lead to the log-in; readers alone unless `invites`."""
+        """Return the person that a page is shown to, or lead to the log-in.
+
+        Only readers pass, unless `invites` is set.
+        """
         who = await self.who(request)
         if who is None or not (who.reads or (invites and who.invites)):
             raise AnotherPageError(to("/login"))
         return who
 
     async def note(self, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False) -> None:
-        """Write into the audit what somebody did; raise StoreError if that is not possible."""
+        """Write into the audit what an account did; raise StoreError if that is not possible."""
         store, now = self._collector.store, self._collector.clock()
         await run_in_threadpool(lambda: store.note(now, who, act, survey, about, together=together))
 
@@ -140,7 +143,7 @@ class AccountEndpoints:
         return found[0]
 
     async def _guess(self, request: Request, name: str, right: Callable[[], Awaitable[bool]]) -> None:
-        """Compare a password when that is allowed; raise wrong-login or wait otherwise."""
+        """Compare a password if that is allowed now; otherwise raise wrong-login or wait."""
         peer = request.client.host if request.client else ""
         address = client_address(peer, request.headers, self._trusted)
         try:
@@ -156,7 +159,7 @@ class AccountEndpoints:
         raise Problem("wrong-login")
 
     async def log_out(self, request: Request) -> Response:
-        """End the session that a request is of."""
+        """End the session that a request belongs to."""
         check_origin(request)
         if cookie := request.cookies.get(COOKIE):
             who = await run_in_threadpool(self._logins.who, cookie, "session")
@@ -176,7 +179,7 @@ class AccountEndpoints:
     # ---------------------------------------------------------------- the own account
 
     async def _session(self, request: Request) -> tuple[Analyst, str]:
-        """Return whose session a request comes in, and its secret; a token is none."""
+        """Return the account whose session a request comes in, and the session's secret; a token is not a session."""
         cookie = request.cookies.get(COOKIE, "")
         who = await run_in_threadpool(self._logins.who, cookie, "session")
         if who is None:
@@ -184,7 +187,7 @@ class AccountEndpoints:
         return who, cookie
 
     async def account_page(self, request: Request) -> Response:
-        """Answer with the page about the own account: its sessions, its tokens, its password."""
+        """Answer with the page about the account that asks: its sessions, its tokens and its password."""
         who = await self.person(request)
         store = self._collector.store
         sessions = await run_in_threadpool(store.sessions, who.name)
@@ -193,7 +196,7 @@ class AccountEndpoints:
         return html(render_template("account.html", who=who, **shown))
 
     async def change_password(self, request: Request) -> Response:
-        """Change the own password, and end all other sessions."""
+        """Change the password of the account that asks, and end all its other sessions."""
         check_origin(request)
         who, cookie = await self._session(request)
         given = await read(request, NewPassword)
@@ -236,13 +239,16 @@ class AccountEndpoints:
         return html(render_template("audit.html", who=who, **shown))
 
     async def audit_json(self, request: Request) -> Response:
-        """Answer with the same entries as JSON."""
+        """Answer with the entries of the audit as JSON."""
         entries = await self._audit(request, await self.known(request))
         content = {"entries": [entry._asdict() for entry in entries]}
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
     async def _audit(self, request: Request, who: Analyst) -> list[Entry]:
-        """Return the entries that an owner asks for; owners of some surveys see those about these and their own."""
+        """Return the entries of the audit that an owner asks for.
+
+        Owners of some surveys see only the entries about these surveys, and the entries of their own acts.
+        """
         if not who.changes:
             raise Problem("not-allowed", "only owners may read the audit")
         asked = {key: request.query_params.get(key) or None for key in ("survey", "name", "day")}
@@ -256,13 +262,13 @@ class AccountEndpoints:
 
 
 def _page(text: str, pages: int) -> int:
-    """Return the number of a page that there is, from 1."""
+    """Return the number of an existing page, counted from 1."""
     stated = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
     return min(max(stated, 1), pages)
 
 
 async def read(request: Request, shape: type[Shape], most: int = MOST) -> Shape:
-    """Return the body of a request; raise malformed if it is of another shape."""
+    """Return the body of a request; raise malformed if it has another shape."""
     content = await read_body(request.headers, request.receive, most)
     try:
         return shape.model_validate_json(content or b"{}")
@@ -282,7 +288,7 @@ def check_origin(request: Request) -> None:
 
 
 def html(text: str, status: int = 200) -> Response:
-    """Return a page that nobody keeps."""
+    """Return a page as a response that browsers and proxies must not store."""
     return Response(text, status, headers={"Cache-Control": "no-store"}, media_type="text/html; charset=utf-8")
 
 

@@ -1,7 +1,8 @@
-"""Arrivals that leave the plan: more reports than planned contributors can have sent, or too many at once.
+"""Alarm for arrivals that leave the plan: more reports than planned contributors can send, or too many at once.
 
-Open access knows no addresses and no people, so this cannot tell forged reports from a survey that was passed on. It
-tells the organiser to look. The rule reads the database only: a restart and a second collector find the same.
+In open access the collector knows no addresses and no people. It therefore cannot tell forged reports from a survey
+that was passed on. The alarm tells the organiser to look. The rule reads only the database, so a collector after a
+restart and a second collector come to the same result.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ log = logging.getLogger("deniable.service")
 
 
 def off_plan(planned: int | None, counted: int, at_once: int = 0) -> OffPlan | None:
-    """Return why arrivals are off the plan, None if they are not or nobody planned.
+    """Return why arrivals are off the plan, or None if they are not or no number of contributors was planned.
 
     Parameters
     ----------
@@ -57,14 +58,14 @@ def off_plan(planned: int | None, counted: int, at_once: int = 0) -> OffPlan | N
 
 @final
 class Arrivals:
-    """The alarm of one collector.
+    """Alarm of one collector about arrivals that leave the plan.
 
     Parameters
     ----------
     store : Store
-        The database.
+        Database of the collector.
     clock : callable
-        The time.
+        Function that returns the time.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -72,13 +73,13 @@ class Arrivals:
         self._said: set[str] = set()
 
     def look(self, row: CollectionRow, survey: Survey) -> OffPlan | None:
-        """Return why arrivals are off the plan now; drains of today and yesterday count."""
+        """Return why arrivals are off the plan now, by the drains of today and yesterday."""
         since = (self._clock().date() - timedelta(days=1)).isoformat()
         largest = self._store.largest_batch(row.id, since)
         return off_plan(survey.page.contributors, row.n, largest - survey.page.min_batch)
 
     def log(self, row: CollectionRow, survey: Survey) -> None:
-        """Write a line to the log when arrivals leave the plan, once until they are back."""
+        """Write a line to the log when arrivals leave the plan, and no further line until they are back."""
         found = None if row.state == "closed" else self.look(row, survey)
         if found is None:
             self._said.discard(row.id)

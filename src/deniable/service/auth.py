@@ -1,7 +1,7 @@
 """Roles and rights of accounts: passwords, sessions, tokens and one-time links.
 
-Of a secret only a digest is stored: of passwords scrypt's, of random ones SHA-256. Sessions end after twelve hours.
-How often passwords can be tried is decided in `deniable.service.guessing`.
+The database has only digests of secrets: scrypt for passwords, SHA-256 for random secrets. Sessions end after twelve
+hours. `deniable.service.guessing` decides how often passwords can be tried.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MEMORY = 1 << 26
 
 
 def hash_password(password: str) -> str:
-    """Return what is stored of a password.
+    """Return the stored form of a password.
 
     Raises
     ------
     InvalidParameterError
-        If it is too short.
+        If the password is too short.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str) -> bool:
-    """Return whether a password is the one that was stored."""
+    """Return whether a password is the one whose stored form is given."""
     salt, known = (bytes.fromhex(part) for part in stored.split("$")[-2:])
     return hmac.compare_digest(_scrypt(password, salt), known)
 
@@ -72,12 +72,12 @@ Where there is no account of a name, a password is compared with it as well: tha
 
 @dataclass(frozen=True)
 class Analyst:
-    """An account that is logged in, or whose token came with a request.
+    """Account that is logged in, or whose token came with a request.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the account.
     role : {"owner", "analyst", "inviter", "sender", "monitor"}
         An owner reads results and changes surveys, an analyst reads results, an inviter makes invitations and reads the
         response rate, a sender sends batches of reports to the public port, and a monitor reads the metrics.
@@ -131,18 +131,19 @@ class Logins:
     Parameters
     ----------
     store : Store
-        The collector's.
+        Store of the collector.
     clock : callable
-        The time.
+        Function that returns the time.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def log_in(self, name: str, password: str) -> str | None:
-        """Return the secret of a new session, None if the name or the password is wrong.
+        """Return the secret of a new session, or None if the name or the password is wrong.
 
-        Both, and any name, take the same time: a digest is computed and compared in each case.
+        A wrong name and a wrong password take the same time, for every name: a digest is computed and compared in each
+        case.
         """
         found = self._store.analyst(name)
         stored = found[1] if found else NO_PASSWORD
@@ -151,12 +152,12 @@ class Logins:
         return self._issue(name, "session", SESSION, password=stored)
 
     def issue(self, name: str, kind: Kind, lifetime: timedelta | None, label: str = "") -> str:
-        """Return a new secret of an account; it lasts until it is revoked if `lifetime` is None.
+        """Return a new secret for an account, which lasts until it is revoked if `lifetime` is None.
 
         Raises
         ------
         InvalidParameterError
-            If there is no such account, or it has a token of this label.
+            If there is no such account, or it has a token with this label.
         """
         secret = self._issue(name, kind, lifetime, label=label)
         if secret is None:
@@ -177,7 +178,10 @@ class Logins:
         return secret if added else None
 
     def who(self, secret: str, kind: Kind) -> Analyst | None:
-        """Return whose secret it is, None if it is nobody's or has expired; of a token's use the day is kept."""
+        """Return the account that a secret belongs to, or None if the secret is unknown or has expired.
+
+        For a token, the day of its use is stored.
+        """
         found = self._store.session(digest(secret), kind)
         now = self._clock()
         if found is None or (found.expires is not None and datetime.fromisoformat(found.expires) <= now):
@@ -193,7 +197,10 @@ class Logins:
         return Analyst(found.account.name, role, found.account.surveys)
 
     def redeem(self, secret: str) -> tuple[str, str] | None:
-        """Return the name and a new session's secret for a one-time link's, None if it was used or has expired."""
+        """Return the name and a new session's secret for the secret of a one-time link.
+
+        Return None if the link was used or has expired.
+        """
         analyst = self.who(secret, "link")
         if analyst is None or not self._store.end_session(digest(secret)):
             return None
@@ -201,14 +208,14 @@ class Logins:
         return None if session is None else (analyst.name, session)
 
     def change_password(self, name: str, old: str, new: str, session: str, note: Callable[[], object]) -> bool:
-        """Change a password if `old` is the one until now, and end all other sessions; whether that was done.
+        """Change a password if `old` is the present one, end all other sessions, and return whether that was done.
 
-        `note` is called first, if `old` is right: nothing is done that cannot be written down.
+        If `old` is right, `note` is called first: no change is made that cannot be written down.
 
         Raises
         ------
         InvalidParameterError
-            If the new one is too short.
+            If the new password is too short.
         """
         hashed = hash_password(new)
         found = self._store.analyst(name)
@@ -218,10 +225,10 @@ class Logins:
         return self._store.set_password(name, hashed, before=found[1], keep=digest(session))
 
     def log_out(self, secret: str) -> bool:
-        """End a session; whether there was one."""
+        """End a session and return whether there was one."""
         return self._store.end_session(digest(secret))
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a random secret."""
+    """Return the stored form of a random secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

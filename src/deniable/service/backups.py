@@ -1,4 +1,4 @@
-"""Backups that follow one another in a folder: dated, checked, and only so many."""
+"""Backups that follow one another in a folder: dated, checked, and limited in number."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _NAME = re.compile(r"deniable-\d{8}T\d{6}Z\.backup")
 def rotate(
     folder: Path, keep: int, write: Callable[[Path], object], clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Path:
-    """Make a backup in a folder, and remove the oldest ones if there are more than are kept.
+    """Make a backup in a folder, and remove the oldest ones if there are more than `keep`.
 
-    Nothing is removed before the new one is complete and was read again, nor any file of another name.
+    Nothing is removed before the new backup is complete and was read again. Files with other names are never removed.
 
     Parameters
     ----------
     folder : Path
-        Where backups are; made if absent, for its owner only.
+        Folder of the backups; made if absent, for its owner only.
     keep : int
-        Backups that are kept, the new one among them.
+        Number of backups that are kept, the new one among them.
     write : callable
-        Makes a backup in a file.
+        Function that makes a backup in a file.
     clock : callable
-        The time, which names it.
+        Function that returns the time, by which the backup is named.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Endpoints by which anyone checks a count: batches with their roots, their leaves, and what an owner has published.
+"""Endpoints by which anyone can check a count: batches with their roots and leaves, and what an owner has published.
 
-A batch here is one release step, so that nobody sees the drained batches inside a step.
+A batch here is one release step, so nobody sees the drained batches inside a step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class BatchEndpoints:
         self._collector, self._reading = collector, CapacityLimiter(_READERS)
 
     async def batches(self, request: Request) -> Response:
-        """Say of every batch how many reports it has, the root over their leaves, and the digest of the sum so far."""
+        """Answer with the number of reports and the root of every batch, and the digest of the sum so far.
+
+        A root is computed over the leaves of the batch.
+        """
         held, store = self._held(request), self._collector.store
         found = await self._read(partial(store.released_batches, held.row.id))
         shown = await self._read(partial(self._published, held))
@@ -52,7 +55,7 @@ class BatchEndpoints:
         return JSONResponse(said, headers={"Cache-Control": "no-cache"})
 
     async def leaves(self, request: Request) -> Response:
-        """Return all leaves of a batch, sorted, 32 bytes each: nobody learns which one somebody looks for."""
+        """Return all leaves of a batch, sorted, 32 bytes each, so that nobody learns which leaf a reader looks for."""
         held = self._held(request)
         read = partial(self._collector.store.released_leaves, held.row.id, _number(request))
         found = await self._read(read)
@@ -64,7 +67,7 @@ class BatchEndpoints:
         return Response(found, headers={"Cache-Control": _IMMUTABLE}, media_type=LEAVES_TYPE)
 
     async def aggregate(self, request: Request) -> Response:
-        """Return the file of the aggregate, where results are published."""
+        """Return the file of the aggregate, if results are published."""
         held = self._held(request)
 
         def exported() -> bytes:
@@ -75,7 +78,7 @@ class BatchEndpoints:
         return _file(await self._read(exported))
 
     async def reports(self, request: Request) -> Response:
-        """Return a batch of reports as a file, where they are published."""
+        """Return a batch of reports as a file, if reports are published."""
         held, number = self._held(request), _number(request)
 
         def read() -> bytes:

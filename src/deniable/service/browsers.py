@@ -1,4 +1,4 @@
-"""Which mechanisms the browser client knows: a survey of any other has no page, and is sent in bulk."""
+"""Mechanisms that the browser client knows; a survey with another mechanism has no page, and is sent in bulk."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The time, as a collector believes it: a clock that jumps is not followed before the jump has lasted.
+"""Clock of a collector, which follows a jump of the machine's clock only after the jump has lasted.
 
-A survey closes by the clock, and a clock that was wrong for two seconds must not close it for ever. The wall clock is
-compared with one that only counts, also while the machine sleeps. Where their difference changes by more than an hour,
-the collector continues counting. After `PATIENCE` seconds it follows the wall clock, because everybody else has that;
-but what nobody could undo waits for a person from then on.
+A survey closes by the clock, and a clock that was wrong for two seconds must not close it for ever. The collector
+compares the wall clock with a counting clock, which also counts while the machine sleeps. If their difference changes
+by more than an hour, the collector continues counting. After `PATIENCE` seconds it follows the wall clock, because all
+other machines have that time. From then on, acts that nobody could undo wait for a person.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ def system_clock() -> datetime:
 
 
 def since_start() -> float:
-    """Return seconds that only grow, also while the machine sleeps."""
+    """Return seconds of a clock that only grows, also while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @final
 class JudgedClock:
-    """The time, without jumps that do not last; any thread may ask.
+    """Time without jumps that do not last; any thread may call it.
 
     Parameters
     ----------
     wall : callable
-        The time of this machine.
+        Function that returns the time of this machine.
     elapsed : callable
-        Seconds that only grow.
+        Function that returns seconds that only grow.
     patience : float
         Seconds for which a jump must last before it is followed; with 0 every jump is followed at once.
 
@@ -98,7 +98,7 @@ class JudgedClock:
             return self._zero + timedelta(seconds=elapsed)
 
     def steady(self) -> bool:
-        """Return whether the clock has been right for long enough to do by it what nobody can undo."""
+        """Return whether the clock has been right for long enough for acts that nobody can undo."""
         self()
         with self._lock:
             return self._jumped is None and not self._followed and self._elapsed() - self._began >= self._patience

@@ -1,4 +1,4 @@
-"""The collector: a store, the surveys in it, the queue of reports, and what is done every few seconds."""
+"""Collector: a store, the surveys in it, the queue of reports, and the work that is done every few seconds."""
 
 from __future__ import annotations
 
@@ -46,44 +46,44 @@ log = logging.getLogger("deniable.service")
 
 @dataclass(frozen=True, eq=False)
 class SurveySnapshot:
-    """A survey as it was a moment ago.
+    """Survey as it was a moment ago.
 
     Parameters
     ----------
     row : CollectionRow
-        Where it was.
+        State of the survey in the database.
     survey : Survey
-        What it asks.
+        Content of the survey.
     """
 
     row: CollectionRow
     survey: Survey
 
     def state(self, clock: Clock) -> State:
-        """Return what devices are told now."""
+        """Return the state that devices are told now."""
         return state_now(self.row, self.survey, clock())
 
     @property
     def accepts_until(self) -> str | None:
-        """Until when reports are taken, if that is known."""
+        """Time until which reports are taken, if it is known."""
         return accepts_until(self.row, self.survey.page)
 
 
 class Collector:
-    """Everything that both ports need.
+    """Collector with everything that both ports need.
 
     Parameters
     ----------
     store : Store
-        The database.
+        Database of the collector.
     clock : callable
-        The time.
+        Function that returns the time.
     drain_seconds : float
-        How often an inbox is looked at.
+        Seconds between two looks at an inbox.
     while_open : {"day"} or int
-        When analysts get a new sum while a survey is open, as in `Surveys`.
+        Release step, after which analysts get a new sum while a survey is open, as in `Surveys`.
     steady : callable
-        Whether the clock may be believed in what nobody can undo.
+        Function that returns whether the clock may be believed for acts that nobody can undo.
     """
 
     def __init__(
@@ -110,24 +110,24 @@ class Collector:
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
 
     def start(self) -> None:
-        """Read the surveys, compile what taking their reports needs, and begin."""
+        """Read the surveys, compile the code that takes their reports, and begin."""
         self.refresh()
         self.ingest.start()
         self._watcher.start()
 
     def stop(self) -> None:
-        """Write what waits, and end; a database that does not answer is not waited for."""
+        """Write the reports that wait, and end; a database that does not answer is not waited for."""
         self._stop.set()
         self._watcher.join(_STOP_SECONDS)
         self.ingest.stop()
         self.outages.look(ending=True)
 
     def held(self, collection: str) -> SurveySnapshot | None:
-        """Return a collection, None if there is not one of this id."""
+        """Return the collection with this id, or None if there is none."""
         return self._held.get(collection)
 
     def of_slug(self, slug: str, position: int | None = None) -> SurveySnapshot | None:
-        """Return the last collection of a survey, or that of a round; None if there is not one."""
+        """Return the last collection of a survey, or that of a given round; None if there is none."""
         found = [held for held in self.rounds(slug) if position in (None, held.row.position)]
         return found[-1] if found else None
 
@@ -141,7 +141,10 @@ class Collector:
         return list(self._held.values())
 
     def refresh(self) -> None:
-        """Read again where the surveys are; what they ask, only of drafts, for it is fixed when they are opened."""
+        """Read the surveys' states again, and the contents of drafts.
+
+        The content of a survey is fixed when the survey is opened.
+        """
         with self._refreshing:
             held = {}
             self.metrics.mark()
@@ -158,7 +161,7 @@ class Collector:
             self._held = held
 
     def drain(self) -> int:
-        """Move every inbox that holds enough into its sum; return how many reports that were."""
+        """Move every inbox that holds enough reports into its sum, and return the number of reports moved."""
         self.ingest.write_rejections()
         self.refresh()
         added = sum(map(self._drain, self.all_held()))
@@ -175,9 +178,9 @@ class Collector:
     def ready(self) -> None:
         """Raise StoreError unless the database could be written a moment ago.
 
-        Anybody may ask, as often as they like, so the database itself is asked once a second, by a thread of its own.
-        Who caused that waits for it, and no longer than `READY_TIMEOUT`; others do not wait, for those who waited for a
-        database that hangs would keep out who asks for a receipt.
+        Anyone may ask, as often as they like, so a separate thread asks the database itself once a second. The request
+        that caused this look waits for it, and no longer than `READY_TIMEOUT`. Other requests do not wait. If they
+        waited for a database that hangs, they would keep out contributors who ask for a receipt.
         """
         with self._readiness:
             looker, first = self._looker, self._looker is None
@@ -204,7 +207,7 @@ class Collector:
             self._unready, self._looked, self._looker = found, time.monotonic(), None
 
     def gauges(self) -> dict[str, float]:
-        """Return the numbers of this moment, for operators."""
+        """Return the present values of the gauges, for operators."""
         found: dict[str, float] = {
             "deniable_queue": waiting if (waiting := self.ingest.waiting) >= _LEAST_QUEUE else 0,
             "deniable_last_drain_timestamp_seconds": self._drained_at,
@@ -224,7 +227,10 @@ class Collector:
         self.surveys.tick(surveys, final=self._steady())
 
     def _attempt(self, act: Callable[[], object]) -> bool:
-        """Do something now or, if it fails, the next time; whether it was done. The watch continues in any case."""
+        """Do a task now or, if it fails, the next time, and return whether it was done.
+
+        The watch continues in any case.
+        """
         try:
             act()
         except StoreError as error:
@@ -258,9 +264,9 @@ class Collector:
 
 
 def warm(survey: Survey) -> None:
-    """Have every loop compiled that reports of this survey go through, so that nobody waits for it.
+    """Compile every loop that reports of this survey go through, so that no request waits for it.
 
-    Where a report of zeros is one, contributors' loops need not be compiled to have reports.
+    If a report of zeros is valid, contributors' loops need not be compiled to have reports.
     """
     mechanism, schema = survey.collection.mechanism, survey.collection.schema
     zeros = np.zeros((1, survey.width), dtype=np.uint8)

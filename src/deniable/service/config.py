@@ -20,24 +20,24 @@ PREFIX = "DENIABLE_"
 
 
 class AllowanceShape(Document):
-    """Reports that one network may send."""
+    """Setting for the number of reports that one network may send."""
 
     per_minute: int = Field(default=PER_MINUTE, ge=1)
     per_hour: int = Field(default=PER_HOUR, ge=1)
 
     def allowance(self) -> Allowance:
-        """Return it as what counts takes it."""
+        """Return the setting as an `Allowance`, which the counter takes."""
         return Allowance(self.per_minute, self.per_hour)
 
 
 class LimitsShape(AllowanceShape):
-    """Reports that one network may send: ``[limits]``, and ``[limits.networks."10.1.0.0/16"]`` for a named one."""
+    """Numbers of reports per network: ``[limits]``, and ``[limits.networks."10.1.0.0/16"]`` for a named network."""
 
     off: bool = False
     networks: dict[str, AllowanceShape] = Field(default_factory=dict)
 
     def limits(self) -> Limits | None:
-        """Return what counts; None if nothing is counted.
+        """Return the counter of reports per network, or None if nothing is counted.
 
         Raises
         ------
@@ -61,9 +61,9 @@ class Configuration(Document):
     Parameters
     ----------
     database : str
-        ``sqlite:PATH`` or ``postgresql://...``.
+        Address of the database, ``sqlite:PATH`` or ``postgresql://...``.
     public, admin : str
-        Where the two ports listen, ``HOST:PORT``; port 0 takes a free one.
+        Addresses on which the two ports listen, ``HOST:PORT``; port 0 takes a free one.
     public_url : str
         Address of the public port as contributors type it, such as https://survey.example.org: links and QR codes begin
         with it. By default the port's own address, if that is on this machine.
@@ -72,7 +72,8 @@ class Configuration(Document):
     trusted_proxies : list of str
         Networks of proxies of the public port whose forwarded addresses are believed.
     admin_proxies : list of str
-        The same for the admin port; a proxy of the public port says nothing about who comes to the other.
+        Networks of proxies of the admin port, in the same way. A proxy of the public port says nothing about who comes
+        to the admin port.
     log : str
         File that the log is written to; "" for stderr. It may be moved away while the collector runs.
     hosts : list of str
@@ -80,7 +81,7 @@ class Configuration(Document):
     limits : LimitsShape
         Reports per network.
     results : ResultsShape
-        What analysts see while a survey is open.
+        Releases that analysts see while a survey is open.
     """
 
     database: str = "sqlite:deniable.db"
@@ -104,22 +105,22 @@ _TABLES = ("limits", "results")
 def read_configuration(
     path: Path | None, given: Mapping[str, Any], environment: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """Return how a collector runs.
+    """Return the configuration that a file, the environment and the command line give.
 
     Parameters
     ----------
     path : Path or None
-        The TOML file.
+        TOML file.
     given : mapping
-        What the command line says, by key; None for what it does not.
+        Values from the command line, by key; None for a key that it does not give.
     environment : mapping
-        `DENIABLE_DATABASE` and so on; lists between commas, `DENIABLE_LIMITS_OFF` and the like for ``[limits]``
-        and ``[results]``.
+        Environment variables, `DENIABLE_DATABASE` and so on. Lists are separated by commas; `DENIABLE_LIMITS_OFF` and
+        the like stand for ``[limits]`` and ``[results]``.
 
     Raises
     ------
     FileFormatError
-        If the file is not TOML, or has another key.
+        If the file is not TOML, or has an unknown key.
     InvalidParameterError
         If a value is out of bounds.
     """
@@ -157,7 +158,7 @@ def read_configuration(
 
 
 def address(text: str, what: str) -> tuple[str, int]:
-    """Return host and port of an address.
+    """Return the host and the port of an address.
 
     Examples
     --------

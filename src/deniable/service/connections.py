@@ -1,8 +1,9 @@
-"""Connections: how many there may be, how long a head may be, and answers whose head and body go out together.
+"""Bounded connections: a limit on their number and on the length of a head; answers whose head and body leave together.
 
-uvicorn takes a head of any length, in time that grows with its square, and as many connections as the kernel gives it.
-It writes the head of an answer and then its body: two calls of the kernel and two packets for every report, a twelfth
-of what a report costs. Here a head waits for what is written next, and no longer than until the loop comes round.
+uvicorn takes a head of any length, in time that grows with its square. It takes as many connections as the kernel gives
+it. It writes the head of an answer and then its body. That makes two calls of the kernel and two packets for every
+report, a twelfth of what a report costs. Here a head waits for the next write, and no longer than until the next turn
+of the loop.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ log = logging.getLogger("deniable.service")
 
 @final
 class Connections:
-    """The open connections of one port; all methods are called by its loop.
+    """Open connections of one port; only the port's loop calls the methods.
 
     Parameters
     ----------
     most : int
-        How many there may be. Of more, those are closed first that have been idle longest.
+        Largest number of connections. If there are more, those that have been idle longest are closed first.
     """
 
     def __init__(self, most: int) -> None:
@@ -48,7 +49,7 @@ class Connections:
         return len(self._open)
 
     def opened(self, connection: Connection) -> bool:
-        """Take a connection in; whether there is room for it."""
+        """Add a connection and return True if there is room for it."""
         if len(self._open) >= self.most:
             self._say()
             idle = next((one for one in self._open if one.idle), None)
@@ -66,7 +67,7 @@ class Connections:
             self._open[connection] = None
 
     def closed(self, connection: Connection) -> None:
-        """Let a connection go."""
+        """Remove a connection."""
         self._open.pop(connection, None)
 
     def _say(self) -> None:
@@ -77,7 +78,7 @@ class Connections:
 
 
 class _Requests(HttpToolsProtocol):
-    """uvicorn's connection, which counts what is neither body nor of a finished request."""
+    """Parser's view of uvicorn's connection, which counts bytes that are neither body nor of a finished request."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -95,14 +96,14 @@ class _Requests(HttpToolsProtocol):
 
 @final
 class Connection(asyncio.Protocol):
-    """uvicorn's connection with bounds, which writes to a `Joined` transport.
+    """Connection of uvicorn with bounds, which writes to a `Joined` transport.
 
     Parameters
     ----------
     connections : Connections
-        Those of its port.
+        Open connections of the port.
     given
-        As uvicorn gives it.
+        Further arguments, as uvicorn gives them.
     """
 
     def __init__(self, connections: Connections, **given: Any) -> None:
@@ -121,7 +122,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, if there is room."""
+        """Begin to serve the connection if there is room."""
         self._transport = cast(asyncio.Transport, transport)
         if self._connections.opened(self):
             self._inner.connection_made(Joined(self._transport))
@@ -129,7 +130,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take what was sent, unless a head, or what frames a body, is too long."""
+        """Take the bytes that were sent, unless a head or the framing of a body is too long."""
         inner, transport = self._inner, self._transport
         if inner.transport is None or transport is None or transport.is_closing():
             return
@@ -150,21 +151,21 @@ class Connection(asyncio.Protocol):
                 return
 
     def eof_received(self) -> None:
-        """Hear that no more will be sent."""
+        """Note that the other side will send no more."""
         self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """End the connection."""
         self._connections.closed(self)
         if self._inner.transport is not None:
             self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait: too much is on its way."""
+        """Stop writing because too much is on its way."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue writing."""
         self._inner.resume_writing()
 
 
@@ -176,12 +177,12 @@ _TOO_LONG = (
 
 @final
 class Joined(asyncio.Transport):
-    """A transport that sends the head of an answer with what is written next.
+    """Transport that sends the head of an answer together with the next write.
 
     Parameters
     ----------
     transport : asyncio.Transport
-        Where it is sent.
+        Transport that the bytes are sent to.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -190,7 +191,7 @@ class Joined(asyncio.Transport):
         self._loop = asyncio.get_running_loop()
 
     def write(self, data: Any) -> None:
-        """Send, or keep a head for a moment."""
+        """Send bytes, or keep a head for a moment."""
         if self._head:
             head, self._head = self._head, b""
             self._transport.write(head + data)
@@ -206,22 +207,22 @@ class Joined(asyncio.Transport):
             self.write(b"")
 
     def close(self) -> None:
-        """Close when everything is sent."""
+        """Close the transport when everything is sent."""
         self._flush()
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Return whether it is closed, or will be."""
+        """Return whether the transport is closed or will be."""
         return self._transport.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what is known of the connection."""
+        """Return what the transport knows about the connection."""
         return self._transport.get_extra_info(name, default)
 
     def pause_reading(self) -> None:
-        """Take no more."""
+        """Stop reading."""
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Take more again."""
+        """Continue reading."""
         self._transport.resume_reading()

@@ -1,8 +1,8 @@
-"""Surveys for the command line: on the database itself, or through the collector that serves it.
+"""Requests of the command line about surveys: on the database itself, or through the collector that serves it.
 
 The collector listens on a Unix socket beside its SQLite database, for its owner only. A request is one line of JSON,
-``{"command": ..., ...}``; so is the answer, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes several
-writers: there the command line works on the database.
+``{"command": ..., ...}``. The answer is also one line, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes
+several writers, so there the command line works on the database.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Answer = dict[str, Any]
 
 
 def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Answer:
-    """Do what a request says to a store, write down who did it, and return the result as JSON data.
+    """Carry out a request on a store, record who sent it, and return the result as JSON data.
 
     Raises
     ------
     DeniableError
-        If it cannot be done.
+        If the request cannot be carried out.
     """
     values = dict(request)
     command = values.pop("command")
@@ -80,7 +80,7 @@ def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Ans
 
 
 def _about(values: Answer) -> str:
-    """Return what the audit says of a request besides its command and its survey."""
+    """Return the text of the audit about a request, besides its command and its survey."""
     said = [values.get("role"), *(values.get("surveys") or ()), values.get("label")]
     said += [key for key in ("now", "reports", "token") if values.get(key)]
     # How many links, never which.
@@ -138,14 +138,15 @@ _READS = ("status", "terms", "list", "list-analysts", "audit")
 
 
 def ask(url: str, request: Answer) -> Answer:
-    """Do what a request says to the database of an address, through its collector if one serves it.
+    """Carry out a request on the database at an address, through its collector if one serves it.
 
-    An address of a collector's admin port, https://..., takes what inviters ask for, with the token in $DENIABLE_TOKEN.
+    The address of a collector's admin port, https://..., takes the commands of inviters, with the token in
+    $DENIABLE_TOKEN.
 
     Raises
     ------
     DeniableError
-        If it cannot be done.
+        If the request cannot be carried out.
     """
     if url.startswith(("https://", "http://")):
         return _ask_admin(url, request)
@@ -233,16 +234,16 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
 
 
 class ControlSocket:
-    """The collector's end: one request at a time, in a thread of its own.
+    """Collector's end of the socket, which handles one request at a time in a thread of its own.
 
     Parameters
     ----------
     path : Path
-        The database.
+        Path of the database.
     surveys : Surveys
-        What requests are done to.
+        Surveys that requests are about.
     done : callable
-        Called after each, to take notice.
+        Function that is called after each request, so that the collector notices the change.
     """
 
     def __init__(self, path: Path, surveys: Surveys, done: Callable[[], None]) -> None:
@@ -294,7 +295,7 @@ class ControlSocket:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """Yield a name of the socket of at most 108 bytes, which is all that a socket's name can have."""
+    """Yield a name of the socket of at most 108 bytes, which is the longest name that a socket can have."""
     directory = os.open(path.absolute().parent, os.O_RDONLY)
     try:
         yield f"/proc/self/fd/{directory}/{path.name}{SOCKET}"
@@ -306,12 +307,12 @@ def _short(path: Path) -> Iterator[str]:
 
 
 def invitation_terms(surveys: Surveys, slug: str) -> dict[str, Any]:
-    """Return what an inviter needs to know of a survey's present round.
+    """Return the facts that an inviter needs about a survey's present round.
 
     Raises
     ------
     InvalidParameterError
-        If it is open to everybody.
+        If the survey is open to everybody.
     """
     row = surveys.row(slug)
     survey = surveys.load(row.id)
@@ -336,7 +337,7 @@ def enter_invitations(surveys: Surveys, slug: str, invited: Sequence[tuple[str, 
     Raises
     ------
     InvalidParameterError
-        If the survey is open to everybody, is not open, or one of them is there already.
+        If the survey is open to everybody or is not open, or one of the invitations is there already.
     """
     collection = str(invitation_terms(surveys, slug)["collection"])
     surveys.store.invite(collection, [Invitation(b64decode(name), tag, part) for name, tag, part in invited])
@@ -344,13 +345,16 @@ def enter_invitations(surveys: Surveys, slug: str, invited: Sequence[tuple[str, 
 
 
 def withdraw_invitations(surveys: Surveys, slug: str, names: Sequence[str]) -> dict[str, Any]:
-    """Make invitations void that were not used; how many that are is not said, for it could be about one person."""
+    """Make unused invitations void.
+
+    The result does not say how many were unused, because that could be about one person.
+    """
     surveys.store.withdraw(str(invitation_terms(surveys, slug)["collection"]), map(b64decode, names))
     return {"slug": slug, "withdrawn": len(names)}
 
 
 def overdue_groups(surveys: Surveys, slug: str) -> dict[str, Any]:
-    """Return the ids of all invitations in groups of which fewer than half were used: a bit for a whole group."""
+    """Return the ids of all invitations in groups of which fewer than half were used: one bit about a whole group."""
     asked = invitation_terms(surveys, slug)
     behind = surveys.store.behind(str(asked["collection"]), int(asked["min_batch"]))
     return {"slug": slug, "behind": [b64encode(name).decode() for name in behind]}

@@ -1,7 +1,7 @@
-"""The demonstration as a survey that runs: the page, the dashboard, and contributors whose answers are real.
+"""Demonstration as a running survey: the page, the dashboard, and contributors whose answers are real.
 
-Fair's survey (1978), as in `deniable.survey.example`. Everything lies in a folder that goes away with the process;
-simulated contributors send their reports to the public port as anybody's device would, one each.
+The survey is Fair's (1978), as in `deniable.survey.example`. Everything lies in a folder that goes away with the
+process. Simulated contributors send their reports to the public port as any device would, one each.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Progress = Callable[[int, int | None], None]
 
 
 def demo_collection(epsilon: str = EPSILON) -> Collection:
-    """Return what the demonstration asks, and how answers are randomised."""
+    """Return the collection of the demonstration: its questions, and how answers are randomised."""
     schema = demo_schema()
     return Collection(schema, recommend(schema.sizes, epsilon), title=TITLE)
 
@@ -139,20 +139,20 @@ def answer(
     progress: Progress | None = None,
     ids: NDArray[np.uint8] | None = None,
 ) -> int:
-    """Let contributors answer through the public port, one report each; return how many were counted.
+    """Let contributors answer through the public port, one report each, and return how many were counted.
 
     Parameters
     ----------
     public : str
         Address of the public port.
     collection : Collection
-        What they are asked.
+        Collection that they are asked.
     codes : int[n, d]
-        Their answers.
+        Answers of the contributors.
     progress : callable, optional
-        Called with (answered, all).
+        Function that is called with (answered, all).
     ids : uint8[n, 16], optional
-        Ids of their reports, where they were invited; random ones by default.
+        Ids of the reports, if contributors were invited; random ids by default.
 
     Raises
     ------

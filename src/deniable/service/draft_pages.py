@@ -1,7 +1,8 @@
 """Pages of the admin port on which owners make a survey: questions, texts, preview, plan, and the button that opens it.
 
-They are forms that a server reads, so they work with a keyboard, without a script, and at any width. A form says the
-whole of what it is about, so sending it twice is the same as once. What was typed is kept even where it is wrong.
+The pages are forms that a server reads, so they work with a keyboard, without a script, and at any width. A form
+contains everything about its subject, so sending it twice is the same as sending it once. The draft keeps what was
+typed even if it is wrong.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ _HEADERS = {
 
 
 class Form(NamedTuple):
-    """Fields of a form."""
+    """Fields of a form that was sent."""
 
     values: Mapping[str, str]
 
     def text(self, name: str, usual: str = "") -> str:
-        """Return a text, with line feeds alone between its lines."""
+        """Return a text whose lines are separated by line feeds only."""
         return self.values.get(name, usual).replace("\r\n", "\n")
 
     def line(self, name: str, usual: str = "") -> str:
@@ -97,7 +98,7 @@ class Form(NamedTuple):
         return tuple(" ".join(line.split()) for line in self.text(name).split("\n") if line.strip())
 
     def ticked(self, name: str) -> bool:
-        """Tell whether a box was ticked."""
+        """Return whether a box was ticked."""
         return name in self.values
 
 
@@ -107,7 +108,8 @@ async def read_form(request: Request) -> Form:
     Raises
     ------
     Problem
-        not-allowed from another origin; unsupported, too-large, slow or malformed.
+        If the form comes from another origin (not-allowed), or its body cannot be read (unsupported, too-large, slow or
+        malformed).
     """
     check_origin(request)
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
@@ -125,21 +127,21 @@ Shows = Callable[[Request, str, Draft, str], Awaitable[Response]]
 
 
 class DraftEndpoints:
-    """Pages of drafts, for owners.
+    """Endpoints of the pages of drafts, for owners.
 
     Parameters
     ----------
     collector : Collector
-        Whose surveys they become.
+        Collector that gets the finished surveys.
     people : AccountEndpoints
-        Who asks.
+        Check of the account that sends a request.
     """
 
     def __init__(self, collector: Collector, people: AccountEndpoints) -> None:
         self._collector, self._people = collector, people
 
     def routes(self) -> list[Route]:
-        """Return the addresses of these pages."""
+        """Return the routes of these pages."""
         one, post = "/drafts/{slug}", ["POST"]
         return [
             Route("/new", self.new_page),
@@ -170,7 +172,7 @@ class DraftEndpoints:
     # ---------------------------------------------------------------- who, and what
 
     async def _owner(self, request: Request, slug: str | None = None) -> Analyst:
-        """Return the owner who sends a request; raise what keeps others out."""
+        """Return the owner who sends a request, or raise the problem that keeps others out."""
         who = await self._people.known(request)
         if not who.changes:
             raise Problem("not-allowed", "the role analyst can only read; owners can make surveys")
@@ -190,7 +192,7 @@ class DraftEndpoints:
         return slug, Draft.model_validate_json(text)
 
     async def _shown(self, request: Request) -> tuple[str, Draft]:
-        """Return the draft that a page is about, or lead to the page that somebody gets instead."""
+        """Return the draft that a page is about, or lead to another page if the draft cannot be shown."""
         try:
             return await self._held(request)
         except Problem as problem:
@@ -206,14 +208,14 @@ class DraftEndpoints:
             raise AnotherPageError(instead) from None
 
     async def _change(self, request: Request, change: Callable[[Draft], Draft], again: Shows | None = None) -> str:
-        """Change the draft that a request names, and write that down; return its name.
+        """Change the draft that a request names, record the change, and return the draft's name.
 
-        If what was typed is too long, or of another shape, `again` shows the form with what is wrong.
+        If a typed text is too long or has another shape, `again` shows the form with the mistake.
 
         Raises
         ------
         InvalidParameterError
-            The same, without `again`.
+            If a typed text is too long or has another shape, and there is no `again`.
         """
         slug: str = request.path_params["slug"]
         who = await self._owner(request, slug)
@@ -300,7 +302,7 @@ class DraftEndpoints:
         return self._page("draft_questions.html", request, slug, draft, built, "questions", fault, **shown)
 
     async def add(self, request: Request) -> Response:
-        """Add a question of a kind; the same form again adds no other."""
+        """Add a question of a given kind; sending the same form again adds no further question."""
         form = await read_form(request)
         key = form.line("made")
 
@@ -344,7 +346,7 @@ class DraftEndpoints:
         return self._page("draft_question.html", request, slug, draft, built, "questions", fault, **shown)
 
     async def save_question(self, request: Request) -> Response:
-        """Keep what was typed about a question, right or wrong."""
+        """Save the typed fields of a question, right or wrong."""
         form = await read_form(request)
         key = request.path_params["key"]
 
@@ -359,7 +361,7 @@ class DraftEndpoints:
         return to(f"/drafts/{slug}?said=saved" if right else f"/drafts/{slug}/questions/{key}?said=kept")
 
     async def move(self, request: Request) -> Response:
-        """Put a question at a place."""
+        """Move a question to a given place."""
         form = await read_form(request)
         place = form.line("to", "0")
         if not place.isdecimal() or len(place) > 6:
@@ -403,7 +405,7 @@ class DraftEndpoints:
         return self._page("draft_texts.html", request, slug, draft, built, "texts", fault, **shown)
 
     async def save_texts(self, request: Request) -> Response:
-        """Keep the texts of all languages."""
+        """Save the texts of all languages."""
         form = await read_form(request)
         slug, known = await self._held(request)
         attributes = (await run_in_threadpool(build, known.to_json())).attributes
@@ -448,7 +450,7 @@ class DraftEndpoints:
     # ---------------------------------------------------------------- preview
 
     async def preview(self, request: Request) -> Response:
-        """Answer with what is still missing, and the door to the preview."""
+        """Answer with the list of what is still missing, and the link to the preview."""
         slug, draft = await self._shown(request)
         built = await run_in_threadpool(build, draft.to_json())
         return self._page("draft_preview.html", request, slug, draft, built, "preview")
@@ -463,7 +465,7 @@ class DraftEndpoints:
         return survey
 
     async def shell(self, request: Request) -> Response:
-        """Answer with the page that contributors will see, which here sends nothing."""
+        """Answer with the page that contributors will see; in the preview it sends nothing."""
         try:
             survey = await self._survey(request)
         except Problem as problem:
@@ -489,12 +491,12 @@ class DraftEndpoints:
         return _json((await self._survey(request)).page_text)
 
     async def state(self, request: Request) -> Response:
-        """Answer that the survey is open, as it is in a preview alone."""
+        """Answer that the survey is open, which is true only in the preview."""
         await self._survey(request)
         return _json('{"state":"open"}')
 
     async def dictionary(self, request: Request) -> Response:
-        """Answer with the words of a question."""
+        """Answer with the word list of a question."""
         words = (await self._survey(request)).dictionaries.get(request.path_params["attribute"])
         if words is None:
             raise Problem("not-found", "this question has no list of words")
@@ -525,7 +527,7 @@ class DraftEndpoints:
         return self._page("draft_plan.html", request, slug, draft, built, "plan", fault, **shown)
 
     async def save_plan(self, request: Request) -> Response:
-        """Keep the terms of the survey."""
+        """Save the terms of the survey."""
         form = await read_form(request)
 
         def saved(draft: Draft) -> Draft:
@@ -547,7 +549,7 @@ class DraftEndpoints:
         return to(f"/drafts/{slug}/plan?said=saved")
 
     async def open(self, request: Request) -> Response:
-        """Open the survey, and let its dashboard take the draft's place; a draft that is open already is there."""
+        """Open the survey and lead to its dashboard, which replaces the draft, also if the survey is already open."""
         form = await read_form(request)
         who = await self._owner(request, request.path_params["slug"])
         slug, draft = await self._shown(request)
@@ -588,7 +590,7 @@ class DraftEndpoints:
         return _html(render_template("draft_delete.html", slug=slug, fault=""))
 
     async def delete(self, request: Request) -> Response:
-        """Delete a draft whose name was typed; do nothing if it is gone already."""
+        """Delete a draft whose name was typed; do nothing if the draft is already gone."""
         form = await read_form(request)
         slug = request.path_params["slug"]
         who = await self._owner(request, slug)
@@ -628,7 +630,7 @@ class DraftEndpoints:
 
 
 def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
-    """Return a question as a form says it; what the form of its kind does not ask stays."""
+    """Return a question with the fields of a form; fields that the form of its kind does not have keep their values."""
     update: dict[str, Any] = {"text": form.text("text", known.text).strip(), "name": form.line("name", known.name)}
     update["kind"] = form.line("kind", known.kind)
     for part in ("low", "high", "points", "missing", "other"):
@@ -656,7 +658,7 @@ def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
 def _imported(
     draft: Draft, name: str, content: bytes, key: str, decimal: str | None = None
 ) -> Callable[[Draft], Draft]:
-    """Return what adds the questions of a file to a draft; `decimal` is the mark before fractions, if it was asked."""
+    """Return a function that adds a file's questions to a draft; `decimal` is the decimal mark, if it was asked."""
     suffix = Path(name).suffix.lower()
     if suffix not in _IMPORT_SUFFIXES:
         raise InvalidParameterError(
@@ -701,7 +703,7 @@ _MOST_UNPACKED = 1 << 26
 
 
 def _check_unpacked(content: bytes, name: str) -> None:
-    """Raise InvalidParameterError if an archive becomes too long; the reader refuses other content."""
+    """Raise InvalidParameterError if an archive is too long when unpacked; the reader refuses other content."""
     with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as archive:
         unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > _MOST_UNPACKED:
@@ -712,7 +714,7 @@ def _check_unpacked(content: bytes, name: str) -> None:
 
 
 async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
-    """Return the name and the content of the file that a form sends, the form's key, and the mark before fractions."""
+    """Return the name and the content of the file that a form sends, the form's key, and the decimal mark."""
     content = await read_body(request.headers, request.receive, MAX_FORM)
 
     async def pieces() -> AsyncGenerator[bytes, None]:
@@ -738,7 +740,7 @@ async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
 
 @functools.lru_cache(maxsize=32)
 def _planned(text: str) -> SurveyPlan:
-    """Return the plan of a draft at the usual budgets and its own."""
+    """Return the plan of a draft at the usual budgets and at the draft's own budget."""
     from deniable.planning import plan_survey  # and scipy, which only owners need
 
     draft, survey = Draft.model_validate_json(text), build(text).survey
@@ -749,13 +751,13 @@ def _planned(text: str) -> SurveyPlan:
 
 
 def _kinds() -> dict[str, str]:
-    """Return the kinds that a page can ask, by name, the usual one first."""
+    """Return the kinds of question that a page can ask, by name, the usual kind first."""
     names = sorted(KINDS, key=lambda name: (name != USUAL, list(KINDS).index(name)))
     return {name: KINDS[name].spoken for name in names if KINDS[name].inputs}
 
 
 def _told(attribute: Attribute) -> str:
-    """Return the answers of a question in a line."""
+    """Return the answers of a question as one line of text."""
     if attribute.question_kind.rounded:
         return " \N{EN DASH} ".join(attribute.range_texts)
     if not attribute.question_kind.listed:
@@ -782,9 +784,10 @@ def _slug(title: str) -> str:
 
 
 def _what_is_wrong(error: ValidationError | DeniableError) -> str:
-    """Return what to tell the person who typed: of pydantic's faults the first with its place, and nothing typed.
+    """Return the message for the person who typed, which repeats nothing that was typed.
 
-    The database's own error is raised again: nobody typed it.
+    Among pydantic's errors, the message has the first one with its place. An error of the database itself is raised
+    again, because it is not about what was typed.
     """
     if isinstance(error, StoreError) and error.__cause__ is not None:
         raise error

@@ -1,7 +1,7 @@
-"""Drafts: surveys that somebody is still making in a browser, and the two documents that a finished one becomes.
+"""Drafts: surveys that somebody is still making in a browser, and the two documents that a finished draft becomes.
 
-A draft keeps what was typed, also while it is wrong or incomplete, so that nobody loses a sentence. What is wrong is
-found when the draft is built: the questions become a schema, and the texts a survey page.
+A draft keeps what was typed, even if it is wrong or incomplete, so that nobody loses a sentence. Mistakes are found
+when the draft is built: the questions become a schema, and the texts a survey page.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Tag = Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", max_l
 
 
 class _Shape(Document):
-    """Base of the parts of a draft; lists of JSON are tuples here."""
+    """Base of the parts of a draft; lists in JSON become tuples."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
@@ -64,31 +64,31 @@ class DraftQuestion(_Shape):
     Parameters
     ----------
     key : str
-        Its name in addresses, which never changes.
+        Name of the question in addresses, which never changes.
     name : str
-        Name of its column.
+        Name of the column.
     kind : str
-        A name of `deniable.survey.kinds.KINDS`.
+        Name of a kind in `deniable.survey.kinds.KINDS`.
     text : str
-        The question in the draft's first language.
+        Text of the question in the draft's first language.
     answers : tuple of str
         Answers in the first language.
     names : dict of str to str
-        What the schema calls an answer, where that is another text.
+        Schema's name of an answer, if it differs from the answer's text.
     cuts : tuple of str
-        Cut points instead of answers.
+        Cut points, used instead of answers.
     scores : tuple of str
-        A number for each answer.
+        Number for each answer.
     low, high, points : str
-        The range of a number, and how many points its grid has.
+        Range of a number, and number of points of its grid.
     clip : bool
-        Whether a number outside the range counts as its nearer end.
+        True if a number outside the range counts as its nearer end.
     missing, other : str
-        The answers "prefer not to say" and "another", in the first language.
+        Answers "prefer not to say" and "another", in the first language.
     words : str
-        A list of words, one a line.
+        List of words, one a line.
     mean : bool
-        Whether the mean of ordered answers is wanted.
+        True if the mean of ordered answers is wanted.
     """
 
     key: Key
@@ -117,16 +117,16 @@ class DraftQuestion(_Shape):
 
     @property
     def column(self) -> str:
-        """Name of the column: its own, or made from the text."""
+        """Name of the column: the typed name, or one made from the text."""
         return self.name.strip() or column_name(self.text)
 
     @property
     def file(self) -> str:
-        """Name of the file of its words."""
+        """Name of the file with the question's word list."""
         return f"{column_name(self.column)}-{self.key}.txt"
 
     def attribute(self, folder: Path) -> Attribute:
-        """Return the question as a schema has it; its words are read from a folder.
+        """Return the question as an attribute of a schema; its words are read from a folder.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class DraftQuestion(_Shape):
     def spoken_labels(self, attribute: Attribute) -> dict[str, str]:
         """Return the labels that people read, in the first language, by the labels of the schema; no points of grids.
 
-        Labels of intervals are made from the cut points, so they can be reworded in the first language too.
+        Labels of intervals are made from the cut points, so they can also be reworded in the first language.
         """
         back = {self.names.get(text, text): text for text in (*self.answers, self.missing, self.other)}
         numbers = attribute.categories if attribute.question_kind.rounded else ()
@@ -181,7 +181,7 @@ class DraftQuestion(_Shape):
 
 
 class DraftWords(_Shape):
-    """The texts of a draft in one language; questions and labels by key, labels by that of the schema."""
+    """Texts of a draft in one language; questions and labels by key, and each label by the schema's label."""
 
     title: Line = ""
     intro: Paragraph = ""
@@ -192,26 +192,26 @@ class DraftWords(_Shape):
 
 
 class Draft(_Shape):
-    """A survey that is being made.
+    """Survey that is being made.
 
     Parameters
     ----------
     made : str
-        Drawn by the page that made it, so that making it twice makes one.
+        Random text from the page that made the draft, so that making it twice makes one draft.
     languages : dict of str to DraftWords
-        By language tag; the first is the one that questions are typed in.
+        Texts by language tag; the first language is the one that questions are typed in.
     questions : tuple of DraftQuestion
-        In their order.
+        Questions in their order.
     contact : str
-        Whom to ask.
+        Person or address to ask about the survey.
     epsilon : str
-        The privacy budget.
+        Privacy budget.
     contributors : int or None
-        How many people are planned.
+        Planned number of people.
     min_batch, closes_at, grace_hours, retention, access, second_person, consent_first
         As in the survey page.
     notes : tuple of str
-        What an import could not take.
+        Parts of an imported file that could not be taken.
     """
 
     made: str = ""
@@ -240,17 +240,17 @@ class Draft(_Shape):
         return self.languages[self.first].title
 
     def question(self, key: str) -> DraftQuestion | None:
-        """Return a question, None if there is none of this key."""
+        """Return the question with this key, or None if there is none."""
         return next((one for one in self.questions if one.key == key), None)
 
     def replaced(self, question: DraftQuestion) -> Draft:
-        """Return the draft with a question in the place of the one with its key, or at the end."""
+        """Return the draft with a question in the place of the one with the same key, or at the end."""
         if self.question(question.key) is None:
             return self.changed(questions=(*self.questions, question))
         return self.changed(questions=tuple(question if one.key == question.key else one for one in self.questions))
 
     def moved(self, key: str, place: int) -> Draft:
-        """Return the draft with a question at a place, from 0; as it is if there is no such question.
+        """Return the draft with a question moved to a place, from 0; unchanged if there is no such question.
 
         Examples
         --------
@@ -280,7 +280,7 @@ class Draft(_Shape):
         return self.changed(questions=tuple(one for one in self.questions if one.key != key), languages=words)
 
     def changed(self, **values: Any) -> Draft:
-        """Return the draft with other values, checked again."""
+        """Return the draft with other values, which are checked again."""
         return Draft.model_validate({**dict(self), **values})
 
     def to_json(self) -> str:
@@ -289,7 +289,7 @@ class Draft(_Shape):
 
 
 def column_name(text: str) -> str:
-    """Return a name of a column for a question: its first words in small ASCII letters.
+    """Return a name of a column for a question: the first words of its text in small ASCII letters.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def column_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that keeps a draft from being opened, and the question, text or step that it is about."""
+    """Fault that keeps a draft from being opened, and the question, text or step that it is about."""
 
     step: Literal["questions", "texts", "plan"]
     text: str
@@ -315,18 +315,18 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A draft as far as it could be built.
+    """Draft as far as it could be built.
 
     Parameters
     ----------
     survey : Survey or None
-        The survey, with placeholders for what is not written; None if its questions or terms cannot be asked.
+        Survey, with placeholders for texts that are not written; None if its questions or terms cannot be asked.
     faults : tuple of Fault
-        What is still missing or wrong.
+        Parts that are still missing or wrong.
     files : dict of str to bytes
         Lists of words, by the names of their files.
     attributes : dict of str to Attribute
-        Questions that are right, by their keys.
+        Attributes of the questions that are right, by the questions' keys.
     """
 
     survey: Survey | None
@@ -341,7 +341,7 @@ class Built:
 
 @functools.lru_cache(maxsize=32)
 def build(text: str) -> Built:
-    """Return what a draft becomes, by its text: as much of it as is right, and what is not.
+    """Return what the text of a draft becomes: the parts that are right, and the faults of the others.
 
     Examples
     --------
@@ -379,7 +379,7 @@ def build(text: str) -> Built:
 
 
 def _survey(draft: Draft, attributes: dict[str, Attribute], files: dict[str, bytes]) -> Survey:
-    """Return the survey of questions that are all right."""
+    """Return the survey of questions without faults."""
     from deniable.planning import collection as make_collection  # and scipy, which only owners need
 
     schema = Schema(tuple(attributes[question.key] for question in draft.questions))
@@ -492,7 +492,7 @@ def _cut_points(cuts: Sequence[str], column: str) -> tuple[float, ...] | tuple[s
 
 
 def question_of(key: str, attribute: Attribute, text: str = "", labels: Sequence[str] = ()) -> DraftQuestion:
-    """Return a question of a schema as if it had been typed; `labels` are what people read, in the schema's order."""
+    """Return a schema's question as if it had been typed; `labels` are the texts that people read, in schema order."""
     kind = attribute.question_kind
     spoken = tuple(labels) if len(labels) == attribute.k and len(set(labels)) == len(labels) else attribute.labels
     if kind.rounded:
@@ -520,14 +520,14 @@ def question_of(key: str, attribute: Attribute, text: str = "", labels: Sequence
 
 
 def with_schema(draft: Draft, attributes: Sequence[Attribute], key: str, notes: Sequence[str] = ()) -> Draft:
-    """Return a draft with questions of a schema behind its own; the same import again takes the same places."""
+    """Return a draft with questions of a schema after its own; repeating the import takes the same places."""
     for i, attribute in enumerate(attributes):
         draft = draft.replaced(question_of(f"{key}{i}", attribute))
     return draft.changed(notes=tuple(note[:500] for note in notes))
 
 
 def with_form(draft: Draft, form: XLSForm, key: str) -> Draft:
-    """Return a draft with the questions of a form behind its own, and their texts in every language of the form."""
+    """Return a draft with the questions of a form after its own, and their texts in every language of the form."""
     # A translation that the draft does not have is added; the draft's first language stays first.
     first = form.texts.get(draft.first) or next(iter(form.texts.values()), {})
     keys = {attribute.name: f"{key}{i}" for i, attribute in enumerate(form.attributes)}

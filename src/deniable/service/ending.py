@@ -1,4 +1,4 @@
-"""The end of the process: SIGTERM and SIGINT, from the first moment on, and a time limit for what follows."""
+"""Orderly end of the process: SIGTERM and SIGINT, from the first moment on, and a time limit for the end."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = logging.getLogger("deniable.service")
 
 @final
 class Ending:
-    """Turns SIGTERM and SIGINT into an orderly end, while the block lasts.
+    """Context that turns SIGTERM and SIGINT into an orderly end while its block lasts.
 
-    Before `wait` is called, a signal leaves the block by SystemExit with code 0: what was begun is undone, and nothing
-    has been acknowledged yet. Afterwards it lets `wait` return. In both cases the process ends within `EXIT_SECONDS`:
-    nothing that was acknowledged can be lost by that, for it is on the disk.
+    Before `wait` is called, a signal leaves the block by SystemExit with code 0. What was begun is undone, and nothing
+    has been acknowledged yet. After the call, a signal lets `wait` return. In both cases the process ends within
+    `EXIT_SECONDS`. Nothing that was acknowledged can be lost by that, because it is on the disk.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Ending:
             signal.signal(number, handler)
 
     def wait(self) -> None:
-        """Return when the process is asked to end."""
+        """Wait until the process is asked to end."""
         self._waiting = True
         while not self._asked:
             # Libraries that handle SIGINT for a while (pyarrow) leave it unable to interrupt a longer wait.

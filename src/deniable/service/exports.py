@@ -1,4 +1,4 @@
-"""Released reports as files: one for each release step, so that no file shows the batches inside a step."""
+"""Files of released reports: one file for each release step, so that no file shows the batches inside a step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def reports_of_steps(store: Store, collection: Collection, source: str, only: in
     Parameters
     ----------
     store : Store
-        The database.
+        Database of the collector.
     collection : Collection
-        Which reports.
+        Id of the collection.
     source : str
         The collector's name for the collection; it makes each file the same batch in every export.
     only : int, optional
@@ -42,7 +42,7 @@ def reports_of_steps(store: Store, collection: Collection, source: str, only: in
 
 
 def _merged(collection: Collection, batches: Sequence[bytes], name: str) -> bytes:
-    """Return one report file of several; sorted reports show neither batches nor the order within them."""
+    """Return one report file made from several; its sorted reports show neither batches nor the order in them."""
     from deniable.files import ReportReader, write_reports  # and the reader of Parquet, which sums need none of
 
     mechanism = collection.mechanism
@@ -60,11 +60,11 @@ def _merged(collection: Collection, batches: Sequence[bytes], name: str) -> byte
 
 @final
 class _Number:
-    """The words of a file's batch number, always the same for one name: two exports of a step must not add up."""
+    """Source of a file's batch number, always the same for one name: two exports of a step must not add up."""
 
     def __init__(self, name: str) -> None:
         self._name = name.encode()
 
     def fill(self, words: Words) -> None:
-        """Overwrite words with those of the name."""
+        """Overwrite words with those that belong to the name."""
         words[:] = np.frombuffer(hashlib.shake_256(self._name).digest(8 * len(words)), "<u8")

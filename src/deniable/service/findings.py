@@ -1,7 +1,7 @@
-"""The findings of a survey as people read them: one for each question, a sentence first and a chart below it.
+"""Findings of a survey in plain language: one for each question, with a sentence and a chart below it.
 
-A headline is read after the estimates were seen, so it rests on intervals that hold together for all answers of all
-questions, and at every look while the survey is open. It claims only what both ends of its interval allow. Where an
+A headline is read after the estimates were seen. It therefore rests on intervals that hold together for all answers of
+all questions, and at every look while the survey is open. It claims only what both ends of its interval allow. If an
 estimate lies outside the interval beside it, the finding says why.
 """
 
@@ -54,16 +54,16 @@ RANGE_LATER = ENGLISH("range_later")
 @final
 @dataclass(frozen=True)
 class Bar:
-    """One answer in a chart: numbers from 0 to 1, NaN where there is none.
+    """Bar for one answer in a chart: numbers from 0 to 1, or NaN if there is no number.
 
     Parameters
     ----------
     label : str
-        The answer.
+        Text of the answer.
     estimate, lower, upper : float
-        Its share, and the ends of its range.
+        Estimated share, and the ends of its range.
     said : Phrases
-        The language of its texts.
+        Sentences in the language of the bar's texts.
     """
 
     label: str
@@ -84,14 +84,14 @@ class Bar:
 
     @property
     def note(self) -> str:
-        """Reason for an estimate outside its range; empty for others."""
+        """Reason why the estimate lies outside its range; empty if it does not."""
         if not self.ranged or self.lower <= self.estimate <= self.upper:
             return ""
         return self.said("below" if self.estimate < 0 else "above" if self.estimate > 1 else "outside")
 
     @property
     def number(self) -> str:
-        """The estimate in whole per cent."""
+        """Estimate in whole per cent."""
         if self.ranged and not self.determined:
             return self.said("unknown")
         if not self.ranged and not math.isfinite(self.estimate):
@@ -101,7 +101,7 @@ class Bar:
 
     @property
     def range_text(self) -> str:
-        """The range in whole per cent, rounded outwards; empty if it says nothing."""
+        """Range in whole per cent, rounded outwards; empty if it says nothing."""
         return range_text(self.lower, self.upper, self.said) if self.determined else ""
 
 
@@ -125,19 +125,19 @@ class Finding:
     Parameters
     ----------
     name, question : str
-        The attribute's name, and the question as people read it.
+        Name of the attribute, and its question as people read it.
     headline : str
-        One sentence.
+        Sentence with the main result.
     range_text : str
-        The interval that the headline rests on.
+        Interval that the headline rests on.
     likely : bool
-        Whether the range is that of the headline's share; a mean says its own.
+        True if the range is that of the headline's share; a mean says its own range.
     bars : tuple of Bar
-        The chart.
+        Bars of the chart.
     caption : str
-        How many reports, and what the ranges cover.
+        Number of reports, and what the ranges cover.
     notes : tuple of str
-        What else a reader of the chart must know.
+        Further facts that a reader of the chart must know.
     """
 
     name: str
@@ -163,15 +163,15 @@ def findings(
     Parameters
     ----------
     collection : Collection
-        What was asked.
+        Collection that was asked.
     page : SurveyPage
-        The texts that people read.
+        Survey page with the texts that people read.
     aggregate : Aggregate or RecordEstimate
-        The sum that the estimates come from; or estimates of several rounds together, whose shapes are not smoothed.
+        Sum that the estimates come from, or estimates from several rounds together, whose shapes are not smoothed.
     summary : Summary
         Estimates with the interval of each answer.
     simultaneous : Summary or None
-        The same with intervals that hold together, those of `means_of` among them; None where there are none.
+        Same estimates with intervals that hold together, those of `means_of` among them; None if there are none.
     language : str, optional
         Tag of one of the page's languages, whose texts are quoted and whose sentences are used; by default the first
         language's texts in English sentences, for organisers.
@@ -225,7 +225,7 @@ def axis_top(every: tuple[Finding, ...]) -> float:
 
 
 def axis_ticks(top: float, said: Phrases = ENGLISH) -> tuple[tuple[str, str], ...]:
-    """Return where the axis has ticks, and what they say.
+    """Return the positions of the axis's ticks and their labels.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def range_text(lower: float, upper: float, said: Phrases = ENGLISH) -> str:
 
 
 def claim(label: str, lower: float, upper: float, verb: Verb = "answered", said: Phrases = ENGLISH) -> str:
-    """Return what both ends of a range allow to say about an answer.
+    """Return the strongest sentence about an answer that both ends of its range allow.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def claim(label: str, lower: float, upper: float, verb: Verb = "answered", said:
 @final
 @dataclass(frozen=True)
 class _About:
-    """Question of a finding, with the estimates that it rests on."""
+    """Question of a finding, with the estimates that the finding rests on."""
 
     attribute: Attribute
     question: str
@@ -316,26 +316,26 @@ class _About:
         return self.together > 0
 
     def count(self, reports: int) -> str:
-        """Return how many reports there are."""
+        """Return the sentence about the number of reports."""
         key = "reports_one" if reports == 1 else "reports_many"
         return self.said(key, n=self.said.figure(f"{reports:,}"))
 
     def caption(self, reports: int) -> str:
-        """Return what ranges are, whom they are about, and how many reports there are."""
+        """Return the text about what ranges cover, which people they are about, and how many reports there are."""
         if not self.summary.has_intervals:
             return self.count(reports)
         return f"{interval_text(self.summary, self.said)} {self.count(reports)}"
 
 
 def interval_text(summary: Summary, said: Phrases) -> str:
-    """Return what the intervals of a summary cover."""
+    """Return the text about what the intervals of a summary cover."""
     level = said.percent(summary.level_text.removesuffix("%"))
     looks = said("looks") if summary.anytime else ""
     return said("caption", level=level, looks=looks, whom=said(summary.target))
 
 
 def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], reports: int, supported: bool) -> Finding:
-    """Return the finding of a question whose answers have shares: headline of the largest, with joint intervals."""
+    """Return the finding of a question whose answers have shares: headline about the largest, with joint intervals."""
     order = sorted(range(len(bars)), key=lambda i: -bars[i].estimate)
     said, notes = about.said, list[str]()
     if len(bars) > MOST:
@@ -411,7 +411,7 @@ def _interval(answer: Answer, about: _About) -> tuple[float, float]:
 
 
 def _smoothed(collection: Collection, aggregate: Aggregate, column: int) -> Estimate | None:
-    """Return the smoothed distribution of a column, None where the mechanism has none."""
+    """Return the smoothed distribution of a column, or None if the mechanism has none."""
     try:
         found: Estimate | RecordEstimate = smooth(collection.mechanism, aggregate)
     except DeniableError:
@@ -462,7 +462,7 @@ def _percent(share: float) -> str:
 
 
 def _outwards(lower: float, upper: float) -> tuple[int, int]:
-    """Return ends in whole per cent within 0 and 100, never inside the range; rounding noise moves no end."""
+    """Return ends in whole per cent, within 0 and 100 and never inside the range; rounding noise moves no end."""
     low, high = math.floor(100 * lower + 1e-9), math.ceil(100 * upper - 1e-9)
     return max(low, 0), min(max(high, 0), 100)
 

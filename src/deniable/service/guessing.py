@@ -1,12 +1,13 @@
 """Waits after wrong passwords, by account and network, and a bound on the processor time that passwords take.
 
 After five wrong passwords for one name from one network, that network waits before it can try that name again. Other
-networks and other names do not wait, so nobody can lock out somebody in another network. Names that no account has are
-treated in the same way. Networks are kept as keyed digests, in memory: those of wrong passwords for an hour.
+networks and other names do not wait, so nobody can lock out a person in another network. Names that no account has are
+treated in the same way. Networks are kept as keyed digests in memory, and those of wrong passwords for an hour.
 
-Passwords are compared one at a time, and after a wrong one comes a rest, so that guessing takes at most a quarter of a
-core. Networks from which somebody has logged in come first, then those with the fewest wrong passwords, and chance
-decides among equals: who fills the queue from many new networks delays people from other new ones, and uses them up.
+Passwords are compared one at a time. A rest follows every wrong password, so guessing takes at most a quarter of a
+core. Networks from which somebody has logged in come first, then those with the fewest wrong passwords. Chance decides
+among equals. An attacker who fills the queue from many new networks delays people from other new networks, and uses up
+those many networks.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _HOUR, _TICK = 3600, 0.001
 
 
 class TooSoonError(Exception):
-    """A password is not tried now.
+    """Error that says that a password cannot be tried now.
 
     Parameters
     ----------
     seconds : int
-        After how many seconds it can be tried.
+        Seconds after which the password can be tried.
     """
 
     def __init__(self, seconds: int) -> None:
@@ -66,7 +67,7 @@ class _Turn:
 
 
 class Guesses:
-    """Decides which password is compared next; one object for each event loop, whose time it goes by."""
+    """Queue that decides which password is compared next; each event loop has one, which uses the loop's time."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -79,16 +80,16 @@ class Guesses:
         self._busy = False
 
     async def attempt(self, name: str, address: str, right: Callable[[], Awaitable[bool]]) -> bool:
-        """Return what `right` returns, which compares a password, when it is this request's turn.
+        """Wait for this request's turn, and return the result of `right`, which compares a password.
 
         Parameters
         ----------
         name : str
             The name that was given, whether or not there is such an account.
         address : str
-            Where the request comes from.
+            Address that the request comes from.
         right : callable
-            Compares the password.
+            Function that compares the password.
 
         Raises
         ------
@@ -152,7 +153,7 @@ class Guesses:
                 del self._here[network]
 
     def _next(self) -> None:
-        """Give the turn to whoever comes first, if anybody waits."""
+        """Give the turn to the request that comes first, if any waits."""
         while self._waiting:
             first = min(self._waiting)
             self._waiting.remove(first)

@@ -1,10 +1,12 @@
-"""Group commit: one thread takes whatever waits, validates it at once, commits it once, and then answers.
+"""Group commit: one thread takes the requests that wait, validates and commits them together, and then answers.
 
-While one commit is under way, the next gathers; it begins when as many wait as came last time, or when for a moment no
-more came. So who sends alone waits for nobody. Single reports have a queue of their own and go first, and a batch is
-written in pieces: people do not wait behind senders of batches. Nobody is answered before the commit is on the disk;
-of a commit whose outcome nobody knows the answer is 503, and the retry's receipt decides. A commit that takes longer
-than `GIVE_UP` seconds is such a one: whatever the database does, everybody is answered.
+While one commit is under way, the requests of the next gather. A commit begins when as many wait as came last time, or
+when no more came for a moment. A sender who sends alone therefore waits for nobody. Single reports have a queue of
+their own and go first. A batch is written in pieces, so people do not wait behind senders of batches.
+
+Nobody is answered before the commit is on the disk. If the outcome of a commit is unknown, the answer is 503, and the
+retry's receipt decides. A commit that takes longer than `GIVE_UP` seconds counts as unknown. Every request is therefore
+answered, whatever the database does.
 """
 
 from __future__ import annotations
@@ -92,7 +94,7 @@ class _Item:
 
 
 class _Queue:
-    """Requests that wait; whoever uses it holds the lock."""
+    """Queue of requests that wait; its user must hold the lock."""
 
     def __init__(self) -> None:
         self._items: deque[_Item] = deque()
@@ -104,7 +106,7 @@ class _Queue:
         self.bytes += item.body.rows.size
 
     def take(self, items: list[_Item], most: int) -> int:
-        """Move items until they have this many reports or more; return how many they have."""
+        """Move items until they have at least `most` reports, and return how many reports they have."""
         taken = 0
         while self._items and taken < most:
             item = self._items.popleft()
@@ -116,18 +118,18 @@ class _Queue:
 
 
 class Ingest:
-    """The queues of reports, and the thread that writes them.
+    """Queues of reports, and the thread that writes them.
 
     Parameters
     ----------
     store : Store
-        Where reports go.
+        Database that reports are written to.
     metrics : Metrics
-        What is counted.
+        Counters of what happens.
     clock : callable
-        The time, of which the day is written beside rejections.
+        Function that returns the time, whose day is written beside rejections.
     outages : Outages
-        Where the causes of refusals are logged.
+        Log of the causes of refusals.
     """
 
     def __init__(self, store: Store, metrics: Metrics, clock: Clock, outages: Outages | None = None) -> None:
@@ -145,16 +147,16 @@ class Ingest:
 
     @property
     def waiting(self) -> int:
-        """Reports in the queues."""
+        """Number of reports in the queues."""
         return self._singles.reports + self._batches.reports
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread that writes."""
         self._thread.start()
         self._looker.start()
 
     def stop(self) -> None:
-        """Take no more, write what waits, and end; a database that does not answer is not waited for."""
+        """Take no more reports, write those that wait, and end; a database that does not answer is not waited for."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -168,12 +170,12 @@ class Ingest:
             self.write_rejections()
 
     async def submit(self, survey: Survey, body: Body) -> Outcome:
-        """Return what became of a request's reports, when that is on the disk.
+        """Return the outcome of a request's reports when it is on the disk.
 
         Raises
         ------
         Problem
-            busy, closed, not-open or store.
+            If the reports are not taken: busy, closed, not-open or store.
         """
         loop = asyncio.get_running_loop()
         parts = _parts(body)
@@ -199,14 +201,14 @@ class Ingest:
         return Outcome(*(sum(parts) for parts in zip(*(one for one in found if isinstance(one, Outcome)), strict=True)))
 
     def reject(self, collection: str, reason: str, count: int = 1) -> None:
-        """Count a rejection; written with the next drain, and never more of it than day, reason and number."""
+        """Count a rejection; the next drain writes it, and never more of it than day, reason and number."""
         day = self._clock().date().isoformat()
         self._metrics.reports(reason, count)
         with self._wake:
             self._rejected[collection, day, reason] += count
 
     def write_rejections(self) -> None:
-        """Write down how many were rejected since the last time."""
+        """Write how many reports were rejected since the last time."""
         with self._wake:
             counts, self._rejected = self._rejected, Counter()
         if not counts:
@@ -242,7 +244,10 @@ class Ingest:
                 _deliver(items)
 
     def _look(self) -> None:
-        """Answer everybody when a commit takes too long: those in it, whose outcome nobody knows, and who waits."""
+        """Answer all requests when a commit takes too long.
+
+        These are the requests in the commit, whose outcome is unknown, and the requests that wait.
+        """
         while not self._ended.wait(_LOOK_SECONDS):
             with self._wake:
                 if self._committing is None or time.monotonic() - self._committing[0] < GIVE_UP or self._hangs:
@@ -271,7 +276,7 @@ class Ingest:
             return items
 
     def _wait_for_more(self) -> None:
-        """Let those come who were answered last: a commit of many takes hardly longer than one of a few."""
+        """Wait for the senders who were answered last: a commit of many reports takes hardly longer than one of few."""
         for _ in range(_PAUSES):
             seen = self._singles.reports
             if seen >= self._last or self._stopping or self._batches.reports:
@@ -306,7 +311,7 @@ class Ingest:
             self._answer(group, valid[collection], found)
 
     def _look_for_repeated(self, collection: str, group: list[_Item], kept: NDArray[np.bool_]) -> None:
-        """Find who sends once more, with another content: the first counts, whatever comes later."""
+        """Note which invalid single reports repeat a counted id with another content: the first report counts."""
         start = 0
         for item in group:
             if item.body.n == 1 and not kept[start]:
@@ -373,9 +378,9 @@ def _parts(body: Body) -> list[Body]:
 def valid_rows(survey: Survey, bodies: Sequence[Rows]) -> NDArray[np.bool_]:
     """Return which reports of some requests a client can have made.
 
-    All are looked at at once, and in halves only where one of them is not. Of a request with more than
-    `MOST_IMPOSSIBLE` such reports none is taken: no client of the survey made it, and to look for each would keep
-    everybody else waiting.
+    All reports are checked at once. A part is checked in halves only if a report in it is impossible. A request with
+    more than `MOST_IMPOSSIBLE` impossible reports is refused as a whole. No client of the survey made it, and a search
+    for each such report would keep all others waiting.
 
     Examples
     --------
@@ -406,7 +411,10 @@ def _rows_valid(survey: Survey, rows: Rows, start: int, stop: int) -> bool:
 
 
 def _impossible(valid: Callable[[int, int], bool], n: int) -> Iterator[int]:
-    """Find the impossible ones of 0..n-1, of which one is: whose first half is valid has it in the second."""
+    """Yield the impossible items among 0..n-1, at least one of which is impossible.
+
+    If a part has an impossible item and its first half is valid, the second half has that item.
+    """
     parts = [(0, n, True)]
     while parts:
         start, stop, known = parts.pop()
