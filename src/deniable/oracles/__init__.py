@@ -1,4 +1,4 @@
-"""Mechanisms for one attribute, one family per file."""
+"""Mechanisms for one attribute; each file holds one family of them."""
 
 import lazy_loader
 

@@ -1,8 +1,9 @@
-"""Packed bits: randomise them, and count them by column.
+"""Functions that randomise packed bits and count them by column.
 
-A batch of n reports of k bits is ``uint8[n, ceil(k/8)]``, little-endian: value v is bit v % 8 of byte v // 8, and the
-padding bits of the last byte are zero. A batch is treated as one flat run of 64-bit words, and all 64 lanes of a word
-are worked on at once (bit-slicing), so rows whose bits are not a multiple of 64 waste nothing.
+A batch of n reports of k bits is stored as ``uint8[n, ceil(k/8)]`` in little-endian order. Value v is bit v % 8 of byte
+v // 8. The padding bits of the last byte are zero. The functions treat a batch as one flat run of 64-bit words, and
+process all 64 lanes of a word at once (bit-slicing). Rows whose number of bits is not a multiple of 64 therefore waste
+nothing.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ UNPACKED_BYTES = 1 << 20
 
 
 def packed_width(k: int) -> int:
-    """Return the bytes of k packed bits."""
+    """Return the number of bytes that k packed bits need."""
     return -(-k // 8)
 
 
 def checked_bits(
     bits: ArrayLike, k: int, error: type[InvalidReportError | InvalidInputError] = InvalidReportError
 ) -> Bits:
-    """Return packed bits as a contiguous uint8[n, ceil(k/8)], or raise `error` naming the dtype or the shape.
+    """Return packed bits as a contiguous uint8[n, ceil(k/8)], or raise `error` with the wrong dtype or shape.
 
-    Padding bits are left to `check_padding`.
+    The function `check_padding` checks the padding bits.
     """
     width = packed_width(k)
     array = np.asarray(bits)
@@ -53,7 +54,7 @@ def checked_bits(
 
 
 def check_padding(bits: Bits, k: int, error: type[InvalidReportError | InvalidInputError] = InvalidReportError) -> None:
-    """Raise `error` naming the first row (1-based) whose bits at positions k and beyond are not all zero."""
+    """Raise `error` with the number (1-based) of the first row whose bits from position k on are not all zero."""
     if k % 8 == 0:
         return
     wrong = bits[:, -1] >> np.uint8(k % 8) != 0
@@ -62,12 +63,12 @@ def check_padding(bits: Bits, k: int, error: type[InvalidReportError | InvalidIn
 
 
 def support_counts(reports: ArrayLike, k: int) -> tuple[NDArray[np.int64], int]:
-    """Return (int64[k], n): how many of n reports have each bit set.
+    """Return (int64[k], n): the number of reports in which each bit is set, and the number of all reports.
 
     Raises
     ------
     InvalidReportError
-        If the dtype or the shape is wrong, or a padding bit is set, naming its row.
+        If the dtype or the shape is wrong, or a padding bit is set. For a padding bit, the message names its row.
     """
     bits = checked_bits(reports, k)
     counts = count_bits(bits)
@@ -77,7 +78,7 @@ def support_counts(reports: ArrayLike, k: int) -> tuple[NDArray[np.int64], int]:
 
 
 def bit_fields(k: int) -> tuple[ReportField, ...]:
-    """Return how reports of k packed bits are stored."""
+    """Return the names, dtypes and shapes in which reports of k packed bits are stored."""
     return (ReportField("bits", "uint8", packed_width(k)),)
 
 
@@ -90,7 +91,7 @@ def check_bit_outputs(k: int, what: str) -> None:
 
 
 def bit_outputs(k: int, what: str) -> Bits:
-    """Return all 2^k reports as packed bits, report y with the bits of the integer y; raise TooLargeError if many."""
+    """Return all 2^k reports as packed bits (report y has the bits of y), or raise TooLargeError for large k."""
     check_bit_outputs(k, what)
     numbers = np.arange(1 << k, dtype="<u4")
     return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4)[:, : packed_width(k)])
@@ -100,20 +101,21 @@ def bit_outputs(k: int, what: str) -> Bits:
 
 
 def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> Bits:
-    """Return uint8[n, ceil(k/8)]: the one-hot encodings of a few codes, every bit randomised on its own.
+    """Return uint8[n, ceil(k/8)]: one-hot encodings of a few codes, with every bit randomised independently.
 
-    Its words are those that clients share; many contributors at once go through `unary_bulk`.
+    It uses the random words that all clients have in common. Reports of many contributors at once go through
+    `unary_bulk`.
 
     Parameters
     ----------
     codes : int[n]
-        Codes, already checked to be in 0..k-1.
+        Codes, which the caller has already checked to be in 0..k-1.
     k : int
         Bits per report.
     thresholds : (int, int)
         (P, Q): the contributor's bit is reported set with probability P/2^64, every other bit with Q/2^64.
     rng : Randomness or WordStream
-        Source of the words; a stream gets back those that were not read.
+        Source of the random words. A stream gets back the words that were not read.
     """
     bits, lanes = _zero_bits(len(codes), k)
     set_codes(codes, bits)
@@ -122,9 +124,11 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
 
 
 def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> Bits:
-    """Return packed bits[n, ceil(k/8)] randomised: a set bit stays set with P/2^64, a clear one becomes so with Q/2^64.
+    """Return randomised packed bits[n, ceil(k/8)].
 
-    For a few rows; many go through `unary_bulk`. `bits` is left as it is; its padding must be zero (`check_padding`).
+    A set bit stays set with probability P/2^64. A clear bit becomes set with probability Q/2^64. This function is for a
+    few rows; many rows go through `unary_bulk`. It does not change `bits`, whose padding must be zero
+    (`check_padding`).
     """
     result, lanes = _zero_bits(len(bits), k)
     result[:] = bits
@@ -141,19 +145,20 @@ def set_codes(codes: Codes, bits: Bits) -> None:
 
 
 def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
-    """Return zeroed (bits, lanes): one memory as uint8[n, width] and, rounded up, as 64-bit words."""
+    """Return (bits, lanes): the same zeroed memory as uint8[n, width] and, rounded up, as 64-bit words."""
     size = n * packed_width(k)
     lanes = np.zeros(-(-size // 8), dtype=np.uint64)
     return lanes.view(np.uint8)[:size].reshape(n, packed_width(k)), lanes
 
 
 def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> None:
-    """Randomise rows of k packed bits in place, by plain integers.
+    """Randomise rows of k packed bits in place, with plain integers.
 
-    Every lane compares a uniform 64-bit number u, drawn one bit at a time from the most significant bit on, with the
-    threshold that its own bit selects: set if u is below. A word is finished when all its lanes have differed from
-    their thresholds, after log2(64) + 1.3 words on average; lanes that never differ have u = threshold: not below.
-    The number of words used depends on the noise alone, never on the bits.
+    Every lane draws a uniform 64-bit number u one bit at a time, from the most significant bit on. The lane compares u
+    with the threshold that its own bit selects, and its new bit is set if u is below that threshold. A word is finished
+    when the numbers of all its lanes have differed from their thresholds, after log2(64) + 1.3 random words on average.
+    A lane whose number never differs has u = threshold, so u is not below it. The number of words used depends on the
+    noise alone, never on the bits.
     """
     planes, valid = threshold_planes(*thresholds), valid_lanes(k)
     stream = rng if isinstance(rng, WordStream) else WordStream(rng)
@@ -179,10 +184,11 @@ def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Rand
 
 @functools.lru_cache(maxsize=1024)
 def threshold_planes(p_threshold: int, q_threshold: int) -> Planes:
-    """Return, for every step, the bits of the two thresholds from the most significant on, spread over 64 lanes.
+    """Return the bits of both thresholds for every step, from the most significant on, spread over 64 lanes.
 
-    The first number is all ones where the bit of Q is set, the second where P and Q differ. Steps that only zeros of
-    both thresholds would follow are left out: they decide nothing (1/2 needs one step).
+    The first number of a step is all ones where the bit of Q is set. The second is all ones where the bits of P and Q
+    differ. Trailing steps, in which both thresholds have only zeros, are left out because they decide nothing. A
+    threshold of 1/2 therefore needs one step.
     """
     trailing = min((threshold & -threshold).bit_length() - 1 for threshold in (p_threshold, q_threshold))
     every = (1 << 64) - 1
@@ -194,7 +200,7 @@ def threshold_planes(p_threshold: int, q_threshold: int) -> Planes:
 
 @functools.lru_cache(maxsize=1024)
 def valid_lanes(k: int) -> list[int]:
-    """Return the repeating pattern of words whose set lanes are values, not padding."""
+    """Return the repeating pattern of words in which the lanes of values are set and the lanes of padding are clear."""
     if k % 8 == 0:
         return [(1 << 64) - 1]
     row = np.full(packed_width(k), 255, dtype=np.uint8)
@@ -207,7 +213,7 @@ def valid_lanes(k: int) -> list[int]:
 
 
 def count_bits(bits: Bits) -> NDArray[np.int64]:
-    """Return int64[8 width], how often each bit is set in packed bits[n, width], exact for any n; padding included."""
+    """Return int64[8 width]: how often each bit, padding included, is set in packed bits[n, width], exact for any n."""
     n, width = bits.shape
     # As many rows side by side as make whole words, and enough of them to fill vector registers.
     together = 8 // math.gcd(width, 8)
@@ -229,7 +235,7 @@ def count_bits(bits: Bits) -> NDArray[np.int64]:
 
 
 def plane_totals(planes: Words) -> NDArray[np.int64]:
-    """Return int64[64 width], the numbers that planes[2, levels, width] of `count_lanes` stand for, lane by lane."""
+    """Return int64[64 width]: for each lane, the number that planes[2, levels, width] of `count_lanes` stand for."""
     totals = np.zeros(64 * planes.shape[2], dtype=np.int64)
     for level, pair in enumerate(planes.swapaxes(0, 1)):
         for plane in pair:
@@ -239,13 +245,14 @@ def plane_totals(planes: Words) -> NDArray[np.int64]:
 
 @kernel
 def count_lanes(rows: Words, planes: Words, carry: Words) -> None:
-    """Count the set bits of every lane of rows[8 b, width] into zeroed planes[2, levels, width], bit-sliced.
+    """Write the bit-sliced number of set bits of every lane of rows[8 b, width] to zeroed planes[2, levels, width].
 
-    Lane totals are the sum over levels of 2^level times the two planes' bits. A carry-save adder turns three bits of
-    one weight into one of that weight and one of twice that weight: seven of them reduce eight rows to one carry of
-    weight 8 (Harley and Seal; Mula, Kurz, Lemire, *Faster population counts using AVX2 instructions*, 2018). Carries
-    wait in planes[1] until a second one of their weight arrives, as in a binary counter: one adder per row in all.
-    `levels` must be at least 3 + b.bit_length(), `carry` is scratch of shape (width,).
+    The total of a lane is the sum over levels of 2^level times the bits of the two planes. A carry-save adder turns
+    three bits of one weight into one bit of that weight and one bit of twice that weight. Seven adders reduce eight
+    rows to one carry of weight 8 (Harley and Seal; Mula, Kurz, Lemire, *Faster population counts using AVX2
+    instructions*, 2018). A carry waits in planes[1] until a second carry of its weight arrives, as in a binary counter.
+    This takes one adder per row in all. `levels` must be at least 3 + b.bit_length(). `carry` is scratch memory of
+    shape (width,).
     """
     blocks = rows.shape[0] // 8
     width = rows.shape[1]

@@ -30,16 +30,18 @@ from deniable.oracles.support import FixedSize
 
 @lru_cache(maxsize=1024, typed=True)
 def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
-    """Return Q: each of the k-1 other values is reported with probability Q/2^64, the truth with 1 - (k-1) Q/2^64.
+    """Return the threshold Q with which GRR reports each of the k-1 other values.
 
-    Q = ceil(2^64/(e^epsilon + k - 1)), in directed high precision: rounding up brings the probabilities closer, and
-    for k <= 2^32 sqrt(epsilon) never so far that the truth is the rarer answer: 2^64/k exceeds 2^64/(e^epsilon + k - 1)
-    by at least one.
+    Each other value is reported with probability Q/2^64, and the true value with probability 1 - (k-1) Q/2^64. Q =
+    ceil(2^64/(e^epsilon + k - 1)) is computed in directed high precision. Rounding up brings the probabilities closer.
+    For k <= 2^32 sqrt(epsilon) it never makes the true answer the rarer one, because 2^64/k exceeds 2^64/(e^epsilon + k
+    - 1) by at least one.
 
     Raises
     ------
     InvalidParameterError
-        If k is larger: p - q would vanish between two thresholds, or turn negative without a bound on the ratio.
+        If k is larger. The difference p - q would then vanish between two thresholds, or become negative without a
+        bound on the ratio.
     """
     budget = spent(epsilon)
     if k * k > budget * SCALE:
@@ -52,7 +54,7 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
 
 
 class CodeReports(Mechanism[Codes]):
-    """Reports that are one code below `state_size` each, counted code by code."""
+    """Base of mechanisms whose report is one code below `state_size` and whose state counts each code."""
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_codes(reports, self.state_size)
@@ -73,7 +75,7 @@ class CodeReports(Mechanism[Codes]):
 
 
 class HistogramReports(CodeReports, ChecksRows):
-    """The same, of a mechanism whose state is any histogram of its reports."""
+    """Base of mechanisms like `CodeReports` whose state can be any histogram of their reports."""
 
     state_is_histogram = True
     uncounted: ClassVar[slice | None] = slice(0, 0)
@@ -87,14 +89,14 @@ class HistogramReports(CodeReports, ChecksRows):
 
 @dataclass(frozen=True)
 class OneCode(HistogramReports, CountingOracle[Codes]):
-    """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q."""
+    """Base of oracles that report one code (uint8, uint16 or uint32 [n]): the true code with p, each other with q."""
 
     k: int
 
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        """Implemented (p, q): probabilities that a report equals v if the contributor holds v, and otherwise."""
 
     @cached_property
     def support_law(self) -> FixedSize:
@@ -127,9 +129,9 @@ class OneCode(HistogramReports, CountingOracle[Codes]):
 
 @dataclass(frozen=True)
 class RandomizedResponse(OneCode):
-    """Reports of one code that one word decides.
+    """Base of oracles whose report is one code that one random word decides.
 
-    One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
+    Each report uses one 64-bit word u. It is the true code x if u >= (k-1) Q, and (x + 1 + floor(u/Q)) mod k otherwise.
     """
 
     epsilon: float | Fraction
@@ -145,7 +147,7 @@ class RandomizedResponse(OneCode):
 
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        """Implemented (p, q): probabilities that a report equals v if the contributor holds v, and otherwise."""
         q = Fraction(self._lie, SCALE)
         return 1 - (self.k - 1) * q, q
 
@@ -207,7 +209,7 @@ class GRR(RandomizedResponse):
 
 
 def respond(codes: Codes, lie: int, k: int, rng: Randomness) -> Codes:
-    """Return GRR of codes[n] by a threshold Q > 0 of 64 bits: one word for every row, in their order."""
+    """Return codes[n] after GRR with a 64-bit threshold Q > 0; each row uses one word, in the order of the rows."""
     reports = np.empty(len(codes), dtype=code_dtype(k))
     for rows, words in blocks(rng, len(codes)):
         randomize_codes(codes[rows], words, np.uint64(lie), k, reports[rows])
@@ -216,7 +218,7 @@ def respond(codes: Codes, lie: int, k: int, rng: Randomness) -> Codes:
 
 @exact_kernel
 def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
-    """GRR of codes[n] by words uint64[n] into reports[n]; `lie` is the threshold Q of `lie_threshold`."""
+    """Write codes[n] after GRR with words uint64[n] to reports[n]; `lie` is the threshold Q of `lie_threshold`."""
     truth = np.uint64(k - 1) * lie
     for i in range(codes.shape[0]):
         word, code = words[i], np.int64(codes[i])
@@ -261,15 +263,15 @@ def _count_one_by_one(codes: Codes, counts: NDArray[np.integer[Any]]) -> None:
 
 
 def count_codes(codes: Codes, k: int) -> NDArray[Any]:
-    """Return int[k], how often each code occurs in codes[n] (already checked to be in 0..k-1).
+    """Return int[k]: how often each code occurs in codes[n], which are already checked to be in 0..k-1.
 
-    Counters of large domains are int32 where they fit, as an aggregate keeps them: the 2^28 counters of the largest
-    histogram are then set up once, in one GiB.
+    The counters of a large domain are int32 if the counts fit, as in an aggregate. The 2^28 counters of the largest
+    histogram are then set up only once, in one GiB.
 
     Raises
     ------
     TooLargeError
-        If k counters are too many to be set up.
+        If k is too large to set up k counters.
     """
     check_counters(k)
     if k > _FOUR_TABLES:

@@ -1,8 +1,9 @@
-"""GRR of many codes over a small domain at once, by sixteen random bits each where they tell.
+"""GRR for many codes over a small domain at once, with sixteen random bits per code where these decide.
 
-A code is kept, or becomes another, by floor(word/lie) of a 64-bit word (`grr.randomize_codes`). Its first sixteen bits
-tell unless a multiple of the lie begins with them: fewer than k of 2^16 do. Then the rest of the word is drawn, too.
-What is decided is what the whole word would have decided: the law is the same and exact.
+The number floor(word/lie) for a 64-bit word decides whether a code is kept or replaced (`grr.randomize_codes`). The
+first sixteen bits of the word determine this number unless a multiple of the lie begins with them. Fewer than k of the
+2^16 possible pieces do so, and then the rest of the word is drawn, too. The decision is the one that the whole word
+would have made, so the distribution of reports is the same and exact.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _BITS = 16
 
 
 def randomize_many(codes: Codes, lie: int, k: int, rng: Randomness) -> NDArray[np.uint8]:
-    """Return uint8[n]: codes[n], already checked to be in 0..k-1, through GRR, k <= 256.
+    """Return uint8[n]: codes[n] after GRR over k <= 256 values; the codes are already checked to be in 0..k-1.
 
     Parameters
     ----------
     codes : int[n]
         True codes.
     lie : int
-        Each of the other codes is reported with probability lie/2^64.
+        Threshold: each of the other codes is reported with probability lie/2^64.
     k : int
-        Domain size.
+        Size of the domain.
     rng : Randomness
-        Source of the words.
+        Source of the random words.
     """
     reports = np.empty(len(codes), dtype=np.uint8)
     low, high = multiples_of(lie)
@@ -53,7 +54,7 @@ def randomize_many(codes: Codes, lie: int, k: int, rng: Randomness) -> NDArray[n
 
 
 def multiples_of(lie: int) -> tuple[np.float32, np.float32]:
-    """Return how many lies a unit of a piece is, from below and from above by more than later roundings amount to."""
+    """Return two bounds on the number of lies in one unit of a piece; they allow for more than all later rounding."""
     unit, margin = 2.0 ** (64 - _BITS) / lie, 8 * float(np.finfo(np.float32).eps)
     return np.float32(unit * (1 - margin)), np.float32(unit * (1 + margin))
 
@@ -68,10 +69,11 @@ def decide_by_pieces(
     reports: NDArray[np.uint8],
     doubtful: NDArray[np.int64],
 ) -> int:
-    """Write the report of every code; return how many pieces do not tell, having written their places to `doubtful`.
+    """Write the report of every code, write the places of undecided pieces to `doubtful`, and return their number.
 
-    A word that begins with a piece is at least piece x low and less than (piece + 1) x high lies: of one whole part, or
-    in doubt. All numbers are exact in 32-bit floats, in which the loop vectorises.
+    A word that begins with a piece is at least piece x low lies and less than (piece + 1) x high lies. If both bounds
+    have the same whole part, the piece decides the report; otherwise the report is in doubt. All numbers are exact in
+    32-bit floats, with which the loop vectorises.
     """
     zero, one, most, size = np.float32(0), np.float32(1), np.float32(k - 1), np.float32(k)
     steps = np.empty(min(STRIP, codes.shape[0]), dtype=np.float32)
