@@ -1,1 +1,1 @@
-"""Bases of all packages: mechanisms, aggregates, estimates, guarantees, randomness."""
+"""Base modules of all packages: mechanisms, aggregates, estimates, guarantees and randomness."""

@@ -1,9 +1,9 @@
-"""Aggregate: the sum that is the collector's whole state.
+"""Aggregate: the sum of the reports, which is the collector's whole state.
 
-It is stored in Arrow files without compression, so reading a file needs no more memory than its size. 64 KB of
-compressed buffers can become gigabytes, so a file with compressed buffers is refused before anything is unpacked.
-pyarrow does not say which messages are compressed, but their headers do (flatbuffers, ``Message.fbs`` of the Arrow
-format).
+An aggregate is stored in Arrow files without compression, so reading a file needs no more memory than its size. 64 KB
+of compressed buffers can become gigabytes, so a file with compressed buffers is refused before anything is unpacked.
+pyarrow does not say which messages are compressed, but the headers of the messages do (flatbuffers, ``Message.fbs`` of
+the Arrow format).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _SCHEMA_TYPE, _BATCH_TYPE = 1, 3
 
 
 def read_integers(content: Any, name: str) -> Any:
-    """Return the table of an Arrow file in memory that has one column of integers.
+    """Return the table of an Arrow file that is held in memory and has one column of integers.
 
     Parameters
     ----------
     content : pyarrow.Buffer
-        The whole file.
+        Content of the whole file.
     name : str
         Name of the column.
 
@@ -62,7 +62,7 @@ def read_integers(content: Any, name: str) -> Any:
     CompressedError
         If a buffer is compressed.
     ValueError, pyarrow.ArrowException
-        If the file is damaged, or holds anything else.
+        If the file is damaged, or holds anything but one column of integers with this name.
     """
     import pyarrow as pa
 
@@ -86,7 +86,7 @@ def read_integers(content: Any, name: str) -> Any:
 
 
 class CompressedError(ValueError):
-    """Raised for a file with a compressed buffer."""
+    """A file has a compressed buffer."""
 
 
 def _headers(messages: Any) -> Iterator[_Table]:
@@ -96,7 +96,7 @@ def _headers(messages: Any) -> Iterator[_Table]:
 
 
 class _Table:
-    """A table of a flatbuffer; ValueError if it points beyond its end."""
+    """Table of a flatbuffer. Its methods raise ValueError if the table points beyond the end of the flatbuffer."""
 
     def __init__(self, content: bytes, start: int) -> None:
         self._content, self._start = content, start
@@ -104,15 +104,15 @@ class _Table:
         self._count = (self._read("<H", self._fields) - 4) // 2
 
     def has(self, field: int) -> bool:
-        """Tell whether a field is there."""
+        """Return whether the table has a field."""
         return self._place(field) > self._start
 
     def byte(self, field: int) -> int:
-        """Return a field of one byte; 0 if it is not there."""
+        """Return the value of a field of one byte, or 0 if the table does not have the field."""
         return self._read("<B", self._place(field)) if self.has(field) else 0
 
     def table(self, field: int) -> _Table:
-        """Return a field that is a table."""
+        """Return the table that a field points to."""
         place = self._place(field)
         return _Table(self._content, place + self._read("<I", place))
 
@@ -235,7 +235,7 @@ class Aggregate:
         return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
 
     def __add__(self, other: Aggregate) -> Aggregate:
-        """Merge two aggregates of one mechanism and collection.
+        """Return the sum of two aggregates of one mechanism and collection.
 
         Raises
         ------
@@ -244,9 +244,9 @@ class Aggregate:
         DuplicateReportsError
             If both contain the same batch of reports.
         TooLargeError
-            If there would be 2^62 reports or more.
+            If the sum would have 2^62 reports or more.
         DamagedStateError
-            If no set of reports has the sum, for instance more reports than a dealer dealt to.
+            If no set of reports has this sum, for instance because it has more reports than a dealer dealt to.
         """
         if not isinstance(other, Aggregate):
             return NotImplemented
@@ -276,7 +276,7 @@ class Aggregate:
         return replace(self, counts=counts, n=n, batches=self.batches | other.batches)
 
     def __radd__(self, other: object) -> Aggregate:
-        """Return the aggregate itself for 0 + aggregate, so that ``sum`` adds aggregates up."""
+        """Return the aggregate itself for 0 + aggregate, so that ``sum`` can add aggregates."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
@@ -405,7 +405,7 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
 
 
 def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
-    """Return the dtype that counters are kept in: a function of their values, so that equal aggregates are equal."""
+    """Return the dtype of kept counters, which depends only on their values, so that equal aggregates are equal."""
     if len(counts) < COMPACT_STATE:
         return np.int64
     bounds = np.iinfo(np.int32)
@@ -414,5 +414,5 @@ def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
 
 
 def short_id(identifier: str) -> str:
-    """Return the first digits of a collection's or batch's id, as messages show it."""
+    """Return the first digits of the id of a collection or batch, as messages show them."""
     return identifier[:12] if identifier else "(none)"

@@ -1,8 +1,8 @@
-"""Answer: one number computed from estimates, with its standard error and its interval.
+"""Answer: a number computed from estimates, with its standard error and its interval.
 
 An answer is a mean, a total, a difference or the like. The code that computes an answer also says how its interval is
-computed. Every interval states its target, as for estimates: these contributors (only the noise of the randomisation),
-or the population from which they were drawn (noise and sampling).
+computed. As for estimates, every interval states its target. The target is either these contributors (only the noise of
+the randomisation), or the population from which they were drawn (noise and sampling).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTHING = (-math.inf, math.inf)
 class Intervals(ABC):
     """The method by which an answer computes its interval.
 
-    Every answer has such an object. Subclasses say for which answers they are.
+    Every answer has such an object. The docstring of a subclass says for which answers the subclass is.
     """
 
     @abstractmethod
@@ -43,12 +43,12 @@ class Intervals(ABC):
 
     @abstractmethod
     def is_few(self, answer: Answer, target: Target) -> bool:
-        """Return whether too few reports matter for the answer to be normal."""
+        """Return whether too few reports matter for the answer to be treated as normal."""
 
 
 @final
 class NormalIntervals(Intervals):
-    """Intervals of z standard errors in both directions (Wald), or the bounds of `sums` if few reports matter."""
+    """Intervals of z standard errors on both sides (Wald), or the bounds of `sums` if few reports matter."""
 
     def at_tail(self, answer: Answer, tail: float, target: Target) -> Bounds:
         if self.is_few(answer, target):
@@ -71,14 +71,14 @@ NORMAL = NormalIntervals()
 @final
 @dataclass(frozen=True, eq=False)
 class ComputedIntervals(Intervals):
-    """Intervals of an answer with its own formula.
+    """Intervals of an answer that has its own formula.
 
     Parameters
     ----------
     bounds : callable
         Function of (tail, target) that returns (lower, upper).
     few : callable
-        Function of a target that returns whether too few reports matter for the answer to be normal.
+        Function of a target that returns whether too few reports matter for the answer to be treated as normal.
     """
 
     bounds: Callable[[float, Target], Bounds]
@@ -138,7 +138,7 @@ class Answer:
     n : int
         Number of reports behind the answer.
     intervals : Intervals
-        Method that computes the interval. By default it is z standard errors in both directions, or the bounds of
+        Method that computes the interval. The default interval is z standard errors on both sides, or the bounds of
         `sums` if few reports matter.
     sums : tuple of BoundedSum
         Independent sums of reports whose total is the answer, if they are known.
@@ -175,7 +175,7 @@ class Answer:
 
     @property
     def standard_error(self) -> float:
-        """Standard error for these contributors: only the noise of the randomisation; NaN if it is not known."""
+        """Standard error for these contributors (only the noise of the randomisation). NaN if it is not known."""
         return self.errors["contributors"]
 
     def standard_error_for(self, target: Target) -> float:
@@ -223,15 +223,15 @@ class Answer:
         return self.at_tail((1 - confidence) / (2 * checked_comparisons(simultaneous, 1)), target)
 
     def is_few(self, target: Target) -> bool:
-        """Return whether too few reports matter for the answer to be normal; see `bounded_sums`."""
+        """Return whether too few reports matter for the answer to be treated as normal (see `bounded_sums`)."""
         return self.intervals.is_few(self, target)
 
     def at_tail(self, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper), for answers made of answers; each fails with probability at most about `tail`."""
+        """Return (lower, upper) for use in other answers. Each bound fails with probability at most about `tail`."""
         return self.intervals.at_tail(self, tail, target)
 
     def ends(self, tail: float, target: Target) -> Bounds:
-        """Return (lower, upper) without clipping to [0, 1], for sums of independent answers."""
+        """Return (lower, upper) without clipping to [0, 1], for use in sums of independent answers."""
         return self.intervals.ends(self, tail, target)
 
     def determined(self, confidence: float = 0.95, **options: Any) -> bool:
@@ -240,7 +240,7 @@ class Answer:
 
 
 def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str = "") -> Answer:
-    """Return an answer times a factor, plus an offset, both known exactly."""
+    """Return an answer times a factor, plus an offset. The factor and the offset are known exactly."""
     return replace(
         answer,
         value=factor * answer.value + offset,
@@ -252,5 +252,5 @@ def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str =
 
 
 def refusal_of(answers: Iterable[Answer]) -> str:
-    """Return the reason why an answer made of these answers has no interval, or "" if all have one."""
+    """Return the reason why an answer made of these answers has no interval, or "" if all of them have one."""
     return next((answer.refusal for answer in answers if answer.refusal), "")

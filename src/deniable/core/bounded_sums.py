@@ -1,35 +1,37 @@
-"""Intervals of sums of few reports: they hold at any number of reports, and no sum is taken to be normal.
+"""Intervals of sums of few reports. They hold at any number of reports, and treat no sum as normal.
 
-Every unbiased answer is a sum S of what independent reports add to it. What a report of a contributor who holds x adds
-has a known law. Normal intervals (Wald's, score intervals, MOVER, Fieller's) hold where the standard error of S is at
-least `STEPS` times what one report typically moves it by: the root of the fourth moment of its noise over the second.
-For one frequency the square of that quotient is about the expected number of mistaken reports. For the population, and
-for reports of a sample of the contributors, one more holder must move S by less as well. Elsewhere the bounds of this
-module are used. This one rule decides for every question.
+Every unbiased answer is a sum S of amounts that independent reports add. The amount that a report adds has a known
+distribution, given the value x that its contributor holds. Normal intervals (Wald's, score intervals, MOVER, Fieller's)
+are taken to hold where the standard error of S is at least `STEPS` times the amount by which one report typically moves
+S. That amount is the root of the quotient of the fourth moment of a report's noise over the second. For one frequency,
+the square of the quotient of the standard error and that amount is about the expected number of mistaken reports. For
+the population, and for reports of a sample of the contributors, the standard error must also be at least `STEPS` times
+the amount by which one more holder moves S. In all other cases the bounds of this module are used. This one rule
+decides for every question.
 
-Frequencies f are rejected from above if the observed s is improbably small for them, by Chernoff's bound
+Frequencies f are rejected from above if the observed s is improbably small for them. Chernoff's bound decides:
 
     P_f(S <= s) <= exp(lambda s) E_f exp(-lambda S)   for every lambda > 0,
 
-and the upper bound of the answer c'f is the largest over all f that are not rejected: whatever the nuisance is, also
-where values that nobody among the reporters held are not rare in the population. With M_x(lambda) a bound of the
-expected exp(-lambda W) of what one report adds if x is held, n reports have
+The upper bound of the answer c'f is the largest c'f over all f that are not rejected. It holds whatever the nuisance
+parameters are, even if values that no reporter held are not rare in the population. Let W be the amount that one report
+adds, and M_x(lambda) a bound of E exp(-lambda W) if x is held. Then for n reports
 
     log E exp(-lambda S) <= (n/r) log sum_x f_x M_x^r,
 
-* r = 1 for the population, and for reports of a random part of the contributors: sampling without replacement spreads
-  convex functions less than sampling with it (Hoeffding 1963, theorem 4);
-* r -> 0, the mean of log M_x, for these very contributors if all of them report;
-* r = 2 for these contributors if they fall at random into several parts with sums of their own: E is a permanent over
-  n!, at most the product of the columns' root mean squares (Carlen, Lieb and Loss 2006).
+* r = 1 for the population, and for reports of a random part of the contributors. Expectations of convex functions are
+  at most as large when sampling without replacement as with it (Hoeffding 1963, theorem 4).
+* r -> 0, which gives the mean of log M_x, for exactly these contributors if all of them report.
+* r = 2 for these contributors if they are divided at random into several parts that have their own sums. E is then a
+  permanent over n!, which is at most the product of the columns' root mean squares (Carlen, Lieb and Loss 2006).
 
-M_x is exact where the law of a report is known in full, and else that of the two-point variable with the same mean,
-variance and end (Bennett 1962). The logarithm of the sum over x is concave, so that a tangent only enlarges the set,
-and by duality every (lambda, mu) gives a valid bound
+M_x is exact if the distribution of a report is known in full. Otherwise it is that of the two-point variable with the
+same mean, variance and end (Bennett 1962). The logarithm of the sum over x is concave, so a tangent only enlarges the
+set of f that are not rejected. By duality, every (lambda, mu) gives a valid bound
 
     max_x [c_x + mu phi_x(lambda)] - mu log(tail),
 
-phi the tangent. The best of a grid of lambda is taken, with the best mu of each.
+where phi is the tangent. The code takes the best lambda of a grid, with the best mu for each lambda.
 
 Bennett, *Probability inequalities for the sum of independent random variables* (1962). Hoeffding, *Probability
 inequalities for sums of bounded random variables* (1963). Carlen, Lieb, Loss, *An inequality of Hadamard type for
@@ -90,10 +92,11 @@ class Added(NamedTuple):
     Parameters
     ----------
     step : float
-        The most by which one mistake moves it, or more.
+        Upper bound on the amount by which one mistaken report moves the answer.
     logs : callable
-        float64[m] of rates, of either sign -> float64[m, x], log E exp(rate W) or more, of the W that one report adds,
-        for every value that its contributor may hold; NaN where it is not known.
+        Function from rates float64[m], of either sign, to float64[m, x]. It returns log E exp(rate W) or an upper bound
+        of it, where W is the amount that one report adds, for every value x that the contributor may hold. NaN where it
+        is not known.
     """
 
     step: float
@@ -124,7 +127,7 @@ class Sample:
 
 
 class _Part(NamedTuple):
-    """Contributions of one sample's reports to several questions, all times `factor`: one `Added` each."""
+    """Contributions of one sample's reports to several questions, one `Added` for each, all multiplied by `factor`."""
 
     n: float
     share: float
@@ -136,7 +139,7 @@ class _Part(NamedTuple):
         return abs(self.factor) * self.share / self.n * np.array([added.step for added in self.added])
 
     def grains(self, held: Floats) -> Floats:
-        """Return by how much a typical mistake moves the answers: the root of the fourth moment over the second."""
+        """Return the amount by which a typical mistake moves the answers: root of the fourth moment over the second."""
         found = []
         for added, f in zip(self.added, held, strict=True):
             rates = np.array([_NEAR, _FAR]) / (added.step or 1.0)
@@ -154,20 +157,20 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoundedSum:
-    """Answers c'f + offset about the same contributors, as sums of what their reports add; Q of them side by side.
+    """Answers c'f + offset to Q questions about the same contributors, as sums of what their reports add.
 
     Parameters
     ----------
     values, offsets : float64[Q]
-        The estimates, and what no report adds.
+        Estimates, and the constants that are not added by any report.
     scores : float64[Q, x]
-        What each value counts for, c.
+        Weights c of the values.
     held : float64[Q, x]
         Frequencies that could be true.
     parts : tuple of _Part
-        What was reported.
+        Contributions of the reports, one part for each sample.
     whole : bool
-        Whether every contributor reported, in one sample.
+        True if every contributor reported, in one sample.
     """
 
     values: Floats
@@ -179,15 +182,15 @@ class BoundedSum:
 
     @property
     def step(self) -> Floats:
-        """The most by which one mistake in one report moves the answers, float64[Q]."""
+        """Upper bound on the amount by which one mistaken report moves each answer, float64[Q]."""
         steps: Floats = np.max([part.steps for part in self.parts], axis=0)
         return steps
 
     def grain(self, target: Target) -> Floats:
-        """Return by how much one report typically moves the answers, float64[Q].
+        """Return the amount by which one report typically moves each answer, float64[Q].
 
-        For the population, and where contributors are sampled, at least by as much as one more holder: of the value
-        that counts for most, whether anybody among the reporters holds it or not.
+        For the population, and where contributors are sampled, the amount is at least that by which one more holder of
+        the value with the largest weight moves the answer. This applies whether or not any reporter holds that value.
         """
         grains: Floats = np.max([part.grains(self.held) for part in self.parts], axis=0)
         if self._order(target):
@@ -195,7 +198,7 @@ class BoundedSum:
         return grains
 
     def scaled(self, factor: float, offset: float = 0.0) -> BoundedSum:
-        """Return the sums of the answers times a factor, plus an offset."""
+        """Return the sums of the answers, each answer multiplied by a factor, plus an offset."""
         return replace(
             self,
             values=factor * self.values + offset,
@@ -205,7 +208,7 @@ class BoundedSum:
         )
 
     def of(self, questions: NDArray[np.intp]) -> BoundedSum:
-        """Return some of the questions."""
+        """Return the sums of the chosen questions."""
         parts = tuple(part._replace(added=tuple(part.added[i] for i in questions)) for part in self.parts)
         values, offsets, scores, held = (getattr(self, name)[questions] for name in _BY_QUESTION)
         return BoundedSum(values, offsets, scores, held, parts, self.whole)
@@ -223,7 +226,7 @@ class BoundedSum:
         return found
 
     def _order(self, target: Target) -> int:
-        """Return r of the mean that bounds E exp(-lambda S), see above."""
+        """Return r of the mean that bounds E exp(-lambda S); see the module's docstring."""
         if target == "population":
             return 1
         return 0 if self.whole else 1 if len(self.parts) == 1 else 2
@@ -241,20 +244,21 @@ def bounded_sum(
     whole: bool,
     classes: NDArray[np.intp] | None = None,
 ) -> BoundedSum:
-    """Return the sum behind an answer weights'f.
+    """Return the sum of reports that the answer weights'f is made of.
 
     Parameters
     ----------
     samples : sequence of Sample
-        What it was estimated from.
+        Samples that the answer was estimated from.
     weights, held : float64[k]
-        What each value counts for, and frequencies that could be true.
+        Weights of the values, and frequencies that could be true.
     value : float
         The estimate.
     whole : bool
-        Whether every contributor reported.
+        True if every contributor reported.
     classes : int[k], optional
-        Values that are alike count as one; they count for the same. By default those that count for the same.
+        Class of each value. Values of one class are treated as one value, and must have the same weight. By default,
+        values with the same weight form a class.
     """
     _, first, which = np.unique(weights if classes is None else classes, return_index=True, return_inverse=True)
     grouped = np.argsort(which, kind="stable")
@@ -270,7 +274,7 @@ def bounded_sum(
 
 
 def side_by_side(sums: Sequence[BoundedSum]) -> BoundedSum:
-    """Return one sum of all these questions, which are asked of the same samples and have the same classes."""
+    """Return one object for all these questions, which are about the same samples and have the same classes."""
     parts = zip(*(one.parts for one in sums), strict=True)
     values, offsets, scores, held = (np.concatenate([getattr(one, name) for one in sums]) for name in _BY_QUESTION)
     joined = tuple(own[0]._replace(added=tuple(part.added[0] for part in own)) for own in parts)
@@ -278,14 +282,14 @@ def side_by_side(sums: Sequence[BoundedSum]) -> BoundedSum:
 
 
 def is_few(error: Floats | float, grain: Floats | float) -> NDArray[np.bool_]:
-    """Return whether a sum with this standard error is made of too few reports that matter to be taken for normal."""
+    """Return whether too few reports matter for a sum with this standard error to be treated as normal."""
     return np.asarray(~(np.asarray(error) >= STEPS * np.asarray(grain)))
 
 
 def bounds(sums: Sequence[BoundedSum], tail: float, target: Target) -> tuple[Floats, Floats]:
-    """Return bounds of the total of independent sums, each missed with probability <= tail, float64[Q] each.
+    """Return the bounds of the total of independent sums, float64[Q] each. Each bound fails with probability <= tail.
 
-    Within what the total can be. Each of the sums has frequencies of its own.
+    The bounds lie within the range of the total. Each of the sums has its own frequencies.
     """
     questions = np.arange(len(sums[0].values))
     lower, upper = np.empty((2, len(questions)))
@@ -299,20 +303,21 @@ def bounds(sums: Sequence[BoundedSum], tail: float, target: Target) -> tuple[Flo
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """A quotient a/b of answers about the same contributors: t is rejected where the sum behind a - t b is not 0.
+    """Quotient a/b of answers about the same contributors. It rejects t if the bounds of a - t b exclude 0.
 
     Parameters
     ----------
     differences : callable
-        float64[Q] of t -> the independent sums behind a - t b; none where their law is not known.
+        Function from float64[Q] of t to the independent sums behind a - t b. It returns no sums if their distribution
+        is not known.
     value : float
-        The estimate of a/b, NaN if b is 0.
+        Estimate of a/b, or NaN if b is 0.
     variances : mapping of target to (float, float, float)
-        Variance of a, covariance, variance of b.
+        Variance of a, covariance of a and b, and variance of b.
     ends : (float, float)
-        The least and the largest that a/b can be; b is positive.
+        Smallest and largest possible a/b. b is positive.
     below : BoundedSum, optional
-        The sum behind b, with the classes of the differences, where it is one.
+        Sum behind b, if b is one sum. It has the same classes as the differences.
     """
 
     differences: Callable[[Floats], Sequence[BoundedSum]]
@@ -322,7 +327,7 @@ class Ratio:
     below: BoundedSum | None = None
 
     def is_few(self, target: Target) -> bool:
-        """Return whether a - t b is made of too few reports to be taken for normal, at the estimate."""
+        """Return whether too few reports matter for a - t b to be treated as normal, with t at the estimate."""
         at = min(max(self.value, self.ends[0]), self.ends[1]) if math.isfinite(self.value) else sum(self.ends) / 2
         own, both, other = self.variances[target]
         sums = self.differences(np.array([at]))
@@ -330,7 +335,7 @@ class Ratio:
         return bool(sums) and bool(is_few(math.sqrt(max(own - 2 * at * both + at * at * other, 0.0)), grain))
 
     def bounds(self, tail: float, target: Target) -> tuple[float, float]:
-        """Return the least and the largest t that is not rejected; infinite if none is."""
+        """Return the smallest and the largest t that is not rejected. Both are infinite if no t is rejected."""
         limit, own = None, tail
         if (below := self.below) is not None:
             # If b is small, a - t b varies little: the upper bound of b spends a part of what may fail.
@@ -340,7 +345,7 @@ class Ratio:
         return (-math.inf, math.inf) if (low, high) == self.ends else (min(low, high), max(low, high))
 
     def _first(self, tail: float, target: Target, limit: Limit | None, rises: bool) -> float:
-        """Return the first t that is not rejected, coming from one end, at most one cell of a fine grid too early."""
+        """Return the first t from one end that is not rejected. It is at most one cell of a fine grid too early."""
         start, stop = self.ends if rises else self.ends[::-1]
         for _ in range(_REFINED):
             ts = np.linspace(start, stop, _RATIOS)
@@ -355,26 +360,26 @@ class Ratio:
 
 
 class _Curve(NamedTuple):
-    """(n/r) log sum_x f_x exp(r logs_x), of one part: logs float64[Q, rates, x]."""
+    """The function (n/r) log sum_x f_x exp(r logs_x) of frequencies f, for one part, with logs float64[Q, rates, x]."""
 
     n: float
     r: int
     logs: Floats
 
     def _mean(self, f: Floats) -> Floats:
-        """Return log sum_x f_x exp(r logs_x), with the last axis."""
+        """Return log sum_x f_x exp(r logs_x). The last axis is kept, with length 1."""
         most = self.r * self.logs.max(axis=-1, keepdims=True)
         found: Floats = most + np.log((f * np.exp(self.r * self.logs - most)).sum(axis=-1, keepdims=True))
         return found
 
     def at(self, f: Floats) -> Floats:
-        """Return its value at frequencies float64[Q, rates, x], without the last axis."""
+        """Return the value of the curve at frequencies float64[Q, rates, x], without the last axis."""
         if not self.r:
             return np.asarray(self.n * (f * self.logs).sum(axis=-1))
         return np.asarray(self.n / self.r * self._mean(f)[..., 0])
 
     def tangent(self, f: Floats) -> Floats:
-        """Return phi, float64[Q, rates, x]: sum_x g_x phi_x is at least the value at any g, and equal at f."""
+        """Return the tangent phi at f, float64[Q, rates, x]: sum_x g_x phi_x >= the curve at every g, equal at f."""
         if not self.r:
             return self.n * self.logs
         mean = self._mean(f)
@@ -382,14 +387,14 @@ class _Curve(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """Limit on frequencies f, scores'f <= most: scores float64[1, x], most float64[1]."""
+    """Limit scores'f <= most on the frequencies f, with scores float64[1, x] and most float64[1]."""
 
     scores: Floats
     most: Floats
 
 
 def _upper(sums: Sequence[BoundedSum], tail: float, target: Target, limit: Limit | None = None) -> Floats:
-    """Return upper bounds of the total, float64[Q]; with a limit, of one sum."""
+    """Return the upper bounds of the total, float64[Q]. A limit is allowed only with one sum."""
     step = np.max([one.step for one in sums], axis=0)
     rates = _RATES / np.where(step > 0, step, 1.0)[:, None]
     cells = len(step) * sum(one.scores.shape[1] for one in sums)
@@ -400,13 +405,13 @@ def _upper(sums: Sequence[BoundedSum], tail: float, target: Target, limit: Limit
 
 
 def _least(sums: Sequence[BoundedSum], rates: Floats, level: float, target: Target, limit: Limit | None) -> Floats:
-    """Return the least bound of these rates lambda, float64[Q]."""
+    """Return the smallest bound among these rates lambda, float64[Q]."""
     curves = [one.curves(rates, target) for one in sums]
     scores = [one.scores[:, None, :] for one in sums]
     span = np.maximum(np.sum([np.ptp(one.scores, axis=1) for one in sums], axis=0), 1e-300)
 
     def mixed(share: Floats) -> list[Floats]:
-        """Return frequencies on the way from those that could be true to the largest answer."""
+        """Return frequencies on the line from those that could be true to those with the largest answer."""
         found = [(1 - share[..., None]) * one.held[:, None, :] for one in sums]
         for one, f in zip(sums, found, strict=True):
             f[np.arange(len(f)), :, one.scores.argmax(axis=1)] += share
@@ -429,7 +434,7 @@ def _least(sums: Sequence[BoundedSum], rates: Floats, level: float, target: Targ
 
 
 def _dual(scores: list[Floats], phis: list[Floats], level: float, span: Floats) -> Floats:
-    """Return min over mu of sum max_x [c_x + mu phi_x] - mu level, float64[Q, rates]; any mu is valid."""
+    """Return the minimum over mu of sum max_x [c_x + mu phi_x] - mu level, float64[Q, rates]. Every mu is valid."""
     shape = phis[0].shape[:-1]
     rows, tables = np.arange(math.prod(shape)), [phi.reshape(-1, phi.shape[-1]) for phi in phis]
     sums = [np.empty(phi.shape) for phi in phis]

@@ -1,4 +1,4 @@
-"""Card: what people and programs are told about a mechanism before they take it."""
+"""Card: description of a mechanism for people and programs that choose one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Decoding = Literal["counts", "compares", "transform"]
 
 @dataclass(frozen=True)
 class Variant:
-    """A mechanism with some parameters set, under a name of its own: "SPL[OUE]", "CMS[spread]".
+    """A mechanism with some parameters set and its own name, such as "SPL[OUE]" or "CMS[spread]".
 
     Parameters
     ----------
     name : str
-        What a plan calls it.
+        Name in a plan.
     settings : tuple of (str, value)
-        The parameters that are set.
+        Parameters that are set.
     note : str
-        What a reader of a plan must know about it; the card's note if empty.
+        Note for the reader of a plan. If it is empty, the card's note is used.
     recommended, alternative, decoding
         As in `Card`.
     """
@@ -35,38 +35,40 @@ class Variant:
 
 @dataclass(frozen=True)
 class Card:
-    """Description of a mechanism; planner, choosing tables, command line and API index are made from cards.
+    """Description of a mechanism. The planner, tables for choosing, command line and API index are made from cards.
 
     Parameters
     ----------
     group : Group
-        Which mechanisms it is listed with. Baselines are here to be compared with.
+        Group in which the mechanism is listed. Baselines are in the package for comparison.
     when : str
-        When to use it: a phrase that completes "Use it ...". Semicolons separate sentences, which pages write as such.
+        Phrase that completes "Use it ..." and says when to use the mechanism. Semicolons separate sentences; pages
+        print them as separate sentences.
     aliases : tuple of str
-        Names that people type besides its own; case, plus signs, hyphens and spaces never matter.
+        Other names that people type for the mechanism. Upper and lower case, plus signs, hyphens and spaces make no
+        difference.
     recommended : bool
-        Whether the planner may recommend it without being asked.
+        True if the planner may recommend the mechanism without being asked.
     alternative : bool
-        Whether it is recommended only if nothing else that was asked for is feasible.
+        True if the mechanism is recommended only if nothing else that was asked for is feasible.
     planned : bool
-        Whether a plan compares it.
+        True if a plan compares the mechanism.
     listed : bool
-        Whether a command line offers it by name for what is asked; not where it is chosen when decoding.
+        True if a command line offers the mechanism by name for a question. False if it is chosen when decoding.
     instead : str
-        Where `planned` is false: why, and what to compare in its place. Semicolons separate sentences.
+        If `planned` is false: reason, and what to compare instead. Semicolons separate sentences.
     decoding : {"counts", "compares", "transform"}
-        What decoding costs: one pass over counts, a comparison of every report with every value, or one transform.
+        Cost of decoding: one pass over counts, a comparison of every report with every value, or one transform.
     direct : bool
-        Whether a report is one code and its histogram the answer, so that no domain is too large for it.
+        True if a report is one code and the histogram of reports is the answer, so that no domain is too large.
     wire : str
-        A phrase that completes "One report is ...".
+        Phrase that completes "One report is ...".
     page : str
-        The page that explains it, below `docs/`.
+        Page below `docs/` that explains the mechanism.
     note : str
-        What a reader of a plan must know about it. Semicolons separate sentences.
+        Note for the reader of a plan. Semicolons separate sentences.
     variants : tuple of Variant
-        The rows of a plan, where they are not just the mechanism itself.
+        Rows of a plan, if they are not just the mechanism itself.
     """
 
     group: Group

@@ -1,4 +1,4 @@
-"""Validation of parameters and arrays, shared by every mechanism: one wording for one kind of mistake."""
+"""Validation of parameters and arrays for all mechanisms, with one wording for each kind of mistake."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ MAX_COUNTERS = 1 << 28
 
 
 def settle(instance: Any, **fields: Any) -> None:
-    """Set fields of a frozen dataclass, as its `__post_init__` leaves them."""
+    """Set fields of a frozen dataclass in its `__post_init__`."""
     for name, value in fields.items():
         object.__setattr__(instance, name, value)
 
 
 def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
-    """Return the value as int, or raise InvalidParameterError naming the bound."""
+    """Return the value as int, or raise an InvalidParameterError that names the bound."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InvalidParameterError(f"{name} must be an integer, got {name}={quoted(value)}", parameters=(name,))
     if value < minimum:
@@ -51,12 +51,12 @@ def checked_integer(name: str, value: int, minimum: int, maximum: int | None = N
 
 
 def checked_domain(k: int) -> int:
-    """Return a domain size, 2 <= k <= 2^32."""
+    """Return a domain size k after checking that 2 <= k <= 2^32."""
     return checked_integer("k", k, 2, MAX_DOMAIN)
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the domain sizes of d >= 1 attributes."""
+    """Return the domain sizes of d >= 1 attributes after checking them."""
     listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(
@@ -68,7 +68,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def checked_probability(name: str, value: float, *, open_interval: bool = False) -> float:
-    """Return a probability in [0, 1], or in (0, 1) if `open_interval`."""
+    """Return a probability after checking that it is in [0, 1], or in (0, 1) if `open_interval` is true."""
     bounds = "(0, 1)" if open_interval else "[0, 1]"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidParameterError(
@@ -81,7 +81,7 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
 
 
 def checked_entries(given: Any, entries: int, rule: str) -> Any:
-    """Return a sequence of so many entries as it is, or raise InvalidParameterError with the rule that it breaks."""
+    """Return a sequence that has `entries` entries, or raise InvalidParameterError with the rule that it breaks."""
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != entries:
         raise InvalidParameterError(f"{rule}, got {quoted(given)}")
     return given
@@ -89,7 +89,7 @@ def checked_entries(given: Any, entries: int, rule: str) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def code_dtype(k: int) -> np.dtype[Any]:
-    """Return the smallest unsigned dtype that holds codes 0..k-1; the dtype of reported codes."""
+    """Return the smallest unsigned dtype that holds codes 0..k-1, which is the dtype of reported codes."""
     return np.dtype(np.uint8 if k <= 1 << 8 else np.uint16 if k <= 1 << 16 else np.uint32)
 
 
@@ -99,28 +99,29 @@ def checked_codes(values: ArrayLike, k: int) -> Codes:
     Raises
     ------
     InvalidInputError
-        Naming the dtype, the shape, or the first row (1-based) that is out of range.
+        If the array is not such codes. The message names the dtype, the shape, or the first row (1-based) that is out
+        of range.
     """
     return _codes(values, (k,), 1, InvalidInputError, "value")
 
 
 def checked_records(records: ArrayLike, sizes: Sequence[int]) -> Codes:
-    """Return records as a contiguous integer array of shape (n, d), column j in 0..sizes[j]-1."""
+    """Return records as a contiguous integer array of shape (n, d), with column j in 0..sizes[j]-1."""
     return _codes(records, tuple(sizes), 2, InvalidInputError, "value")
 
 
 def checked_report_codes(reports: ArrayLike, k: int, what: str = "report") -> Codes:
-    """Return reported codes of shape (n,), all in 0..k-1, or raise InvalidReportError."""
+    """Return reported codes as an array of shape (n,), all in 0..k-1, or raise InvalidReportError."""
     return _codes(reports, (k,), 1, InvalidReportError, what)
 
 
 def checked_report_records(reports: ArrayLike, sizes: Sequence[int]) -> Codes:
-    """Return reported codes of shape (n, d), column j in 0..sizes[j]-1, or raise InvalidReportError."""
+    """Return reported codes as an array of shape (n, d), column j in 0..sizes[j]-1, or raise InvalidReportError."""
     return _codes(reports, tuple(sizes), 2, InvalidReportError, "report")
 
 
 def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidReportError], what: str) -> Codes:
-    """Return an array of integers in native byte order, or raise `error`. An empty list is an array of no integers."""
+    """Return an array of integers in native byte order, or raise `error`. An empty list gives an empty array."""
     if isinstance(values, MaskedArray):
         # numpy would drop the mask without a word and show what it hides.
         raise error(f"{what} must not be a masked array: fill in the masked values first")
@@ -189,7 +190,7 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
 
 
 def check_counters(counters: int) -> None:
-    """Raise TooLargeError if a collector would have to set up more than MAX_COUNTERS counters."""
+    """Raise TooLargeError if a collector would need more than MAX_COUNTERS counters."""
     if counters > MAX_COUNTERS:
         raise TooLargeError(
             f"a mechanism must have at most {MAX_COUNTERS:,} counters to add up its reports, got {counters:,}: use a "
@@ -198,7 +199,7 @@ def check_counters(counters: int) -> None:
 
 
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
-    """Return true counts of k values as int64[k], all >= 0, or raise InvalidInputError."""
+    """Return the true counts of k values as int64[k], all >= 0, or raise InvalidInputError."""
     array = np.asarray(counts)
     if array.dtype.kind not in "iu" or array.shape != (k,):
         raise InvalidInputError(
@@ -216,12 +217,12 @@ _NAMED = 5
 
 
 def checked_kind(name: str, value: Any, kind: type[Kind], such_as: str = "") -> Kind:
-    """Return a value of a class of ours.
+    """Return a value after checking that it is an instance of a class of this package.
 
     Raises
     ------
     InvalidParameterError
-        If it is of another class, naming both; `such_as` continues with how to get one.
+        If the value is of another class. The message names both classes, and `such_as` says how to get a right value.
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -230,7 +231,7 @@ def checked_kind(name: str, value: Any, kind: type[Kind], such_as: str = "") -> 
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return a text with the first few names and the number of the others."""
     shown = ", ".join(names[:_NAMED])
     return (shown or "none") + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
@@ -240,13 +241,13 @@ TARGETS: tuple[Target, Target] = ("contributors", "population")
 
 
 def check_target(target: str) -> None:
-    """Raise InvalidParameterError unless a target is one of the two there are."""
+    """Raise InvalidParameterError unless a target is one of the two targets."""
     if target not in TARGETS:
         raise InvalidParameterError(f'target must be "contributors" or "population", got target={quoted(target)}')
 
 
 def checked_comparisons(simultaneous: bool | int, own: int) -> int:
-    """Return how many intervals shall hold together: `own` for True, 1 for False, else the number given."""
+    """Return the number of intervals that must hold together: `own` for True, 1 for False, else the given number."""
     if isinstance(simultaneous, (bool, np.bool_)):
         return own if simultaneous else 1
     return checked_integer("simultaneous", simultaneous, 1)

@@ -1,13 +1,13 @@
-"""Intervals that survive looking often: Robbins' confidence sequence for the probability of a count.
+"""Anytime-valid intervals: Robbins' confidence sequence for the probability of a count.
 
-Of n reports so far C support a value, each with probability pi = q + (p - q) f. For every (a, b) the ratio
+Among the n reports so far, C support a value, each with probability pi = q + (p - q) f. For every (a, b) the ratio
 
     M_n(pi) = B(a + C, b + n - C) / (B(a, b) pi^C (1 - pi)^(n - C))
 
-is a martingale from 1 under pi, so that it ever reaches 1/alpha with probability at most alpha (Ville, 1939): all pi at
-which it has not are an interval, and those of all n hold together. Robbins, *Statistical methods related to the law of
-the iterated logarithm* (1970). The prior (a, b) may depend on what is public before the first report, and on nothing
-else.
+is a martingale that starts at 1 under pi. So the probability that it ever reaches 1/alpha is at most alpha (Ville,
+1939). The pi at which it has not reached 1/alpha form an interval. The intervals of all n hold together. Robbins,
+*Statistical methods related to the law of the iterated logarithm* (1970). The prior (a, b) may depend only on
+information that is public before the first report.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 def bounds(
     counts: NDArray[np.int64], n: int, p: Floats, q: Floats, k: int, alpha: float, planned: int
 ) -> tuple[Floats, Floats]:
-    """Return bounds of the population's frequencies, all n's of which hold together with probability 1 - alpha.
+    """Return bounds of the population's frequencies that hold for all n together with probability 1 - alpha.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def bounds(
     n : int
         Number of reports.
     p, q : float64 or float64[s]
-        Probabilities that a report supports a value if its contributor holds it, and if not.
+        Probabilities that a report supports a value if its contributor holds that value (p), and if not (q).
     k : int
         Number of values.
     alpha : float
-        Probability that they fail, for one value.
+        Probability that the bounds of one value fail.
     planned : int
-        Number of reports that was planned in advance.
+        Number of reports planned in advance.
 
     Returns
     -------
     (float64[s], float64[s])
-        In [0, 1].
+        Lower and upper bounds, in [0, 1].
 
     Examples
     --------
@@ -72,7 +72,7 @@ def bounds(
 
 
 def sequence(counts: NDArray[np.int64], n: int, prior: tuple[float, float], alpha: float) -> tuple[Floats, Floats]:
-    """Return the least and the largest probability at which M_n is below 1/alpha, each float64[s]."""
+    """Return the smallest and the largest probability at which M_n is below 1/alpha, each float64[s]."""
     c = counts.astype(np.float64)
     level = special.betaln(prior[0] + c, prior[1] + n - c) - special.betaln(*prior) + math.log(alpha)
     best = c / n
@@ -96,10 +96,11 @@ def sequence(counts: NDArray[np.int64], n: int, prior: tuple[float, float], alph
 
 @functools.lru_cache(maxsize=256)
 def best_prior(p: float, q: float, k: int, alpha: float, planned: int) -> tuple[float, float]:
-    """Return the (a, b), from public numbers alone, of the least mean width at the planned number of reports.
+    """Return the (a, b), computed from public numbers only, with the smallest mean width at the planned n.
 
-    The mean is over frequencies of one category of k where all frequencies are alike likely: Beta(1, k - 1). Priors are
-    centred at the probability of a support there, and differ in their size.
+    The planned n is the planned number of reports. The mean is over the frequency of one of k categories if all sets of
+    frequencies are equally likely, which is Beta(1, k - 1). The priors tried are centred at the probability of a
+    support at the mean frequency, and differ in size.
     """
     f = 1 - (1 - np.array(_SHARES)) ** (1 / max(k - 1, 1))
     counts = np.rint(planned * (q + (p - q) * f)).astype(np.int64)

@@ -1,7 +1,7 @@
-"""From a name to a mechanism: the one way of plans, files of words and command lines.
+"""Construction of mechanisms from their names, for plans, files of words and command lines.
 
-Two things people know: the parameters of a mechanism (`mechanism`), or what is asked and how much may be spent
-(`mechanism_for`). What it takes beyond that are settings, by their names.
+`mechanism` is for callers who know the parameters of a mechanism. `mechanism_for` is for callers who know the questions
+and the budget. All further parameters of the mechanism are settings, given by name.
 """
 
 from __future__ import annotations
@@ -57,29 +57,29 @@ def mechanism_for(
     settings: dict[str, Any] | None = None,
     how_to_set: str = "give it as {}=...",
 ) -> Any:
-    """Return the mechanism of a name for a domain and a whole contributor's budget.
+    """Return the mechanism with the given name, for a domain and the budget of a whole contributor.
 
-    Mechanisms whose own parameters are others (`Mechanism.constructor`) are built from their budget; a mechanism with a
-    dealer gets a deal of its own: whoever makes another collection makes another deal.
+    Mechanisms that have other parameters (`Mechanism.constructor`) are built from their budget. A mechanism with a
+    dealer gets its own deal, so another collection gets another deal.
 
     Parameters
     ----------
     name : str
-        As `mechanism` takes it.
+        Name as for `mechanism`.
     sizes : sequence of int
         Domain size of each attribute; (0,) for open text.
     epsilon : float, Fraction, Decimal or str
         Budget in nats.
     settings : dict of str to value, optional
-        Its other parameters.
+        Other parameters of the mechanism.
     how_to_set : str
-        What a message about an absent parameter advises.
+        Advice in a message about a missing parameter.
 
     Raises
     ------
     InvalidParameterError
-        If the name means nothing, a parameter is unknown, absent or out of bounds, or the mechanism is for another
-        number of attributes or of categories, or for open text where there are categories.
+        If there is no such name, a parameter is unknown, missing or out of bounds, the mechanism is for another number
+        of attributes or categories, or the mechanism is for open text but the domain has categories.
 
     Examples
     --------

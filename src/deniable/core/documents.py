@@ -1,4 +1,4 @@
-"""JSON documents that people edit: what is wrong with one is said with its place."""
+"""JSON documents that people edit. Error messages name the place of the error in the document."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _BOUNDS = {
 
 
 class Document(BaseModel):
-    """Base of the shapes that documents are checked against: no unknown keys, no conversions.
+    """Base of the shapes that documents are checked against. Shapes allow no unknown keys and no conversions.
 
-    A dataclass with the same configuration as its `__pydantic_config__` is a shape as well. Who has a shape builds what
-    it describes: nothing here calls back.
+    A dataclass that has the same configuration as its `__pydantic_config__` is a shape as well. The caller builds the
+    object that a shape describes; this module never calls back.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -47,12 +47,12 @@ Shape = TypeVar("Shape", bound=Document)
 
 
 def read_document(path: str | os.PathLike[str], kind: str = "UTF-8 text") -> str:
-    """Return the text of a UTF-8 file; `kind` says what the file should be.
+    """Return the text of a UTF-8 file. `kind` says in messages what the file should be.
 
     Raises
     ------
     FileFormatError
-        If there is no such file, or it is not UTF-8 text.
+        If there is no such file, or the file is not UTF-8 text.
     """
     try:
         if (size := os.path.getsize(path)) > 4 * MAX_CHARACTERS:
@@ -70,12 +70,12 @@ def read_document(path: str | os.PathLike[str], kind: str = "UTF-8 text") -> str
 
 
 def loads(text: str | bytes) -> Any:
-    """Return what a JSON text says: no key twice, no NaN, nothing nested deeper than `MAX_DEPTH`.
+    """Return the data in a JSON text that has no key twice, no NaN, and no nesting deeper than `MAX_DEPTH`.
 
     Raises
     ------
     ValueError
-        If it is not such a text (json.JSONDecodeError with the place), or longer than `MAX_CHARACTERS`.
+        If it is not such a text (json.JSONDecodeError with the place), or if it is longer than `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"a document must have at most {MAX_CHARACTERS} characters, got {len(text)}")
@@ -98,23 +98,23 @@ def _items(value: Any) -> list[Any]:
 
 
 def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSION) -> tuple[bytes, int]:
-    """Return the keys of a JSON document of one format as JSON, to be checked against a shape, and its version.
+    """Return the keys of a JSON document of one format as JSON, to be checked against a shape, and the version.
 
     Parameters
     ----------
     text : str
-        The JSON text; an object with ``format``, ``format_version`` and the keys of the shape.
+        JSON text of an object with ``format``, ``format_version`` and the keys of the shape.
     source : str
-        What messages call the document: its path.
+        Path of the document, which messages use as its name.
     name : str
-        The format's name, for instance "deniable schema".
+        Name of the format, for instance "deniable schema".
     latest : int
-        Latest version that is read; all from 1 on are.
+        Latest version that is read. All versions from 1 on are read.
 
     Raises
     ------
     FileFormatError
-        If the text is not JSON (naming line and column), or of another format or version.
+        If the text is not JSON (the message names line and column), or has another format or version.
     """
     try:
         data = loads(text)
@@ -144,7 +144,7 @@ def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSIO
 
 
 def check_version(version: int, needed: int, source: str) -> None:
-    """Raise FileFormatError if a document of this version has keys that only a later one has."""
+    """Raise FileFormatError if a document of this version has keys that only a later version has."""
     if version < needed:
         raise FileFormatError(
             f"{source} uses keys that do not exist in format_version={version}: set format_version={needed}"
@@ -153,14 +153,14 @@ def check_version(version: int, needed: int, source: str) -> None:
 
 @contextlib.contextmanager
 def placed(source: str) -> Iterator[None]:
-    """Say what a shape refuses with its place in the document, as in ``attributes[2].categories``.
+    """Raise a shape's errors with their place in the document, as in ``attributes[2].categories``.
 
     Raises
     ------
     FileFormatError
         If a key is missing, unknown or of the wrong type.
     InvalidParameterError
-        If a number is out of the bounds that its field states, or a list or an object is too short.
+        If a number is outside the bounds of its field, or if a list or an object is too short.
     """
     try:
         yield
@@ -178,9 +178,9 @@ def placed(source: str) -> Iterator[None]:
 
 
 def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
-    """Return a JSON document of one format that is nothing but data: its keys, checked against their types.
+    """Return the keys of a JSON document of one format that contains only data, checked against their types.
 
-    Parameters and errors are those of `document_body` and `placed`.
+    The parameters and errors are those of `document_body` and `placed`.
     """
     body, _ = document_body(text, source, name)
     with placed(source):
@@ -188,7 +188,7 @@ def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Sha
 
 
 def document_text(name: str, body: dict[str, Any], version: int = FORMAT_VERSION) -> str:
-    """Return the indented JSON text of a document of one format, ending in a newline."""
+    """Return the indented JSON text of a document of one format. It ends in a newline."""
     header = {"format": name, "format_version": version}
     return json.dumps(header | body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -199,7 +199,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _out_of_bounds(error: ErrorDetails) -> str:
-    """Return which bound a value breaks: ``min_batch must be >= 20, got min_batch=19``."""
+    """Return a message about the bound that a value breaks: ``min_batch must be >= 20, got min_batch=19``."""
     rule, bound = _BOUNDS[error["type"]]
     stated = error["ctx"]
     got = stated.get("actual_length", f"{error['loc'][-1]}={error['input']}")

@@ -62,7 +62,7 @@ def _frozen(values: ArrayLike) -> Floats:
 
 
 class _Labels:
-    """The field `labels`: the default names "0", "1", ... are made when first read, for domains of millions."""
+    """The field `labels`. For domains of millions, the default names "0", "1", ... are made when first read."""
 
     @overload
     def __get__(self, estimate: None, owner: type) -> tuple[()]: ...
@@ -97,23 +97,23 @@ class Selection:
 
     @cached_property
     def held(self) -> Floats:
-        """The nearest frequencies of all categories that could be true, float64[K]."""
+        """Frequencies of all categories, float64[K], nearest to the estimated ones among those that could be true."""
         return nearest_distribution(self.frequencies)
 
     def weights(self, weights: Floats) -> Floats:
-        """Return weights of the categories as weights of all of them."""
+        """Return weights of the selected categories as weights of all categories."""
         spread = np.zeros(len(self.frequencies))
         np.add.at(spread, self.codes, weights)
         return spread
 
 
 class Shown(ABC):
-    """Base of results with a table for programs and a picture for people: an estimate, or those of a record."""
+    """Base class of an estimate or the estimates of a record: a table for programs and a picture for people."""
 
     @property
     @abstractmethod
     def _shown(self) -> dict[int | str, Estimate]:
-        """Return the estimates to show, by attribute."""
+        """Return the estimates to show, keyed by attribute."""
 
     @abstractmethod
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
@@ -138,7 +138,7 @@ class Shown(ABC):
         return frame
 
     def to_frame(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
-        """Return the table of `to_pandas` with category, or attribute and category, as index (extra ``dataframes``).
+        """Return the table of `to_pandas`, indexed by category, or by attribute and category (extra ``dataframes``).
 
         Examples
         --------
@@ -166,7 +166,7 @@ class Shown(ABC):
 class FrequencyIntervals(ABC):
     """The method by which an estimate computes the intervals of its categories.
 
-    Every estimate has such an object. Subclasses say for which estimates they are.
+    Every estimate has such an object. The docstring of a subclass says for which estimates the subclass is.
     """
 
     @abstractmethod
@@ -175,12 +175,12 @@ class FrequencyIntervals(ABC):
 
     @abstractmethod
     def of(self, codes: NDArray[np.int64]) -> FrequencyIntervals:
-        """Return the method for some of the categories."""
+        """Return the method for the chosen categories."""
 
 
 @final
 class SupportIntervals(FrequencyIntervals):
-    """Intervals from the estimate's noise, counts and samples, which are the default."""
+    """Default intervals, computed from the estimate's noise, counts and samples."""
 
     def at_tail(self, estimate: Estimate, tail: float, target: Target) -> tuple[Floats, Floats]:
         return estimate._from_reports(tail, target)
@@ -195,7 +195,7 @@ FROM_REPORTS = SupportIntervals()
 @final
 @dataclass(frozen=True, eq=False)
 class OwnIntervals(FrequencyIntervals):
-    """Intervals from the mechanism's own formula, because its reports are not a sum of independent terms.
+    """Intervals from the mechanism's own formula, for estimates that are not sums of independent terms.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class OwnIntervals(FrequencyIntervals):
 @final
 @dataclass(frozen=True, eq=False)
 class CategoryIntervals(Intervals):
-    """Intervals of an answer that is the frequency of an estimate's single category."""
+    """Intervals of an answer that is the frequency of the only category of an estimate."""
 
     category: Estimate
 
@@ -354,7 +354,7 @@ class Estimate(Questions, Shown):
         return "\n".join(lines)
 
     def __getitem__(self, labels: str | Sequence[str] | NDArray[np.int64]) -> Estimate:
-        """Return the estimate of one or several categories, by label, or by code in an array.
+        """Return the estimate of one or several categories, given by labels, or by an array of codes.
 
         Raises
         ------
@@ -576,7 +576,7 @@ class Estimate(Questions, Shown):
         return np.where(known, low, lower), np.where(known, high, upper)
 
     def _summed(self, weights: Floats, value: float, classes: NDArray[np.intp] | None = None) -> BoundedSum | None:
-        """Return the sum that weights @ frequencies is an estimate of, None where the law of reports is not known."""
+        """Return the sum of reports behind weights @ frequencies, or None if the reports' distribution is not known."""
         whole, chosen = self.contributors == self.n and len(self.samples) < 2, np.flatnonzero(weights)
         if self.n and self.support is not None and len(chosen) == 1 and classes is None:
             # A report supports a category or not, whatever its law says of several.
@@ -761,7 +761,7 @@ class Estimate(Questions, Shown):
         return self._answered(weights - shift, shift, question)
 
     def _shift(self, weights: Floats) -> float:
-        """Return the multiple of the sum of all frequencies, which is 1, that leaves the least variance if uniform."""
+        """Return the multiple of the frequencies' sum (which is 1) of least variance if they are uniform."""
         if self.joint is None or self.part is not None or (self.support is not None and self.support.one_each):
             return 0.0  # nothing to gain, or nothing known
         uniform, ones = np.full(self.k, 1 / self.k), np.ones(self.k)
@@ -817,7 +817,7 @@ class Estimate(Questions, Shown):
         return found[0]
 
     def _as_one(self, weights: Floats, chosen: NDArray[np.intp]) -> tuple[Estimate, float, float] | None:
-        """Return (estimate of one category, factor, offset) that the weights come to; None if they come to none."""
+        """Return (estimate of one category, factor, offset) equal to the weighted sum, or None if there is none."""
         if len(chosen) == 1:
             return self._of(chosen), float(weights[chosen[0]]), 0.0
         support = self.support
@@ -835,7 +835,7 @@ class Estimate(Questions, Shown):
 
     @cached_property
     def _always_one(self) -> bool:
-        """Return whether the estimated frequencies sum to one whatever is reported."""
+        """Return whether the estimated frequencies sum to one for all possible reports."""
         if self.joint is None or not self._is_whole:
             return False
         uniform = np.full(self.k, 1 / self.k)
@@ -856,7 +856,7 @@ class Estimate(Questions, Shown):
         return Terms(*values, variances, self.n, self.source, refusal)
 
     def _variance(self, weights: Floats, target: Target) -> float:
-        """Return the variance of weights @ frequencies at the nearest frequencies that could be true, or NaN."""
+        """Return the variance of weights @ frequencies at the nearest possible frequencies, or NaN if it is unknown."""
         if self.joint is None:
             return math.nan
         held = self._held
@@ -892,7 +892,7 @@ class Estimate(Questions, Shown):
 
     @property
     def _refusal(self) -> str:
-        """Return why a post-processed estimate has no interval."""
+        """Return the reason why a post-processed estimate has no interval."""
         steps = ", ".join(self.processing)
         instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
         return f"no valid interval is known after {steps}{instead}"
@@ -981,10 +981,10 @@ def affine_estimate(
     joint: JointNoise | None = None,
     law: ReportLaw | None = None,
 ) -> Estimate:
-    """Return the unbiased Estimate from support counts.
+    """Return the unbiased Estimate computed from support counts.
 
-    A report *supports* v with probability p if its contributor holds v and q otherwise, so
-    ``f^(v) = (counts[v]/n - q)/(p - q)`` and one report's variances are q(1-q) and p(1-p) over (p-q)^2.
+    A report *supports* v with probability p if its contributor holds v and q otherwise, so ``f^(v) = (counts[v]/n -
+    q)/(p - q)``. The variances of one report are q(1-q) and p(1-p) over (p-q)^2.
 
     Parameters
     ----------
@@ -997,10 +997,10 @@ def affine_estimate(
     contributors : int, optional
         Number of contributors from whom the n reports were sampled. The default is n.
     sizes, k : (int, int) and int, optional
-        Smallest and largest number of values that one report supports, and the number of values; see `SupportCounts`.
+        Smallest and largest number of values that one report supports, and the number of values. See `SupportCounts`.
     joint, law : callable, optional
-        Correlation of the noise, see `Estimate`, and the distribution of one report's part in a weighted sum, see
-        `Sample`.
+        Correlation of the noise (see `Estimate`), and the distribution of one report's part in a weighted sum (see
+        `Sample`).
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     support = SupportCounts(np.asarray(counts, dtype=np.int64), n, p, q, sizes, k)
@@ -1025,7 +1025,7 @@ def _affine(
 
 
 def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
-    """Return the noise variance of (count/n - q)/(p - q) at true frequency f, with n contributors."""
+    """Return the noise variance of (count/n - q)/(p - q) at true frequency f, for n contributors."""
     p, q = float(p), float(q)
     return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
 
@@ -1036,7 +1036,7 @@ def _first(bounds: tuple[Floats, Floats]) -> tuple[float, float]:
 
 
 def _not_determined(errors: Mapping[Target, float]) -> str:
-    """Return the reason why there is no interval, if an error is NaN."""
+    """Return the reason why there is no interval if a standard error is NaN."""
     if not any(map(math.isnan, errors.values())):
         return ""
     return (
