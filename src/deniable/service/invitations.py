@@ -1,9 +1,10 @@
-"""Invitations: links for one report each, made where people are known and kept where they are not.
+"""Invitations: links for one report each, made by the inviter, who knows the people; the collector does not know them.
 
 An inviter draws a token for every person, and writes the links into a file that nobody else has. The collector gets the
-first 16 bytes of SHA-256("deniable nullifier" || collection || token) of each, which is also the id that its report
-comes with. So the collector has no token and does not know whose an id is; the inviter has no report. Both together
-know whose report came with an id, if the collector keeps what it is built to forget: a report that is randomised still.
+first 16 bytes of SHA-256("deniable nullifier" || collection || token) for each token. This is also the id that the
+person's report comes with. The collector therefore has no token and does not know whose an id is. The inviter has no
+report. Both together know whose report came with an id, if the collector keeps what it is built to forget. Even then
+they know only a randomised report.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ _TAG = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 @dataclass(frozen=True)
 class Link:
-    """A link for one person.
+    """Link for one person.
 
     Parameters
     ----------
     number : int
-        Its row, from 1.
+        Row of the link, from 1.
     position : int
-        The round that it is for, from 1.
+        Round that the link is for, from 1.
     tag : str
-        Its channel; empty if it has none.
+        Channel of the link; empty if it has none.
     token : bytes
-        The 16 secret bytes that its fragment ends in.
+        Secret 16 bytes that the link's fragment ends in.
     """
 
     number: int
@@ -62,14 +63,16 @@ class Link:
 
 
 def nullifier(collection: str, token: bytes) -> bytes:
-    """Return the id that the holder of a token sends a report with: it depends on nothing that was answered.
+    """Return the id that the holder of a token sends a report with.
+
+    The id depends on nothing that was answered.
 
     Parameters
     ----------
     collection : str
         Id of the collection, 64 hexadecimal digits.
     token : bytes
-        16 bytes.
+        Secret of the invitation, 16 bytes.
 
     Examples
     --------
@@ -80,15 +83,15 @@ def nullifier(collection: str, token: bytes) -> bytes:
 
 
 def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
-    """Inviter: draw a token for every person, and which round each is asked in.
+    """Inviter: draw a token for every person, and the round in which each person is asked.
 
-    Rounds are equally large, up to one person, and who is in which is drawn by the secure generator, before anybody has
+    Rounds differ in size by at most one person. The secure generator draws who is in which round, before anybody has
     answered.
 
     Raises
     ------
     InvalidParameterError
-        If there are too few or too many, or the tag is not a name.
+        If there are too few or too many people, or the tag is not a name.
 
     Examples
     --------
@@ -122,10 +125,10 @@ def draw_links(count: int, rounds: int = 1, tag: str = "") -> list[Link]:
 
 
 def invitations(collection: str, links: Sequence[Link], least: int) -> list[Invitation]:
-    """Return what a collector keeps of the links of one round.
+    """Return the entries that a collector keeps for the links of one round.
 
-    They are in groups of `least` or more, drawn at random: those of a group are reminded together. Fewer links than
-    that have no group, and are never reminded.
+    They are in groups of `least` or more, drawn at random. The people of a group are reminded together. If there are
+    fewer links than `least`, they have no group, and their holders are never reminded.
     """
     groups = len(links) // least
     order = permutation(SecureRandomness(), len(links))
@@ -141,7 +144,7 @@ def address(url: str, path: str, token: bytes) -> str:
     Raises
     ------
     InvalidParameterError
-        If the collector has another kind of address.
+        If the collector's address is of another kind.
 
     Examples
     --------
@@ -161,7 +164,7 @@ def address(url: str, path: str, token: bytes) -> str:
 
 
 def links_csv(links: Iterable[Link], position: int, url: str, path: str) -> str:
-    """Return the inviter's file: links of the round that is open, and tokens of later ones, whose links come later."""
+    """Return the inviter's file: links of the open round, and tokens of later rounds, whose links come later."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -172,12 +175,12 @@ def links_csv(links: Iterable[Link], position: int, url: str, path: str) -> str:
 
 
 def read_links(path: Path) -> list[Link]:
-    """Return the links of an inviter's file; columns that were added to it are left alone.
+    """Return the links of an inviter's file; further columns that were added to the file are ignored.
 
     Raises
     ------
     FileFormatError
-        If a column is missing, or a row holds something else. No token is in the message.
+        If a column is missing, or a row holds something else. The message never contains a token.
     """
     rows = csv.DictReader(io.StringIO(read_document(path)))
     needed = _COLUMNS[:-1]
@@ -197,7 +200,7 @@ def read_links(path: Path) -> list[Link]:
 
 
 def select_rows(path: Path, kept: Iterable[bool]) -> str:
-    """Return some rows of an inviter's file, with all columns that it has, also those that were added to it."""
+    """Return some rows of an inviter's file with all its columns, also those that were added to it."""
     lines = list(csv.reader(io.StringIO(read_document(path))))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -254,11 +257,11 @@ class Response:
     Parameters
     ----------
     invited, used : int
-        Of all channels together.
+        Number of invitations and of used invitations, in all channels together.
     tags : dict of str to (int, int)
-        The same for every channel that has a name.
+        Same two numbers for every channel that has a name.
     step : int
-        What `used` is rounded down to a multiple of; 1 once a survey is closed.
+        Step that `used` is rounded down to a multiple of; 1 once a survey is closed.
     """
 
     invited: int
@@ -268,7 +271,7 @@ class Response:
 
     @property
     def sentence(self) -> str:
-        """The same in words.
+        """Response rate as a sentence.
 
         Examples
         --------
@@ -281,7 +284,7 @@ class Response:
 
 
 def response(used: Iterable[Used], least: int, *, closed: bool) -> Response:
-    """Return the response rate, so that two looks are equal or differ by `least` people or more.
+    """Return the response rate, rounded so that two looks are equal or differ by `least` people or more.
 
     Examples
     --------
@@ -301,5 +304,5 @@ def response(used: Iterable[Used], least: int, *, closed: bool) -> Response:
 
 
 def response_of(store: Store, collection: str, least: int, *, closed: bool) -> Response:
-    """Return `response` of a collection."""
+    """Return the `response` for a collection."""
     return response(store.used(collection), least, closed=closed)

@@ -1,7 +1,7 @@
-"""Limits on the reports of one network: counted in memory, by a keyed digest of the address whose key lives an hour.
+"""Limits on the reports of one network, counted in memory by a keyed digest of the address; the key lives for an hour.
 
-The address itself is kept nowhere. It is that of the connection or, where that is a proxy that is trusted by name, the
-right-most of the forwarded ones that is not.
+The address itself is stored nowhere. It is the address of the connection. If the connection comes from a proxy that is
+trusted by name, it is the right-most forwarded address that does not belong to a trusted proxy.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
-    """Return networks from texts; `what` is the setting that names them.
+    """Return networks from texts; `what` is the name of the setting that lists them.
 
     Raises
     ------
     InvalidParameterError
-        If one is not a network in CIDR notation.
+        If a text is not a network in CIDR notation.
     """
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
@@ -51,10 +51,11 @@ def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
 
 
 def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:
-    """Return whose request it is: of a trusted proxy's, the right-most address that is not a trusted proxy.
+    """Return the address that a request comes from.
 
-    A proxy writes `Forwarded` or `X-Forwarded-For`, and hands on the other as it came, so that a sender could write
-    there what they like: where both are there and do not say the same, neither is believed.
+    For a request of a trusted proxy, this is the right-most address that does not belong to a trusted proxy. A proxy
+    writes `Forwarded` or `X-Forwarded-For`, and passes the other header on as it came. A sender could therefore write
+    anything there. If both headers are present and differ, neither is believed.
 
     Examples
     --------
@@ -75,13 +76,13 @@ def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) ->
 
 
 def _right_most(hops: list[str], peer: str, trusted: tuple[Network, ...]) -> str:
-    """Return the right-most of some hops that is not a trusted proxy, the first where all are."""
+    """Return the right-most of some hops that is not a trusted proxy, or the first hop if all are."""
     nodes = [*map(_node, hops)] or [peer]
     return next((node for node in reversed(nodes) if not is_trusted(node, trusted)), nodes[0])
 
 
 def is_trusted(address: str, trusted: tuple[Network, ...]) -> bool:
-    """Return whether an address is that of a proxy whose word is taken."""
+    """Return whether an address belongs to a proxy whose forwarded addresses are believed."""
     found = _address(address) if trusted else None
     return found is not None and any(found in network for network in trusted)
 
@@ -103,12 +104,12 @@ def _address(text: str) -> Address | None:
 
 @dataclass(frozen=True)
 class Allowance:
-    """Reports that a network may send.
+    """Number of reports that a network may send.
 
     Parameters
     ----------
     per_minute, per_hour : int
-        How many are let through.
+        Number of reports that are let through in a minute and in an hour.
     """
 
     per_minute: int = PER_MINUTE
@@ -123,19 +124,19 @@ class _Seen:
 
 
 class Limits:
-    """Counts reports by network: an IPv4 /24, an IPv6 /56 and the /48 around it, or one that is named.
+    """Counter of reports by network: an IPv4 /24, an IPv6 /56 and the /48 around it, or a named network.
 
-    A /48 may send as much as eight networks: it is what one customer is given, and it holds 256 of them.
+    A /48 may send as much as eight networks. It is what one customer is given, and it holds 256 networks.
 
     Parameters
     ----------
     usual : Allowance
-        What a network may send.
+        Allowance of a network that is not named.
     named : mapping of network to Allowance
-        Networks with an allowance of their own, which all their addresses share: a school, a carrier. The smallest one
-        that holds an address counts.
+        Networks with an allowance of their own, which all their addresses share: a school, a carrier. The smallest
+        network that holds an address counts.
     now : callable
-        Seconds, for tests.
+        Function that returns seconds, for tests.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Limits:
         self._hour, self._key, self._seen = hour, secrets.token_bytes(32), dict[bytes, _Seen]()
 
     def wait(self, address: str) -> int:
-        """Count a report; return 0 if it is let through, else after how many seconds to try again."""
+        """Count a report; return 0 if it is let through, otherwise the number of seconds after which to try again."""
         now = self._now()
         hour, minute = int(now // _HOUR), int(now // _MINUTE)
         if hour != self._hour or len(self._seen) >= MAX_NETWORKS:
@@ -188,7 +189,7 @@ class Limits:
 
 
 def network_of(text: str) -> str:
-    """Return the network of an address: an IPv4 /24 or an IPv6 /56; "none" for what is not an address.
+    """Return the network of an address, an IPv4 /24 or an IPv6 /56; return "none" for a text that is not an address.
 
     Examples
     --------
@@ -202,6 +203,6 @@ def network_of(text: str) -> str:
 
 
 def _unmapped(address: Address | None) -> Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, any other as it is."""
+    """Return the IPv4 address that an IPv6 address stands for, and any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return address if mapped is None else mapped

@@ -1,4 +1,4 @@
-"""Metrics for operators, as Prometheus text: counters and distributions of all reports together, of nobody's alone."""
+"""Metrics for operators, as Prometheus text: counters and distributions of all reports together, never of one alone."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 
 
 class Distribution:
-    """Histogram: how often a number was at most each of some bounds.
+    """Histogram that counts how often a number was at most each of some bounds.
 
     Parameters
     ----------
     bounds : iterable of float
-        Ascending; infinity is added.
+        Bounds in ascending order; infinity is added.
     """
 
     def __init__(self, bounds: Iterable[float]) -> None:
@@ -76,12 +76,12 @@ class Distribution:
         self.total += value
 
     def merge(self, other: Distribution) -> None:
-        """Add what another one with the same bounds has counted."""
+        """Add the counts of another histogram with the same bounds."""
         self.counts = [mine + more for mine, more in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
 
     def lines(self, name: str, labels: str = "") -> Iterator[str]:
-        """Yield it as Prometheus text, with further labels such as ``route="/"``."""
+        """Yield the histogram as Prometheus text, with further labels such as ``route="/"``."""
         seen, more = 0, f"{labels}," if labels else ""
         for bound, count in zip([*map(number, self.bounds), "+Inf"], self.counts, strict=True):
             seen += count
@@ -92,7 +92,7 @@ class Distribution:
 
 
 def number(value: float) -> str:
-    """Return a number in all its digits.
+    """Return a number with all its digits.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def number(value: float) -> str:
 
 
 class _Part:
-    """Some of the numbers."""
+    """Part of the counters, which can be merged with another part."""
 
     def __init__(self) -> None:
         self.reports = Counter[str]()
@@ -125,10 +125,10 @@ class _Part:
 
 
 class Metrics:
-    """The numbers of one process since it started; any thread may count.
+    """Counters of one process since it started; any thread may count.
 
-    What is counted about reports that were taken is shown after the next drain of their survey, or they would say how
-    many reports wait: who forges all but one of a batch would know whose is the last.
+    Counts of reports that were taken are shown after the next drain of their survey. Otherwise they would say how many
+    reports wait, and an attacker who forges all but one report of a batch would know whose the last one is.
     """
 
     def __init__(self) -> None:
@@ -139,29 +139,29 @@ class Metrics:
         self._waiting: dict[str, tuple[int, _Part]] = {}
 
     def reports(self, outcome: str, count: int = 1, taken: str | None = None) -> None:
-        """Count reports by what became of them: counted, already, or the name of a problem.
+        """Count reports by their outcome: counted, already, or the name of a problem.
 
         Parameters
         ----------
         outcome : str
-            What became of them.
+            Outcome of the reports.
         count : int
-            How many they are.
+            Number of reports.
         taken : str or None
-            The collection whose next drain is waited for; None to show them at once.
+            Collection whose next drain is waited for; None to show the reports at once.
         """
         with self._lock:
             self._part(taken).reports[outcome] += count
 
     def commit(self, seconds: float, reports: Mapping[str, int]) -> None:
-        """Count a commit, once for each collection that it had reports of."""
+        """Count a commit, once for each collection whose reports it contained."""
         with self._lock:
             for collection, n in reports.items():
                 self._fresh[collection].commits.add(seconds)
                 self._fresh[collection].sizes.add(n)
 
     def request(self, route: str, status: int, seconds: float, taken: str | None = None) -> None:
-        """Count a request by the template of its address: how it was answered, and after how long."""
+        """Count a request by the template of its address, with the status of its answer and the seconds it took."""
         with self._lock:
             self._part(taken).request(route, status, seconds)
 
@@ -169,19 +169,19 @@ class Metrics:
         return self._shown if taken is None else self._fresh[taken]
 
     def mark(self) -> None:
-        """Begin a look at the database: what was counted until now was committed before it."""
+        """Begin a look at the database; everything counted until now was committed before the look."""
         with self._lock:
             for collection, part in self._fresh.items():
                 self._marked[collection].merge(part)
             self._fresh.clear()
 
     def drained(self, batches: Mapping[str, int]) -> None:
-        """Show what a drain has taken, by a look at the database that came after `mark`.
+        """Show the counts of drained reports, by a look at the database that came after `mark`.
 
         Parameters
         ----------
         batches : mapping of str to int
-            How many batches each collection has that takes reports; of one that is not there, none wait.
+            Number of batches of each collection that takes reports. No reports wait for a collection that is not in it.
         """
         with self._lock:
             for collection in {*self._waiting, *self._marked, *batches}:
@@ -198,12 +198,12 @@ class Metrics:
                     self._waiting[collection] = now, part
 
     def store_error(self) -> None:
-        """Count that the database refused."""
+        """Count an error of the database."""
         with self._lock:
             self._store_errors += 1
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Return everything, with numbers of this moment, whose names may have labels.
+        """Return all metrics as text, together with the present values of gauges, whose names may have labels.
 
         Examples
         --------
@@ -239,12 +239,12 @@ class Metrics:
 
 
 def machine_gauges(database: Path | None) -> dict[str, float]:
-    """Return what the process and its machine have left, and how large the database in a file is.
+    """Return the resources that the process and its machine have left, and the size of a database in a file.
 
     Parameters
     ----------
     database : Path or None
-        The file; None for a database elsewhere.
+        File of the database; None for a database elsewhere.
     """
     found: dict[str, float] = {f'deniable_build_info{{version="{__version__}"}}': 1}
     if database is not None:

@@ -1,8 +1,8 @@
-"""Middleware of both ports: headers of a page that nothing can be slipped into, and a log of nobody.
+"""Middleware of both ports: headers that keep foreign content out of a page, and a log that names nobody.
 
-A line of the log has the address's template, the status, about how long it took, and how often that was in a second:
-the order of requests is in no log, and a line for many costs little. It has no address of anybody, no query, id, body
-or program's name; where something breaks, it has the kind of exception and no more.
+A line of the log has the address's template, the status, about how long the request took, and how often that occurred
+in a second. The order of requests is in no log, and a line for many requests costs little. The log has nobody's
+address, no query, id, body or program's name. If something breaks, it has the kind of exception and no more.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ _PAGE = (*_HEADERS, (b"permissions-policy", ", ".join(f"{name}=()" for name in _
 
 @final
 class Requests:
-    """Recent requests, counted, with a line for each kind."""
+    """Counts of recent requests, which are logged with a line for each kind."""
 
     def __init__(self) -> None:
         self._lock, self._counts = threading.Lock(), Counter[str]()
 
     def count(self, line: str) -> None:
-        """Count a request; what is counted is said within a second."""
+        """Count a request; its count is logged within a second."""
         with self._lock:
             first = not self._counts
             self._counts[line] += 1
@@ -72,7 +72,7 @@ class Requests:
             timer.start()
 
     def say(self) -> None:
-        """Log what was counted since the last time."""
+        """Log the requests that were counted since the last time."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         for line, times in sorted(counts.items()):
@@ -84,19 +84,19 @@ requests = Requests()
 
 
 class SecurityMiddleware:
-    """The outermost layer of an application.
+    """Outermost layer of an application, which sets security headers and logs requests.
 
     Parameters
     ----------
     app : ASGI application
-        What is inside.
+        Application inside the layer.
     secure : callable
-        Whether a request came through a TLS proxy that is trusted.
+        Function that returns whether a request came through a trusted TLS proxy.
     hosts : frozenset of str
         Names that requests may be addressed to; empty for any.
     observe : callable
-        Called with the method and template, the status and the seconds of every request, and with the collection that
-        took reports of it, if one did.
+        Function that is called with the method and template, the status and the seconds of every request. It also gets
+        the collection that took reports of the request, if one did.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SecurityMiddleware:
 
 
 def _route(scope: Scope) -> str:
-    """Return a request's method and template; of a method that there is not, nothing of what was sent."""
+    """Return a request's method and template; for an unknown method, return nothing of what was sent."""
     method = scope["method"]
     return f"{method if method in _METHODS else '(unknown)'} {_template(scope)}"
 
@@ -161,7 +161,7 @@ def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def _template(scope: MutableMapping[str, Any]) -> str:
-    """Return a request's path with its parameters' names for their values; of an unknown address, nothing."""
+    """Return a request's path with names instead of the values of its parameters; for an unknown address, nothing."""
     if "endpoint" not in scope:
         return "(unknown)"
     names = {str(value): name for name, value in scope.get("path_params", {}).items()}

@@ -1,4 +1,4 @@
-"""OpenAPI description of the public port; it is published beside what it describes."""
+"""OpenAPI description of the public port, which the port itself publishes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = {"type": "string", "format": "binary"}
 
 
 def description() -> dict[str, Any]:
-    """Return the description."""
+    """Return the OpenAPI description of the public port."""
     return {
         "openapi": "3.1.0",
         "info": {

@@ -1,8 +1,8 @@
-"""The log of outages: why requests were answered 503, said once for each burst of them.
+"""Log of outages: the reasons for which requests were answered 503, logged once for each burst of them.
 
-A full disk refuses every upload, so a line for each would fill it further. The first is logged at once; the others are
-counted, and logged together every minute and when the burst ends. A line has the cause and a number, and nothing of a
-request.
+A full disk refuses every upload, so a line for each would fill it further. The first refusal is logged at once. The
+others are counted, and logged together every minute and when the burst ends. A line has the cause and a number, and
+nothing of a request.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class _Burst:
 
 @final
 class Outages:
-    """Counts what was refused, by cause; any thread may say so.
+    """Counts of refused requests, by cause; any thread may add to them.
 
     Parameters
     ----------
     elapsed : callable
-        Seconds of a clock that never goes back.
+        Function that returns the seconds of a clock that never goes back.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Outages:
         self._bursts: dict[str, _Burst] = {}
 
     def refused(self, cause: str, requests: int = 1) -> None:
-        """Count requests that were answered 503 or 500, and log the first of a burst."""
+        """Count requests that were answered 503 or 500, and log the first request of a burst."""
         now = self._elapsed()
         with self._lock:
             burst = self._bursts.get(cause)

@@ -1,4 +1,4 @@
-"""Sentences of results in the languages that ship: ``languages/TAG.json``, with places in braces."""
+"""Sentences of results in the languages that ship: ``languages/TAG.json``, with placeholders in braces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Phrases:
     Parameters
     ----------
     tag : str
-        The language.
+        Tag of the language.
     words : mapping of str to str
         Sentences by their keys.
     """
@@ -31,7 +31,7 @@ class Phrases:
     words: Mapping[str, str] = field(repr=False, hash=False)
 
     def __call__(self, key: str, **places: object) -> str:
-        """Return a sentence with its places filled in.
+        """Return a sentence with its placeholders filled in.
 
         Examples
         --------
@@ -41,11 +41,11 @@ class Phrases:
         return self.words[key].format(**places)
 
     def percent(self, number: str) -> str:
-        """Return a number with the sign of per cent."""
+        """Return a number with the per cent sign of this language."""
         return self("percent", x=number)
 
     def figure(self, number: str) -> str:
-        """Return a number that is written in English with the marks of this language.
+        """Return a number, given as English writes it, with the marks of this language.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class Phrases:
 
 @functools.cache
 def phrases(tag: str) -> Phrases:
-    """Return the sentences of a language tag, English ones where it has none.
+    """Return the sentences of a language tag, or the English ones if the language has none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The curve of precision against the number of reports, which a dashboard draws."""
+"""Curve of precision against the number of reports, which a dashboard draws."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _FEWEST = 0.04
 @final
 @dataclass(frozen=True)
 class PrecisionCurve:
-    """A curve from few reports to all that are planned, and the place of the survey among them.
+    """Curve from few reports to all that are planned, and the present point of the survey on it.
 
     Parameters
     ----------
     points : str
-        The curve, as SVG writes the points of a line.
+        Curve, as SVG writes the points of a line.
     x, y : float
-        Where the survey stands.
+        Position of the survey's present point.
     now, last : str
-        Texts of the two ends of the axis: reports now, and planned.
+        Texts at the two ends of the axis: reports now, and planned reports.
     before : bool
-        Whether the text about the present number fits left of its point only.
+        True if the text about the present number fits only on the left of its point.
     """
 
     points: str
@@ -48,7 +48,7 @@ def precision_curve(points_now: float, n: int, planned: int) -> PrecisionCurve:
     points_now : float
         Half-width with `n` reports, in percentage points.
     n, planned : int
-        Reports now, and planned.
+        Number of reports now, and planned number.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Problem documents (RFC 9457): what a collector says when it does not do what it was asked.
+"""Problem documents (RFC 9457): a collector's answers to requests that it refuses.
 
-``{"type": "urn:deniable:problem:<name>", "title": ..., "status": ..., "detail": ...}``, of the media type
-``application/problem+json``. A client tries again after network errors, 408, 425, 429 and 5xx; after others it stops.
+A document is ``{"type": "urn:deniable:problem:<name>", "title": ..., "status": ..., "detail": ...}``, of the media type
+``application/problem+json``. A client tries again after network errors, 408, 425, 429 and 5xx. After other errors it
+stops.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ RETRY_SECONDS = {"busy": 1, "store": 2, "not-open": 60}
 
 @dataclass
 class Problem(Exception):  # noqa: N818
-    """Reason why a request is not done.
+    """Reason why a request is refused.
 
     Parameters
     ----------
     name : str
-        One of `PROBLEMS`.
+        Name of the problem, a key of `PROBLEMS`.
     detail : str
-        What is wrong, without anything of what was sent.
+        Description of what is wrong, which contains nothing of what was sent.
     retry : int or None
-        Seconds after which to try again.
+        Number of seconds after which to try again.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Problem(Exception):  # noqa: N818
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """HTTP status of the problem."""
         return PROBLEMS[self.name][0]
 
     def body(self) -> bytes:
@@ -82,7 +83,7 @@ class Problem(Exception):  # noqa: N818
         return json.dumps(said | ({"detail": self.detail} if self.detail else {}), separators=(",", ":")).encode()
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that a problem has besides its type."""
+        """Return the headers of the problem besides its content type."""
         retry = self.retry if self.retry is not None else RETRY_SECONDS.get(self.name)
         return {"Cache-Control": "no-store"} | ({} if retry is None else {"Retry-After": str(retry)})
 
@@ -92,7 +93,7 @@ class Problem(Exception):  # noqa: N818
 
 
 class AnotherPageError(Exception):
-    """Raised where a person gets another page than the one asked for: the log-in, or a form with what is wrong."""
+    """Error that gives a person another page than the one asked for: the log-in, or a form with its mistakes."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -100,5 +101,5 @@ class AnotherPageError(Exception):
 
 
 def to(address: str) -> Response:
-    """Lead a browser to another address."""
+    """Return a response that leads a browser to another address."""
     return RedirectResponse(address, 303, headers={"Cache-Control": "no-store"})

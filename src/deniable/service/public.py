@@ -1,4 +1,4 @@
-"""The public port: collections, their pages, and the upload. Nobody is asked who they are, and nothing says it."""
+"""Public port: collections, their pages, and the upload; it asks nobody who they are, and no request says it."""
 
 from __future__ import annotations
 
@@ -86,16 +86,16 @@ _TOKEN_SECONDS, _TOKENS = 5.0, 1024
 
 @dataclass(frozen=True)
 class Access:
-    """Permission of a sender: how much, and from where.
+    """Rules for senders: how many reports they may send, and from where.
 
     Parameters
     ----------
     limits : Limits or None
         Reports per network; None lets everything through.
     trusted : tuple of network
-        Proxies whose word on addresses is taken.
+        Proxies whose forwarded addresses are believed.
     page_origins : tuple of str
-        Where survey pages are hosted besides here.
+        Other origins that host survey pages.
     guesses : Limits or None
         Wrong tokens per network; None lets everything through.
     """
@@ -106,12 +106,12 @@ class Access:
     guesses: Limits | None = None
 
     def check(self, scope: Scope, headers: Headers) -> None:
-        """Count a report of a network; raise too-many if there were too many."""
+        """Count a report of a network; raise too-many if the network has sent too many."""
         if self.limits is not None and (seconds := self.limits.wait(self._address(scope, headers))):
             raise Problem("too-many", retry=seconds)
 
     def guesser(self, scope: Scope, headers: Headers) -> Callable[[], int]:
-        """Return what counts a wrong token of a network, and says for how many seconds it must wait."""
+        """Return a function that counts a wrong token of a network and returns for how many seconds it must wait."""
         guesses = self.guesses
         return (lambda: 0) if guesses is None else partial(guesses.wait, self._address(scope, headers))
 
@@ -125,7 +125,7 @@ class Access:
 
 
 class Receipt(Document):
-    """Body of a request for a receipt: an id."""
+    """Body of a request for a receipt, which is an id."""
 
     id: str
 
@@ -168,7 +168,10 @@ _UPLOAD = re.compile(r"/api/v1/collections/([0-9a-f]{64})/reports")
 
 
 class _Front:
-    """Takes uploads past the router, which costs a tenth of one; where no other origin has to be asked about."""
+    """Application that takes uploads past the router, which costs a tenth of an upload.
+
+    It is used only if no page of another origin may post.
+    """
 
     def __init__(self, app: ASGIApp, reports: ASGIApp) -> None:
         self._app, self._reports = app, reports
@@ -183,7 +186,7 @@ class _Front:
 
 
 def _posted(cors: Sequence[Middleware]) -> list[str]:
-    """Return the methods of an address that is posted to: a browser asks first whether another origin's page may."""
+    """Return the methods of an address that is posted to; for pages of other origins, browsers ask first by OPTIONS."""
     return ["POST", "OPTIONS"] if cors else ["POST"]
 
 
@@ -216,7 +219,7 @@ class _Pages:
         return held
 
     async def to_results(self, request: Request) -> Response:
-        """Lead to results; what they link to stands beside them."""
+        """Lead to the results at an address with a slash at its end, so that their relative links work."""
         return RedirectResponse(f"/r/{request.path_params['slug']}/", 308)
 
     async def results(self, request: Request) -> Response:
@@ -306,7 +309,7 @@ def _tagged(request: Request, content: bytes, tag: str, media_type: str, cache: 
 
 
 class _Reports:
-    """The upload, a plain ASGI application: nothing between the bytes and the queue."""
+    """Plain ASGI application for the upload, with nothing between the bytes and the queue."""
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
@@ -336,7 +339,7 @@ class _Reports:
     async def _taken(
         self, held: SurveySnapshot | None, scope: Scope, headers: Headers, receive: Receive
     ) -> tuple[int, Outcome]:
-        """Return how many reports were sent, and what became of them."""
+        """Return how many reports were sent, and their outcome."""
         if held is None:
             raise Problem("unknown-collection")
         authorization, sender = headers.get("authorization"), False
@@ -363,7 +366,7 @@ class _Reports:
 
 
 async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
-    """Return the body of a request that may hold one report; of a longer one nothing is kept."""
+    """Return the body of a request that may hold one report; nothing of a longer body is kept."""
     try:
         return await read_body(headers, receive, 2 * width + _AROUND_REPORT)
     except Problem as problem:
@@ -375,7 +378,7 @@ async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
 
 
 class _Senders:
-    """Permission to send batches: tokens of owners and senders, looked up once in a few seconds."""
+    """Permission to send batches, by tokens of owners and senders, each looked up once in a few seconds."""
 
     def __init__(self, logins: Logins, outages: Outages) -> None:
         self._logins, self._lookups = logins, _Lookups(outages)
@@ -385,14 +388,16 @@ class _Senders:
     async def may_send(self, authorization: str, slug: str, guess: Callable[[], int]) -> bool:
         """Return whether a header has a token that may send batches to a survey.
 
-        A token that was right a moment or longer ago is not counted: its sender has no limit, and strangers in the same
-        network take nothing from it. Any other counts as a guess until it is found to be right. Requests that bring the
-        same token while it is looked up wait for that one look-up, and count as guesses only if it is found wrong.
+        A token that was right a moment or longer ago is not counted. Its sender has no limit, and strangers in the same
+        network take nothing from it. Any other token counts as a guess until it is found to be right. Requests that
+        bring the same token while it is looked up wait for that one look-up. They count as guesses only if the token is
+        found wrong.
 
         Raises
         ------
         Problem
-            token, if there is a header and it has none; too-many, if too many from there were wrong; busy or store.
+            If there is a header without such a token (token), too many tokens from there were wrong (too-many), or the
+            token cannot be looked up (busy or store).
         """
         kind, _, secret = authorization.partition(" ")
         name = digest(secret)
@@ -410,7 +415,7 @@ class _Senders:
         return True
 
     def _look_up(self, name: str, secret: str) -> asyncio.Task[Analyst | None]:
-        """Start the look-up of a token, and remember what it finds."""
+        """Start the look-up of a token, and remember its result."""
 
         async def found() -> Analyst | None:
             who = await self._lookups.found(partial(self._logins.who, secret, "token"))
@@ -437,19 +442,19 @@ class _Senders:
 
 
 class _Lookups:
-    """Reads of the database: so many wait at most, and nobody for longer than for a commit."""
+    """Reads of the database, of which at most `MAX_LOOKUPS` wait, none of them longer than a commit may take."""
 
     def __init__(self, outages: Outages) -> None:
         self._outages, self._limiter = outages, CapacityLimiter(_LOOKUP_THREADS)
         self._pending = set[asyncio.Task[Any]]()
 
     async def found(self, read: Callable[[], Found]) -> Found:
-        """Return what is read.
+        """Return the result of a read.
 
         Raises
         ------
         Problem
-            busy, if too many wait; store, if it cannot be read, or not in time.
+            If too many reads wait (busy), or the database cannot be read, or not in time (store).
         """
         if len(self._pending) >= MAX_LOOKUPS:
             self._outages.refused("too many receipts or tokens wait to be looked up")
@@ -485,7 +490,7 @@ class _Lookups:
 
 
 class _Batches:
-    """Batches that are read and written at a time; others wait for their turn before their bodies are read."""
+    """Limit on batches that are read and written at a time; others wait before their bodies are read."""
 
     def __init__(self, outages: Outages) -> None:
         self._free, self._outages = asyncio.Semaphore(BATCHES_AT_ONCE), outages
@@ -497,7 +502,7 @@ class _Batches:
         Raises
         ------
         Problem
-            busy, if it does not come in time.
+            If the turn does not come in time (busy).
         """
         try:
             await asyncio.wait_for(self._free.acquire(), BATCH_SECONDS)
@@ -511,7 +516,7 @@ class _Batches:
 
 
 async def _said(send: Send, status: int, outcome: Outcome) -> None:
-    """Answer what became of reports, without the response that would cost more to make than all else here."""
+    """Send the outcome of reports without a response object, which would cost more to make than the rest here."""
     content = f'{{"counted":{outcome.counted},"already":{outcome.already},"invalid":{outcome.invalid}}}'.encode()
     headers = [(b"content-length", str(len(content)).encode()), (b"content-type", JSON_TYPE.encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -519,7 +524,7 @@ async def _said(send: Send, status: int, outcome: Outcome) -> None:
 
 
 def _refusal(problem: Problem) -> Response:
-    """Return a problem as a response to what was posted."""
+    """Return a problem as a response to a request that posted something."""
     response = problem.response()
     if problem.name in ("slow", "too-large", "too-many", "token", "busy"):
         # What is still to come is not read.
@@ -533,7 +538,8 @@ def parsed(content: bytes, kind: str, held: SurveySnapshot, most: int = MAX_REPO
     Raises
     ------
     Problem
-        malformed, too-large or wrong-collection; token, if there are more than `most`.
+        If the body is not one of reports (malformed, too-large or wrong-collection), or has more than `most` reports
+        (token).
     """
     body = _parsed(content, kind, held)
     if body.n > most:
@@ -561,7 +567,10 @@ def _parsed(content: bytes, kind: str, held: SurveySnapshot) -> Body:
 
 
 class _Receipts:
-    """True if a report of an id was counted; the id is in the body, for addresses are what proxies log."""
+    """Application that answers whether a report with an id was counted.
+
+    The id is in the body, because proxies log addresses.
+    """
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
@@ -605,9 +614,9 @@ class _Receipts:
 
 @functools.cache
 def bundles() -> dict[str, tuple[str, bytes, str]]:
-    """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type.
+    """Return the bundles of `static`, by name: the name with the content's digest, the content, and its media type.
 
-    A file that other files load has the digest in its name already.
+    A file that other files load has the digest in its own name already.
     """
     found = {}
     for path in sorted(STATIC.iterdir()):
@@ -621,7 +630,7 @@ def bundles() -> dict[str, tuple[str, bytes, str]]:
 
 @functools.cache
 def _served() -> dict[str, tuple[bytes, str, str]]:
-    """Return what is served: under its own name, which may change, and under that with its digest, which cannot."""
+    """Return the served files: under their own names, whose content may change, and under fixed names with a digest."""
     return {
         name: (content, media_type, cache)
         for plain, (hashed, content, media_type) in bundles().items()
@@ -630,7 +639,7 @@ def _served() -> dict[str, tuple[bytes, str, str]]:
 
 
 async def static_file(request: Request) -> Response:
-    """Serve a bundle, and nothing else."""
+    """Serve a bundle and no other file."""
     found = _served().get(request.path_params["name"])
     if found is None:
         raise Problem("not-found")
@@ -646,7 +655,7 @@ def _for_people(heading: str, status: int) -> Response:
 
 
 def handlers() -> dict[Any, Any]:
-    """Return what an application says of problems, and of addresses and methods that there are not."""
+    """Return an application's handlers for problems, and for unknown addresses and methods."""
 
     async def problem(_: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)

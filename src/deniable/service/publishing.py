@@ -1,7 +1,7 @@
-"""Results for everybody: a static page in each of the survey's languages, with how to report them.
+"""Published results: a static page in each of the survey's languages, and the act of publishing them.
 
-A page is one file without a script, to be read from a disk, a web server or this collector's public port. Findings and
-charts are those of the dashboard.
+A page is one file without a script, to be read from a disk, a web server or this collector's public port. Its findings
+and charts are those of the dashboard.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
 
 
 def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str, str]:
-    """Return the results of a closed survey as pages, by the names of their files, the first language's first.
+    """Return the results of a closed survey as pages, by the names of their files, the first language's page first.
 
     Raises
     ------
     InvalidParameterError
-        If it is not closed, has no report, or keeps no sum.
+        If the survey is not closed, has no report, or keeps no sum.
     """
     slug, state = held.row.slug, held.state(clock)
     if state != "closed":
@@ -108,18 +108,18 @@ def _called(tag: str) -> str:
 
 
 def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool = False) -> dict[str, Any]:
-    """Make the pages of a survey, and put them on the public port unless they are only to be written.
+    """Make the pages of a survey, and put them on the public port unless `online` is False.
 
     Parameters
     ----------
     surveys : Surveys
-        Those of the collector.
+        Surveys of the collector.
     slug : str
         Name of the survey.
     online : bool
-        Whether the public port shows them, and the file of the aggregate.
+        True if the public port shows the pages, and the file of the aggregate.
     reports : bool
-        Whether it shows every batch of reports as well, so that anyone can add them up.
+        True if the public port also shows every batch of reports, so that anyone can add them up.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def publish(surveys: Surveys, slug: str, *, online: bool = True, reports: bool =
 
 
 def public_path(slug: str) -> str:
-    """Return where the public port shows results.
+    """Return the path under which the public port shows results.
 
     Examples
     --------

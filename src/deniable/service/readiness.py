@@ -1,6 +1,6 @@
-"""The check before a survey opens: whether it can work with the people it plans for.
+"""Check before a survey opens: whether it can work with the planned number of people.
 
-The command line and the browser call one function.
+The command line and the browser call the same function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LEAST_WORDS = 3
 
 
 def cannot_work(collection: Collection, contributors: int | None) -> str:
-    """Return why a survey cannot work, and what would help; "" if it can, or nobody said how many are planned."""
+    """Return why a survey cannot work, and what would help; "" if it can, or no number of people is planned."""
     from deniable.planning import infeasibility  # and scipy, which a collector that is only serving needs none of
 
     return "" if contributors is None else infeasibility(collection, contributors)
@@ -25,7 +25,7 @@ def check_ready(slug: str, collection: Collection, contributors: int | None, any
     Raises
     ------
     InvalidParameterError
-        If it cannot work and `anyway` has fewer than `LEAST_WORDS` words.
+        If the survey cannot work and `anyway` has fewer than `LEAST_WORDS` words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bodies of requests, read with a limit and a deadline."""
+"""Reader for the bodies of requests, with a limit and a deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BODY_SECONDS = 10.0
 
 
 class GoneError(Exception):
-    """Whoever sent the request has hung up: there is nobody to answer."""
+    """Error that says that the sender of the request has hung up, so there is nobody to answer."""
 
 
 async def read_body(headers: Headers, receive: Receive, most: int, seconds: float = BODY_SECONDS) -> bytes:
@@ -23,7 +23,8 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
     Raises
     ------
     Problem
-        too-large, before it is read where its length is stated; slow; malformed where its length is not a number.
+        If the body is too large (too-large, before it is read if its length is stated), slow (slow), or its stated
+        length is not a number (malformed).
     GoneError
         If the sender hangs up.
     """

@@ -1,4 +1,4 @@
-"""Pages from templates, and the policy that a page is shown under: nothing here needs a server."""
+"""Pages made from templates, and the content security policy of a page; nothing here needs a server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def render_template(name: str, **values: Any) -> str:
 
 
 def policy(**rules: str) -> str:
-    """Return the policy of pages with some rules replaced; underscores stand for hyphens.
+    """Return the content security policy of pages with some rules replaced; underscores stand for hyphens.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def policy(**rules: str) -> str:
 
 
 def page_headers(page: str) -> dict[str, str]:
-    """Return the headers of a page whose style sheet stands in it: no other style and no script is let in.
+    """Return the headers of a page that contains its style sheet: no other style and no script is let in.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Results of a survey for the dashboard, as data; the page is drawn from the same.
+"""Results of a survey for the dashboard, as data; the dashboard's page is drawn from the same data.
 
-Only the last release is in it, so two looks are equal or differ by all reports of a release step. While a survey is
-open, people look again and again, so there are intervals only where they hold at every look (`anytime=True`, of the
-population, with the number of contributors that was planned in advance): the releases are some of these looks. When it
-is closed, there are the intervals of one look.
+Results contain only the last release, so two looks are equal or differ by all reports of a release step. While a survey
+is open, people look again and again. There are then intervals only if they hold at every look (`anytime=True`, of the
+population, with the number of contributors that was planned in advance). The releases are some of these looks. When the
+survey is closed, there are the intervals of one look.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Results:
     Parameters
     ----------
     data : dict
-        The document ``results.json``.
+        Document ``results.json``.
     summary : Summary or None
-        The estimates in it; None before the first batch, or where no sum is kept.
+        Estimates in the document; None before the first batch, or if no sum is kept.
     """
 
     data: dict[str, Any]
@@ -69,7 +69,7 @@ class Results:
         return json.dumps(self.data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
     def page(self) -> Page | None:
-        """Return the page of the estimates, None if there are none."""
+        """Return the page of the estimates, or None if there are none."""
         if self.summary is None:
             return None
         page = estimate_page(self.summary)
@@ -86,7 +86,7 @@ class Results:
 
 
 def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
-    """Return what is known of a survey now."""
+    """Return the present results of a survey."""
     survey, row = held.survey, held.row
     state = held.state(clock)
     closed = state == "closed"
@@ -120,7 +120,7 @@ def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
 
 
 def found(held: SurveySnapshot, store: Store, results: Results, language: str | None = None) -> tuple[Finding, ...]:
-    """Return what the results say about each question, as `findings` does; nothing before the first batch."""
+    """Return the finding about each question, as `findings` does; no finding before the first batch."""
     if results.summary is None:
         return ()
     survey, row = held.survey, held.row
@@ -134,7 +134,7 @@ def found(held: SurveySnapshot, store: Store, results: Results, language: str | 
 def _summary(
     held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bool, *, simultaneous: bool = False
 ) -> tuple[Intervals, Summary]:
-    """Return which intervals there are, and the estimates with them."""
+    """Return the kind of the intervals, and the estimates with these intervals."""
     collection, planned = held.survey.collection, held.survey.page.contributors
     about: dict[str, Any] = {
         "mechanism": collection.mechanism,
@@ -159,10 +159,10 @@ def _summary(
 def _progress(
     held: SurveySnapshot, summary: Summary | None, n: int, drained: list[tuple[str, int, int]], now: datetime
 ) -> dict[str, Any] | None:
-    """Return how far off estimates are now and with all that are planned, in points, and when that will be.
+    """Return the precision in points, now and with all planned reports, and the days until these will be in.
 
-    That is about questions with one answer, or about options where there are only those. When it will be is known once
-    there are `LEAST_REPORTS` reports on `LEAST_DAYS` days.
+    The precision is about questions with one answer, or about options if there are only options. The days are known
+    once there are `LEAST_REPORTS` reports on `LEAST_DAYS` days.
     """
     page = held.survey.page
     planned = page.contributors
@@ -194,7 +194,7 @@ def _progress(
 
 
 def _precise(held: SurveySnapshot, summary: Summary) -> tuple[AttributeSummary, ...]:
-    """Return the columns that a precision in points is about; a grid's points, one by one, are mostly noise."""
+    """Return the columns that a precision in points is about; single points of a grid are mostly noise."""
     schema = held.survey.collection.schema
     several = {column for columns in schema.several.values() for column in columns}
     rows = [

@@ -1,4 +1,4 @@
-"""Rounds of a survey: the next one is learned from those so far, for other people, and entered as a draft."""
+"""Rounds of a survey: the next one is learned from the earlier ones, for other people, and entered as a draft."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def draft_next(
 ) -> dict[str, Any]:
     """Close the last round of a survey, learn the next one from all rounds, and enter it as a draft.
 
-    Its page has the texts and terms of the last round without its times. Nobody may answer in two rounds:
-    invitations are split in advance, and in open access devices refuse that remember an earlier round.
+    The page of the next round has the texts and terms of the last round without its times. Nobody may answer in two
+    rounds. Invitations are split in advance. In open access, devices that remember an earlier round refuse.
 
     Parameters
     ----------
     surveys : Surveys
-        The collector's.
+        Surveys of the collector.
     slug : str
         Name of the survey.
     contributors : int
         Planned number of people in the next round.
     mechanism : str
-        One of `learner_names`.
+        Name from `learner_names`.
     settings : dict, optional
         Further options for learning.
 
@@ -84,18 +84,18 @@ UNMIXED = "unmixed"
 
 @dataclass(frozen=True)
 class Round:
-    """A round as the dashboard lists it.
+    """Round as the dashboard lists it.
 
     Parameters
     ----------
     position : int
-        Its number, from 1.
+        Number of the round, from 1.
     mechanism : str
-        Name of its mechanism.
+        Name of the round's mechanism.
     n : int
-        Released reports.
+        Number of released reports.
     state : str
-        Its state.
+        State of the round.
     """
 
     position: int
@@ -106,20 +106,20 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The rounds of a survey, and what those that are closed say together.
+    """Rounds of a survey, and the combined results of the closed ones.
 
     Parameters
     ----------
     rounds : tuple of Round
-        All of them, in their order.
+        All rounds in their order.
     summary : Summary or None
         Estimates of all closed rounds with reports, weighted by numbers of reports; None for fewer than two.
     estimator : str or None
-        What reads the rounds whose own estimate is biased.
+        Estimator for the rounds whose own estimate is biased.
     warnings : tuple of str
         Attributes that are less precise together than in one round alone.
     findings : tuple of Finding
-        What the estimates say about each question that has no warning.
+        Findings about each question that has no warning.
     """
 
     rounds: tuple[Round, ...]
@@ -130,7 +130,7 @@ class Rounds:
 
     @property
     def command(self) -> str:
-        """The command that prints the same from files."""
+        """Command that prints the same results from files."""
         files = " ".join(
             f"survey-{one.position}.json {one.position}.aggregate"
             for one in self.rounds
@@ -152,10 +152,10 @@ class Rounds:
 
 
 def combined(surveys: Surveys, slug: str) -> Rounds:
-    """Return the rounds of a survey and the combination of those that are closed, as `deniable combine` has it.
+    """Return the rounds of a survey and the combination of the closed ones, as `deniable combine` computes it.
 
-    Rounds that are open are left out: their intervals would hold at one look only. Where a mechanism's own estimate is
-    biased, as that of Corr-RR over equal domains, its unbiased one is taken.
+    Open rounds are left out, because their intervals would hold at one look only. If a mechanism's own estimate is
+    biased, as that of Corr-RR over equal domains, its unbiased estimate is used.
     """
     rounds, parts = list[Round](), list[tuple[Collection, Aggregate]]()
     for row in surveys.store.collections(slug):

@@ -1,8 +1,8 @@
-"""The contributor's side in Python: draw once, keep the reports, send them until they are counted.
+"""Contributor's side in Python: draw once, keep the reports, and send them until they are counted.
 
-What is sent is what was kept, byte for byte, with ids that follow from it: a retry, by whichever run, counts once. The
-id of row r of a batch is the first 16 bytes of SHA-256("deniable bulk" || its digest, 32 bytes || r, 8 bytes, little
-endian).
+Each try sends the kept reports, byte for byte, with ids that follow from them. A retry by any run therefore counts
+once. The id of row r of a batch is the first 16 bytes of SHA-256("deniable bulk" || its digest, 32 bytes || r, 8 bytes,
+little endian).
 """
 
 from __future__ import annotations
@@ -82,19 +82,19 @@ class Sent:
     Parameters
     ----------
     n : int
-        How many there were.
+        Number of reports.
     counted, already, invalid : int
-        How many are new, were counted before, or are not reports of this mechanism.
+        Number of reports that are new, that were counted before, and that are not reports of this mechanism.
     kept : Path
-        Where they are kept.
+        File in which the reports are kept.
     drawn : bool
-        Whether this run drew them.
+        True if this run drew the reports.
     spending : Spending or None
-        What the contributors have spent in all collections of their answers; None for a file of reports.
+        Spending of the contributors in all collections of their answers; None for a file of reports.
     person_total : PersonTotal or None
-        What the one person has spent in all; None for several people, or a file of reports.
+        Total that the one person has spent; None for several people, or a file of reports.
     remarks : tuple of str
-        How the file of answers was read where that is not usual.
+        Remarks on how the file of answers was read, if that is not usual.
     """
 
     n: int
@@ -124,23 +124,23 @@ def send_file(
 ) -> Sent:
     """Contributor: send the reports of a file of answers, drawn once; or, in bulk, a file of reports.
 
-    Answers are randomised as `deniable.files.randomize_file` does it, ledger included; the reports are kept where the
-    ledger is. If they were drawn before, they are sent again and not drawn again: if the file still holds the same
-    answers. Many are recognised by the ledger's keyed digest. Few leave nothing behind that is derived from them, so
-    their file must have as many rows as then, and must not have been changed since. Whatever became of the file of
-    answers, the file of reports that was kept can be given in its place.
+    Answers are randomised as `deniable.files.randomize_file` does it, ledger included. The reports are kept where the
+    ledger is. If they were drawn before, they are sent again and not drawn again, provided that the file still holds
+    the same answers. Many answers are recognised by the ledger's keyed digest. Few answers leave nothing behind that is
+    derived from them. Their file must therefore have as many rows as before, and must not have been changed since.
+    Whatever happened to the file of answers, the kept file of reports can be given in its place.
 
     Parameters
     ----------
     collection : Collection
-        What is asked.
+        Collection that is asked.
     answers : Path
         Answers (CSV or Parquet), or reports (Parquet).
     url : str
-        The collector's address, or a survey's link.
+        Address of the collector, or a survey's link.
     token : str, optional
-        Of an owner or a sender of the collector: reports are sent in batches. Without one they are sent one by one,
-        up to `MAX_SINGLES`.
+        Token of an owner or a sender of the collector, with which reports are sent in batches. Without one they are
+        sent one by one, up to `MAX_SINGLES`.
     max_epsilon : float, Fraction, Decimal or str, optional
         Refuse, before anything is drawn or sent, if the contributors would have spent more in all collections of these
         answers that this user's ledger knows. Reports that were drawn earlier and kept count as well.
@@ -149,20 +149,20 @@ def send_file(
         collections, whatever the files are called. By default a file of one row is that of "me", and a file of more
         rows has no person. A mechanism that keeps permanent responses needs one person.
     delimiter : str, optional
-        The character that divides the cells of CSV, where it is not to be found.
+        CSV delimiter, if it is not to be found.
     decimal : {"point", "comma"}, optional
-        What stands before the fraction of a number, where the file does not tell.
+        Decimal mark, if the file does not tell.
     on_total : callable, optional
-        Called, before anything is drawn, with what the contributors will have spent in all.
+        Function that is called, before anything is drawn, with the total that the contributors will have spent.
     progress : callable, optional
-        Called with (reports sent, reports in all).
+        Function that is called with (reports sent, reports in all).
     sleep : callable
-        Waits between tries.
+        Function that waits between tries.
 
     Raises
     ------
     UploadError
-        If the collector does not take them, or cannot be reached.
+        If the collector does not take the reports, or cannot be reached.
     MismatchError
         If a link was made for another collection or other texts; or if the file holds other answers than those whose
         reports were kept, or may hold others.
@@ -246,7 +246,7 @@ def send_file(
 
 
 def _person(collection: Collection, answers: Path, person: str | None, delimiter: str | None) -> str | None:
-    """Return whose answers a file holds, None if they are several people's."""
+    """Return the name of the one person whose answers a file holds, or None if there are several people."""
     with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
         rows = 0
         for batch in reader:
@@ -273,7 +273,7 @@ def _person(collection: Collection, answers: Path, person: str | None, delimiter
 def _spending(
     collection: Collection, person: str | None, maximum: EpsilonLike | None
 ) -> Iterator[tuple[PersonTotal | None, MemoStore | None]]:
-    """Record the draw of one person inside the block; for several people there is nothing to record."""
+    """Record the draw of one person inside the block; record nothing for several people."""
     if person is None:
         yield None, None
         return
@@ -292,7 +292,7 @@ def _for_one(answers: Path) -> UploadError:
 def bodies(reader: ReportReader, most: int = MAX_REPORTS, seed: bytes | None = None) -> Iterator[Body]:
     """Yield the bodies in which a file of reports is sent, of at most this many reports each.
 
-    With `seed`, from which their secrets are made, reports have leaves.
+    Reports have leaves if `seed` is given, from which their secrets are made.
     """
     mechanism = reader.collection.mechanism
     most = max(1, min(most, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism) + LEAF_BYTES)))
@@ -327,9 +327,9 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
     Parameters
     ----------
     collection : Collection
-        What was asked.
+        Collection that was asked.
     answers : Path
-        The file of answers; it need not be there any more.
+        File of answers; it need not exist any more.
 
     Returns
     -------
@@ -355,19 +355,19 @@ def sent_leaves(collection: Collection, answers: Path) -> list[bytes]:
 
 
 def kept_seed(kept: Path) -> bytes | None:
-    """Return the seed of the secrets of kept reports, None if there is none."""
+    """Return the seed of the secrets of kept reports, or None if there is none."""
     path = kept.with_suffix(_SEED)
     return path.read_bytes() if path.exists() else None
 
 
 def _make_seed(kept: Path) -> None:
-    """Keep a new seed for reports that are about to be drawn."""
+    """Write a new seed for reports that are about to be drawn."""
     with atomic_path(kept.with_suffix(_SEED), private=True) as temporary:
         temporary.write_bytes(secrets.token_bytes(_SEED_BYTES))
 
 
 def _leaves(seed: bytes, first: int, rows: Rows) -> Rows:
-    """Return the leaves of rows from `first` on; a row's secret is of the seed and its number."""
+    """Return the leaves of rows from `first` on; a row's secret is made from the seed and the row's number."""
     made = [
         leaf_of(
             hashlib.sha256(b"deniable receipt" + seed + (first + i).to_bytes(8, "little")).digest()[:SECRET_BYTES],
@@ -379,18 +379,18 @@ def _leaves(seed: bytes, first: int, rows: Rows) -> Rows:
 
 
 class Remote:
-    """A collector elsewhere, for one collection.
+    """Collector at an address, for one collection.
 
     Parameters
     ----------
     url : str
-        Its address, or a survey's link.
+        Address of the collector, or a survey's link.
     collection : Collection
-        Which it must have.
+        Collection that the collector must have.
     sleep : callable
-        Waits between tries.
+        Function that waits between tries.
     token : str, optional
-        Sent with reports.
+        Token that is sent with reports.
 
     Raises
     ------
@@ -422,7 +422,7 @@ class Remote:
         self._token = token
 
     def check_link(self) -> None:
-        """Raise MismatchError if the address is a link that was made for another collection, or other texts."""
+        """Raise MismatchError if the address is a link that was made for another collection or other texts."""
         if not self._link:
             return
         page, _ = self._answer("/page", None, frozenset({"collection"}))
@@ -433,7 +433,7 @@ class Remote:
             )
 
     def check_open(self) -> None:
-        """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
+        """Raise UploadError unless the survey is open, because nothing may be drawn otherwise."""
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
             raise UploadError(f"the survey takes no answers now, because it is {state}: no report was made")
@@ -454,7 +454,7 @@ class Remote:
             raise UploadError(f"the collector did not answer ({error}): no report was made; try again later") from None
 
     def post(self, body: Body) -> tuple[int, int, int]:
-        """Send reports until they are counted; return how many are new, were there, and are invalid."""
+        """Send reports until they are counted, and return how many are new, counted before, and invalid."""
         outcomes = ("counted", "already", "invalid")
         said = self._answer("/reports", body.to_binary(), frozenset(outcomes), body.binary_type)[1]
         counted, already, invalid = (int(said[name]) for name in outcomes)
@@ -466,7 +466,10 @@ class Remote:
     def _answer(
         self, path: str, content: bytes | None, keys: frozenset[str], media_type: str = BINARY_TYPE
     ) -> tuple[bytes, dict[str, Any]]:
-        """Return a collector's answer, which has these keys: a network's login page says 200 to everything, too."""
+        """Return a collector's answer, which must have these keys.
+
+        A network's login page also answers 200 to everything.
+        """
         wait, last = _FIRST, ""
         for _ in range(TRIES):
             request = urllib.request.Request(self._api + path, content, {"Content-Type": media_type})
@@ -500,7 +503,7 @@ class Remote:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """Return the object that an answer is in JSON, or an empty one."""
+    """Return the JSON object in an answer, or an empty one."""
     try:
         found = json.loads(content)
     except ValueError:
@@ -522,7 +525,7 @@ def _retry_after(headers: Message) -> float:
 
 
 def _kept(collection: Collection, answers: Path) -> Path:
-    """Return where the reports of a file of answers are kept: by its path, never by what is in it."""
+    """Return the file in which the reports of a file of answers are kept, named by its path, never by its contents."""
     name = hashlib.sha256(str(answers.resolve()).encode()).hexdigest()[:16]
     return answers_ledger().path.parent / "sent" / f"{collection.id[:16]}-{name}.parquet"
 
@@ -557,7 +560,7 @@ def _check_same(
 
 
 def _is_reports(path: Path) -> bool:
-    """Return whether a file is one of reports; of another collection it is one, too, and refused as such."""
+    """Return whether a file is one of reports, also of another collection, which is then refused."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The process: two ports, a socket for the command line, and an end that loses nothing."""
+"""Process of a collector: two ports, a socket for the command line, and an end that loses nothing."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ log = logging.getLogger("deniable.service")
 
 @dataclass(frozen=True)
 class Running:
-    """A collector that runs.
+    """Collector that runs.
 
     Parameters
     ----------
     collector : Collector
-        What it has.
+        Collector behind the ports.
     public, admin : str
         Addresses of its ports.
     """
@@ -85,7 +85,7 @@ def running(
     drain_seconds: float = DRAIN_SECONDS,
     patience: float = PATIENCE,
 ) -> Iterator[Running]:
-    """Run a collector inside the block; when it is left, what waits is written before the store is closed.
+    """Run a collector inside the block; at its end, write the reports that wait and then close the store.
 
     A jump of the clock must last for `patience` seconds before it is followed.
 
@@ -96,7 +96,7 @@ def running(
     OutputError
         If a port is taken.
     InvalidParameterError
-        If an address or a network is none.
+        If an address or a network is not valid.
     """
     trusted = networks(configuration.trusted_proxies, "trusted_proxies")
     admin_trusted = networks(configuration.admin_proxies, "admin_proxies")
@@ -132,12 +132,12 @@ def running(
 
 
 def _local(listening: socket.socket) -> str:
-    """Return the address of a port that only this machine reaches, "" for others: only their proxy knows theirs."""
+    """Return the address of a port that only this machine reaches; "" for others, whose address only a proxy knows."""
     return _origin(listening) if ipaddress.ip_address(listening.getsockname()[0]).is_loopback else ""
 
 
 def _hosts(configuration: Configuration) -> frozenset[str]:
-    """Return the names that a browser may reach the admin port by."""
+    """Return the names by which a browser may reach the admin port."""
     host, _ = address(configuration.admin, "admin")
     return frozenset({host, "localhost", "127.0.0.1", "::1", *(name.lower() for name in configuration.hosts)})
 
@@ -148,9 +148,9 @@ def _shut(servers: list[uvicorn.Server]) -> None:
 
 
 def keep_what_is_loaded() -> None:
-    """Have Python look for garbage among what requests leave, not in all that is loaded; where nothing else is done.
+    """Limit Python's search for garbage to objects that requests leave; only for a process that does nothing else.
 
-    Else a tenth of the time of a report goes into looking through modules.
+    Otherwise a tenth of the time of a report goes into searching modules.
     """
     gc.collect()
     gc.freeze()
@@ -158,9 +158,10 @@ def keep_what_is_loaded() -> None:
 
 
 def begin_log(file: str = "") -> None:
-    """Have the collector log to a file or to stderr: of requests no more than their address's template and status.
+    """Make the collector log to a file or to stderr; a request's line has only its address's template and status.
 
-    A line of a request has no time, which would be that of somebody's report. A file that is moved away is begun anew.
+    The line of a request has no time, which would be the time of somebody's report. If the file is moved away, a new
+    one is begun.
 
     Raises
     ------
@@ -196,7 +197,7 @@ def _listening(text: str, what: str) -> Iterator[socket.socket]:
 
 
 def _most_connections() -> int:
-    """Raise the limit of open files to what this process may have; return how many connections that leaves room for."""
+    """Raise the limit of open files as far as this process may, and return for how many connections that has room."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
