@@ -1,4 +1,4 @@
-"""Mechanisms with a dealer, who sees no data and deals one secret share of random draws to each contributor."""
+"""Mechanisms with a dealer, who sees no data and deals a secret share of random draws to each contributor."""
 
 import lazy_loader
 

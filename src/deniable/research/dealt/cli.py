@@ -1,4 +1,4 @@
-"""Commands for dealers: deal, hand-out."""
+"""Commands for dealers: `deal` and `hand-out`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def hand_out_shares(
 
 
 def _range(text: str) -> tuple[int, int]:
-    """Return the contributors in "17" or "1-500"."""
+    """Return the contributors that "17" or "1-500" names."""
     first, dash, last = text.partition("-")
     try:
         return int(first), int(last if dash else first)

@@ -1,8 +1,8 @@
 """Bases of mechanisms with a dealer: `DealtMechanism`, `DealtOracle` and `DealtRecordMechanism`.
 
-The dealer is an actor of its own, who deals a secret share to each contributor and never sees data or reports.
-Contributors take a share beside their answer; the methods of collector and analyst are those of every mechanism and
-never take shares.
+The dealer is a separate actor, who deals a secret share to each contributor and never sees data or reports.
+Contributors use a share together with their answer. The methods of the collector and of the analyst are the same as for
+every mechanism, and never take shares.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TypedShares(ABC):
 
     @abstractmethod
     def _dealt_types(self) -> DealtTypes:
-        """Return the types, and how many of each are dealt."""
+        """Return the types, and how many shares of each type are dealt."""
 
 
 class DealtMechanism(Mechanism[Reports]):
@@ -93,12 +93,15 @@ class DealtMechanism(Mechanism[Reports]):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={quoted(self.deal_id)}")
 
     def _check_dealt_to(self, n: int | None) -> None:
-        """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
+        """Raise InvalidParameterError if n is given and is not the number of contributors that the deal is for."""
         if n is not None and checked_integer("n", n, 1) != self.n:
             raise InvalidParameterError(f"n must be {self.n}, got n={n}: the deal was made for {self.n} contributors")
 
     def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
-        """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
+        """Return how many contributors hold each of `kinds` answers.
+
+        The error InvalidInputError is raised unless the counts sum to n.
+        """
         held = checked_counts(counts, kinds)
         if int(held.sum()) != self.n:
             raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
@@ -132,7 +135,7 @@ class DealtMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _deal(self, n: int, rng: Randomness) -> Columns:
-        """Draw the columns of n shares, as `share_fields` says."""
+        """Return the columns of n shares, drawn in the form that `share_fields` describes."""
 
     # ---------------------------------------------------------------- contributor
 
@@ -172,7 +175,10 @@ class DealtMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
-        """Randomise checked codes, as the checked columns of as many shares tell."""
+        """Return the reports of checked codes.
+
+        The codes are randomised according to the checked columns of the same number of shares.
+        """
 
     def _check_shares(self, shares: Shares, rows: int) -> None:
         if not isinstance(shares, Shares):
@@ -214,7 +220,7 @@ class DealtMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _check_types(self, columns: Columns) -> None:
-        """Raise InvalidInputError if a share belongs to another mechanism, naming its row, or is duplicated."""
+        """Raise InvalidInputError, naming the row, if a share is a duplicate or belongs to another mechanism."""
 
     # ---------------------------------------------------------------- collector
 
@@ -225,7 +231,7 @@ class DealtMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _check_counts(self, counts: Counts, n: int) -> None:
-        """Raise DamagedStateError unless n reports can have these counts."""
+        """Raise DamagedStateError unless these counts are possible for n reports."""
 
     # ---------------------------------------------------------------- exact law
 
@@ -239,7 +245,7 @@ class DealtMechanism(Mechanism[Reports]):
 
 
 def types_dealt(mechanism: object) -> DealtTypes | None:
-    """Return the types that a mechanism's dealer deals, None where shares are not types or nobody deals."""
+    """Return the types that a mechanism's dealer deals, or None if shares are not types or nobody deals."""
     return mechanism._dealt_types() if isinstance(mechanism, TypedShares) else None
 
 
@@ -277,11 +283,11 @@ class DealtOracle(DealtMechanism[Reports]):
 
     @abstractmethod
     def _support_variance(self, holders: float, reporters: int) -> float:
-        """Return the variance of the number of supporters of a value that `holders` of the reporters hold, exact."""
+        """Return the exact variance of the number of supporters of a value that `holders` of the reporters hold."""
 
     @abstractmethod
     def _support_law(self, reporters: int, among: int) -> SupportLaw:
-        """Return the distribution of a value's number of supports; holders are counted among so many people."""
+        """Return the distribution of a value's number of supports, with the holders counted among `among` people."""
 
     def frequency_bounds(
         self, aggregate: Aggregate, tail: float, target: Target = "contributors", among: int | None = None
@@ -376,11 +382,11 @@ class DealtOracle(DealtMechanism[Reports]):
 
     @abstractmethod
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw the state int64[k] of contributors with these true counts int64[k]."""
+        """Return a state int64[k], drawn for contributors with the true counts int64[k]."""
 
 
 def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
-    """Tell a mechanism for one attribute whose deals can be combined from all others."""
+    """Return True for a mechanism for one attribute whose deals can be combined."""
     return isinstance(mechanism, DealtOracle)
 
 
@@ -455,4 +461,4 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
 
     @abstractmethod
     def _simulate(self, records: Codes, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw the state int64[state_size] of contributors of whom counts[r] hold records[r]."""
+        """Return a state int64[state_size], drawn for contributors among whom counts[r] hold records[r]."""

@@ -1,4 +1,4 @@
-"""Estimates of dealt coins: the variance is quadratic in the frequency, and reports are not independent sum."""
+"""Estimates from dealt reports, whose variance is quadratic in the frequency and which are not an independent sum."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ Variance = Callable[[float], float]
 
 
 def quadratic(variance: Variance) -> tuple[float, float, float]:
-    """Return (level, slope, curvature) of a variance, from its values in [0, 1] alone: elsewhere it may be negative."""
+    """Return (level, slope, curvature) of a variance that is quadratic in the frequency.
+
+    Only its values in [0, 1] are used, because elsewhere it may be negative.
+    """
     left, centre, right = variance(0.0), variance(0.5), variance(1.0)
     curvature = 2 * (left - 2 * centre + right)
     return left, right - left - curvature, curvature
 
 
 def complement(variance: Variance, n: int) -> JointNoise:
-    """Return the joint noise of n reports of two frequencies that sum to one, of this variance."""
+    """Return the joint noise of n reports for two frequencies that sum to one and have this variance."""
     return partial(_complement, variance, n)
 
 
@@ -79,10 +82,10 @@ def tangent_estimate(
 
 
 def score_bounds(frequencies: Floats, variance: Variance, tail: float) -> tuple[Floats, Floats]:
-    """Return all f that a z-test with the exact variance at f does not reject; each bound fails with about `tail`.
+    """Return bounds of all f that a z-test with the exact variance at f does not reject; each fails with about `tail`.
 
-    Where there are none, which can only happen outside [0, 1]: the Wald bounds with the variance at the nearest f. The
-    sum of the reports is taken to be normal.
+    If the test rejects every f, the bounds are the Wald bounds with the variance at the nearest f. This can only happen
+    outside [0, 1]. The sum of the reports is taken to be normal.
     """
     z = -NormalDist().inv_cdf(tail)
     level, slope, curvature = quadratic(variance)

@@ -1,9 +1,9 @@
 """Intervals of dealt mechanisms, from the distribution of the number of reports that support a value.
 
-Dealt reports are dependent, so their number of supports is not a sum of independent ones
-(`core.support_counts`). But its distribution is known, given how many people hold the value, and if these were drawn
-from a population. The interval is
-of all numbers of holders, or of all frequencies in the population, under which neither tail is rarer than stated.
+Dealt reports are dependent, so their number of supports is not a sum of independent terms (`core.support_counts`). But
+its distribution is known, given how many people hold the value, and also if these people were drawn from a population.
+The interval contains all numbers of holders, or all frequencies in the population, for which neither tail is rarer than
+stated.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ _ROUNDING = 1e-9
 
 
 class SupportLaw(ABC):
-    """Distribution of the number of reports that support one value; hashable, because results are kept.
+    """Distribution of the number of reports that support one value.
+
+    It is hashable, because results are cached.
 
     Attributes
     ----------
     reporters : int
-        Number of reports that can support it.
+        Number of reports that can support the value.
     among : int
-        Number of people whom the holders are counted among: the reporters, or more people whom they were drawn from.
+        Number of people among whom the holders are counted: the reporters, or more people from whom they were drawn.
     ordered : bool
-        Whether more holders never make it likelier that supports stay below any number.
+        True if more holders never make it likelier that the number of supports stays below any given number.
     cut_off : bool
-        Whether a quota cuts it off, so that it is not nearly normal however large its variance.
+        True if a quota cuts the distribution off, so that it is not nearly normal, however large its variance is.
     """
 
     reporters: int
@@ -49,7 +51,7 @@ class SupportLaw(ABC):
 
     @abstractmethod
     def at_most(self, count: int, holders: int) -> float:
-        """Return P(supports <= count) if so many of `among` people hold the value."""
+        """Return P(supports <= count) if `holders` of the `among` people hold the value."""
 
     @abstractmethod
     def at_most_drawn(self, count: int, frequency: float) -> float:
@@ -57,20 +59,21 @@ class SupportLaw(ABC):
 
 
 def few(variance: Variance, step: float, *, cut_off: bool = False) -> bool:
-    """Return whether the distribution itself must be inverted: the one rule for all dealt mechanisms and both targets.
+    """Return True if the distribution itself must be inverted, by one rule for all dealt mechanisms and both targets.
 
-    Supports vary by mistaken reports and, for the population, by the number of holders. Where both are expected to be
-    few, their number is far from normal. It is taken for normal if mistakes alone have a variance of at least `FEW`
-    supports whatever the number of holders, so also without any; and never where a quota cuts it off.
+    Supports vary by mistaken reports and, for the population, also by the number of holders. If both are expected to be
+    few, the number of supports is far from normal. It is taken to be normal if mistakes alone have a variance of at
+    least `FEW` supports, whatever the number of holders, so also without any holder. It is never taken to be normal if
+    a quota cuts it off.
 
     Parameters
     ----------
     variance : callable
-        f -> exact variance of an estimated frequency among the reporters, quadratic in f.
+        Function from f to the exact variance of an estimated frequency among the reporters, quadratic in f.
     step : float
-        How much one support adds to the estimated frequency.
+        Amount that one support adds to the estimated frequency.
     cut_off : bool
-        Whether the supports are cut off at a quota.
+        True if the number of supports is cut off at a quota.
     """
     _, slope, curvature = quadratic(variance)
     turn = min(max(-slope / (2 * curvature), 0.0), 1.0) if curvature > 0 else 0.0
@@ -88,22 +91,22 @@ def bounds(
 ) -> tuple[Floats, Floats]:
     """Return bounds of the share of holders, each float64[k] and missed with probability at most about `tail`.
 
-    Where `few`, they are in [0, 1] and invert the distribution; elsewhere they are `wide_score_bounds`.
+    If `few` is true, the bounds are in [0, 1] and invert the distribution. Otherwise they are `wide_score_bounds`.
 
     Parameters
     ----------
     law : SupportLaw
-        The distribution.
+        Distribution of the number of supports.
     counts : int64[k]
         Number of reports that support each value.
     frequencies : float64[k]
         Estimated frequencies among the reporters.
     variance, step
-        As for `few`.
+        Arguments of `few`.
     tail : float
-        In (0, 1/2).
+        Probability in (0, 1/2).
     target : {"contributors", "population"}
-        What the bounds are about.
+        People whose share of holders the bounds are about.
     """
     if not few(variance, step, cut_off=law.cut_off):
         return wide_score_bounds(frequencies, law.reporters, variance, step, tail, target)
@@ -125,7 +128,10 @@ def bounds(
 def wide_score_bounds(
     frequencies: Floats, reporters: int, variance: Variance, step: float, tail: float, target: Target
 ) -> tuple[Floats, Floats]:
-    """Return score bounds with the exact variance, wider on either side by half a step; parameters as for `bounds`."""
+    """Return score bounds with the exact variance, wider by half a step on either side.
+
+    The parameters are those of `bounds`.
+    """
     bend = quadratic(variance)[2]
 
     def drawn(f: float) -> float:
@@ -138,7 +144,7 @@ def wide_score_bounds(
 
 @lru_cache(maxsize=4096)
 def holder_bounds(law: SupportLaw, count: int, start: float, deviation: float, tail: float) -> tuple[float, float]:
-    """Return the least and the largest share of holders whose distribution puts more than `tail` on either side."""
+    """Return the least and the largest share of holders for which each tail has a probability above `tail`."""
     n = law.among
     if not law.ordered and n <= _TRIED:
         tails = [min(1 - law.at_most(count - 1, m), law.at_most(count, m), tail) for m in range(n + 1)]
@@ -157,10 +163,10 @@ def holder_bounds(law: SupportLaw, count: int, start: float, deviation: float, t
 
 
 def _least(probability: Callable[[int], float], limit: int, tail: float, start: float, deviation: float) -> int:
-    """Return the least x in 0..limit whose probability, which grows with x, is above the tail; the limit if none is.
+    """Return the least x in 0..limit whose probability is above the tail, or the limit if there is none.
 
-    Secants in normal quantiles, in which laws like these are nearly straight, from `start`; halves where they lead
-    nowhere.
+    The probability must grow with x. The search uses secants in normal quantiles, from `start`, because distributions
+    like these are nearly straight in them. It halves the range where the secants do not help.
     """
     low, high, aim = 0, limit, _quantile(tail)
     known: list[tuple[int, float]] = []
@@ -180,7 +186,7 @@ def _least(probability: Callable[[int], float], limit: int, tail: float, start: 
 
 
 def _quantile(probability: float) -> float:
-    """Return a normal quantile, infinite at 0 and 1 and, by rounding, beyond."""
+    """Return a normal quantile, which is infinite for 0 and 1, and for values outside [0, 1] that rounding produced."""
     if 0 < probability < 1:
         return NormalDist().inv_cdf(probability)
     return math.copysign(math.inf, probability - 0.5)
@@ -188,7 +194,7 @@ def _quantile(probability: float) -> float:
 
 @lru_cache(maxsize=4096)
 def population_bounds(law: SupportLaw, count: int, start: float, tail: float) -> tuple[float, float]:
-    """Return the least and the largest frequency in the population, as `holder_bounds`."""
+    """Return the least and the largest frequency in the population, by the rule of `holder_bounds`."""
 
     def at_least(f: float) -> float:
         return 1 - law.at_most_drawn(count - 1, f)
@@ -215,7 +221,10 @@ def population_bounds(law: SupportLaw, count: int, start: float, tail: float) ->
 
 
 def _crossing(probability: Callable[[float], float], outer: float, inner: float, tail: float) -> float:
-    """Return where, from `outer` towards `inner`, the probability exceeds the tail: an end where it does everywhere."""
+    """Return the point, from `outer` towards `inner`, from which the probability exceeds the tail.
+
+    If the probability exceeds the tail everywhere or nowhere, the result is an end.
+    """
     aim = _quantile(tail)
 
     def excess(f: float) -> float:

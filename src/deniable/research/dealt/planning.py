@@ -1,4 +1,7 @@
-"""Gain from a dealer: rows of a plan that need one more party to be trusted. Shown apart, never recommended."""
+"""Rows of a plan for mechanisms with a dealer, who is one more party to be trusted.
+
+The rows show what a dealer gains. They are shown separately and are never recommended.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,8 @@ def dealt_rows(
 ) -> tuple[PlanRow, ...]:
     """Return the rows of mechanisms with a dealer, for exactly this number of contributors.
 
-    Their half-width is z standard errors, as of other rows; their own intervals invert the exact law. None is
-    recommended, because a dealer is a decision about trust, not about error.
+    Their half-width is z standard errors, as in other rows. The mechanisms' own intervals invert the exact
+    distribution. No row is recommended, because a dealer is a decision about trust, not about error.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def dealt_rows(
 
 
 def _coupled(k: int, epsilon: float | Fraction, n: int, frequency: float) -> JRR | KaryJRR | None:
-    """Return the JRR of least variance at a frequency, None where that is plain randomised response."""
+    """Return the JRR of least variance at a frequency, or None if that is plain randomised response."""
     count, colluders = round(frequency * n), min(COLLUDERS, n - 1)
     if k == 2:
         found: JRR | KaryJRR = JRR.optimal(n, epsilon, colluders, count)
@@ -83,7 +86,10 @@ def _coupled(k: int, epsilon: float | Fraction, n: int, frequency: float) -> JRR
 
 
 def _note(mechanism: Any, epsilon: float | Fraction) -> str:
-    """Return whom a mechanism trusts; of JRR also what an adversary has who reads more than one report."""
+    """Return whom a mechanism trusts.
+
+    For JRR, the note also says what an adversary has who reads more than one report.
+    """
     rows = [row for row in mechanism.privacy().trust_models if row.view == "all reports and everybody else's data"]
     known = min((row.epsilon for row in rows if row.delta), default=None)
     if known is None:

@@ -1,7 +1,7 @@
-"""Several deals, and reports without a deal: their estimates are added, each with its own coefficients.
+"""Estimates from several deals and from reports without a deal, added up, each with its own coefficients.
 
-Zheng and others, section 4.5.2: contributors who arrive after the deal answer by plain randomised response, and a
-contributor whose peer does not answer is counted within the deal, as after any drop-out.
+The method follows Zheng and others, section 4.5.2. Contributors who arrive after the deal answer by plain randomised
+response. A contributor whose peer does not answer is counted within the deal, as after any drop-out.
 """
 
 from __future__ import annotations
@@ -132,20 +132,23 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
 
 
 def _step(mechanism: Part) -> float:
-    """Return how much one more support adds to the number of reports times an estimated frequency."""
+    """Return how much one more support adds to an estimated frequency times the number of reports."""
     p, q = mechanism.support_probabilities
     return 1 / float(p - q)
 
 
 def _variance(mechanism: Part, f: float, reports: int) -> float:
-    """Return the exact variance of a frequency that is estimated from some reports of one part."""
+    """Return the exact variance of a frequency that is estimated from `reports` reports of one part."""
     if is_dealt_oracle(mechanism):
         return mechanism.variance(f, reporters=reports)
     return mechanism.variance(f, reports)
 
 
 def _quadratic(mechanism: Part, reports: int, n: int) -> tuple[float, float, float, float]:
-    """Return a part's weight, and (level, slope, curvature) of the variance that it adds to a frequency among all n."""
+    """Return a part's weight, and (level, slope, curvature) of the variance that the part adds.
+
+    The variance is that of a frequency among all n.
+    """
     weight = reports / n
     level, slope, curvature = quadratic(lambda f: _variance(mechanism, f, reports) * weight**2)
     # A convex one is below the line between its ends.
@@ -155,8 +158,8 @@ def _quadratic(mechanism: Part, reports: int, n: int) -> tuple[float, float, flo
 def _largest_variance(parts: Sequence[tuple[float, float, float, float]]) -> tuple[Floats, Floats]:
     """Return frequencies among all reporters, from 0 to 1, and the largest variance over all splits of the holders.
 
-    At the largest, one more holder adds as much variance in every part whose frequency is neither 0 nor 1. So the
-    splits are those of one multiplier, which falls while the frequency grows.
+    At the largest variance, one more holder adds the same variance in every part whose frequency is neither 0 nor 1. So
+    the splits are those of one multiplier, which falls while the frequency grows.
     """
     weight, level, slope, curvature = np.array(parts).T
     ends = np.concatenate([slope / weight, (slope + 2 * curvature) / weight])
@@ -173,7 +176,10 @@ def _largest_variance(parts: Sequence[tuple[float, float, float, float]]) -> tup
 def _any_split(
     frequencies: Floats, parts: Sequence[tuple[float, float, float, float]], z: float
 ) -> tuple[Floats, Floats]:
-    """Return all f that a z-test does not reject with the largest variance that any split of the holders has at f."""
+    """Return bounds of all f that a z-test does not reject with the largest possible variance at f.
+
+    The variance is the largest over all splits of the holders.
+    """
     among, largest = _largest_variance(parts)
     reach = z * float(np.sqrt(largest.max()))
     found = []
@@ -196,7 +202,7 @@ def _any_split(
 
 
 def _root(values: Floats, inside: int, outside: int, f: Floats) -> float:
-    """Return where a line between two neighbours is 0."""
+    """Return the point where a line between two neighbours is 0."""
     part = values[inside] / (values[inside] - values[outside])
     return float(f[inside] + part * (f[outside] - f[inside]))
 
@@ -242,7 +248,7 @@ def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> R
 
 
 def _check(collection: Collection, aggregate: Aggregate) -> None:
-    """Raise MismatchError unless an aggregate is of the same survey, whatever the deal."""
+    """Raise MismatchError unless an aggregate belongs to the same survey, whatever its deal is."""
     mine, theirs = collection.mechanism, aggregate.mechanism
     # A collection's id is a hash of its content: with the aggregate's mechanism it must be the one reported to.
     try:
@@ -261,7 +267,7 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
 
 
 def _budget(mechanism: Mechanism[Any]) -> tuple[str, ...]:
-    """Return a mechanism's name, and the epsilon that its guarantee states first and of a colluding dealer."""
+    """Return a mechanism's name, the first epsilon of its guarantee, and the epsilon of a colluding dealer."""
     guarantee = mechanism.privacy()
     dealer = next(row.epsilon for row in guarantee.trust_models if row.adversary == "collector and dealer")
     return mechanism.name, f"{guarantee.epsilon:.9g}", f"{dealer:.9g}"

@@ -1,4 +1,4 @@
-"""Shares: what a dealer hands out, one secret row to each contributor, and who deals them."""
+"""Shares, of which a dealer hands out one secret row to each contributor, and the interface of dealers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ Columns = tuple[NDArray[Any], ...]
 
 
 class DealtTypes(NamedTuple):
-    """Shares that are one type each, in random order: all that helpers need to deal in a dealer's place; public.
+    """Types of shares that are one type each, dealt in random order.
+
+    These public numbers are all that helpers need to deal in a dealer's place.
 
     Attributes
     ----------
     types : int
         Number of types.
     counts : tuple of int or None
-        How often each is dealt, where that is public.
+        Number of shares of each type, if these numbers are public.
     tables : QuotaTables or None
-        The law of these numbers, where they are secret.
+        Distribution of these numbers, if they are secret.
     """
 
     types: int
@@ -67,7 +69,7 @@ class Shares:
         return len(self.columns[0])
 
     def __getitem__(self, rows: int | slice) -> Shares:
-        """Return the share of one contributor, or of a slice of them."""
+        """Return the share of one contributor, or the shares of a slice of contributors."""
         # Indexing first: a row beyond the last must be an IndexError, or iterating would never end.
         found = (column[rows] for column in self.columns)
         return Shares(self.deal_id, tuple(part if isinstance(rows, slice) else part[None] for part in found))
@@ -109,7 +111,7 @@ def fresh_deal_id() -> str:
 
 
 def check_types(types: NDArray[Any], n: int, most: Sequence[int]) -> None:
-    """Raise InvalidInputError if a type is not below len(most), or there are more of it than `most` says."""
+    """Raise InvalidInputError if a type is not below len(most), or occurs more often than `most` allows."""
     held = count_codes(checked_codes(types, len(most)), len(most))
     excess = held > np.asarray(most)
     if excess.any():
@@ -122,6 +124,6 @@ def check_types(types: NDArray[Any], n: int, most: Sequence[int]) -> None:
 
 @kernel
 def follow(types: NDArray[Any], answers: Codes, k: int, reports: Codes) -> None:
-    """Report the forced answer types[n] where it is below k, else answers[n]."""
+    """Write the reports: the forced answer types[n] if it is below k, and answers[n] otherwise."""
     for i in range(types.shape[0]):
         reports[i] = types[i] if np.int64(types[i]) < k else answers[i]

@@ -1,4 +1,4 @@
-"""Variants of Corr-RR, and a baseline of its paper."""
+"""Variants of Corr-RR, and a baseline from its paper."""
 
 import lazy_loader
 

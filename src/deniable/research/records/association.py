@@ -1,7 +1,7 @@
-"""Association of two attributes by their pair table: Cramer's V, and Pearson's correlation.
+"""Association of two attributes from their pair table: Cramer's V and Pearson's correlation.
 
-*Pearson's r on codes*, for attributes whose codes are ordered: covariance and variances of the unbiased table, standard
-error by the delta method over the reports.
+*Pearson's r on codes* is for attributes whose codes are ordered. It uses the covariance and the variances of the
+unbiased table. Its standard error is computed by the delta method over the reports.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Correlation(NamedTuple):
     Parameters
     ----------
     value : float
-        Not clipped to [-1, 1]; NaN where an estimated variance is not positive.
+        Correlation, not clipped to [-1, 1]. It is NaN if an estimated variance is not positive.
     standard_error : float
-        Noise and sampling: delta method, the reports' own distribution plugged in.
+        Standard error from noise and sampling, by the delta method with the reports' own distribution plugged in.
     """
 
     value: float
@@ -141,7 +141,7 @@ def dependence_matrix(tables: PairTables) -> Floats:
 
 
 def residual_of(table: PairTable) -> tuple[Floats, Floats, Floats]:
-    """Return the margins of a raw table, and its difference from independence."""
+    """Return the margins of a raw table, and the table's difference from independence."""
     if not table.cells.is_raw:
         raise InvalidParameterError(
             f"table must be raw (not post-processed), got a table that was processed by "

@@ -1,4 +1,4 @@
-"""Rounds of second phases, combined into one estimate."""
+"""Combination of several rounds of second phases into one estimate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cond-RR: one privatised pivot, and the other attributes drawn from their learned conditional distributions.
+"""Cond-RR: one pivot is randomised, and the other attributes are drawn from learned conditional distributions.
 
 Cond-RR is from Seeam, Zheng, Hu (Corr-RR), section 3.3.6. It has two phases. In the first phase, some of the
 contributors report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported
@@ -167,7 +167,10 @@ class CondRR(OnePivot):
 
 
 def learned_conditionals(tables: PairTables) -> Tables:
-    """Analyst: P(X_j | X_s) of every ordered pair from projected tables: [s][j][code of s][code of j]; [s][s] empty."""
+    """Analyst: return P(X_j | X_s) of every ordered pair from projected tables.
+
+    The result is indexed by [s][j][code of s][code of j]. The entries [s][s] are empty.
+    """
     d = len(tables.sizes)
     found: list[list[Table]] = [[()] * d for _ in range(d)]
     for (i, j), table in tables.items():

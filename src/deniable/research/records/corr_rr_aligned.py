@@ -1,4 +1,4 @@
-"""Corr-RR over a common domain: align, run, expand (Seeam, Zheng, Hu, 3.3.4, as printed).
+"""Corr-RR over a common domain, in three steps: align, run and expand (Seeam, Zheng, Hu, 3.3.4, as printed).
 
 The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.4, as printed. It has three steps. First, a public map
 replaces every code by its group. Second, Corr-RR runs on the groups. Third, every reported group is expanded to a
@@ -229,7 +229,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 def _expand(
     groups: NDArray[Any], codes_of: Sequence[int], members: NDArray[np.int64], rng: Randomness
 ) -> NDArray[np.int64]:
-    """Return an exactly uniform code of every row's group."""
+    """Return an exactly uniform code from the group of every row."""
     codes = np.argsort(np.array(codes_of), kind="stable")
     result = np.concatenate(([0], members.cumsum()[:-1]))[groups]
     size = members[groups]

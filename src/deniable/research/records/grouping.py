@@ -1,4 +1,4 @@
-"""Corr-RR in groups: attributes that depend on each other share a budget, groups split it.
+"""Corr-RR in groups: attributes that depend on each other share a budget, and the groups split the budget.
 
 The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.3. The attributes are partitioned into t groups by their
 estimated dependence. Each group runs Corr-RR on its own with the exact fraction epsilon/t of the budget. A group of one
@@ -49,7 +49,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 def checked_groups(groups: Any, d: int) -> Groups:
-    """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
+    """Return a partition of d attributes as tuples, with each attribute once and in ascending order inside a group."""
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         raise InvalidParameterError(
             f"groups must be lists of attributes, with every attribute in exactly one list, got groups={quoted(groups)}"
@@ -73,7 +73,7 @@ def checked_groups(groups: Any, d: int) -> Groups:
 
 
 def group_alignment(alignment: Alignment, group: tuple[int, ...]) -> Alignment:
-    """Return the maps between attributes of one group, numbered inside it."""
+    """Return the maps between attributes of one group, with the attributes numbered inside the group."""
     place = {j: i for i, j in enumerate(group)}
     return tuple(
         (place[larger], place[smaller], codes)
@@ -85,13 +85,13 @@ def group_alignment(alignment: Alignment, group: tuple[int, ...]) -> Alignment:
 def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
     """Return the partitions into 1, 2, ..., d groups that average linkage finds.
 
-    Starting from single attributes, the two groups with the largest mean dependence between their attributes are
-    merged, the first ones among equals.
+    The search starts from single attributes. The two groups with the largest mean dependence between their attributes
+    are merged. Among equals, the first two groups are merged.
 
     Parameters
     ----------
     dependence : float64[d, d]
-        Symmetric; the diagonal is not read.
+        Symmetric matrix of dependence, whose diagonal is not read.
     """
     groups: list[tuple[int, ...]] = [(j,) for j in range(len(dependence))]
     means = np.array(dependence, dtype=np.float64)
@@ -249,12 +249,12 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
 
     @cached_property
     def _columns(self) -> list[int]:
-        """The attributes, group by group."""
+        """Attributes, group by group."""
         return [j for group in self.groups for j in group]
 
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
-        """The group of every attribute, and its number inside."""
+        """Group of every attribute, and the attribute's number inside the group."""
         own = [(place, i) for place, group in enumerate(self.groups) for i in range(len(group))]
         return [own[column] for column in np.argsort(self._columns)]
 

@@ -1,12 +1,13 @@
 """Joint frequencies of pairs of attributes, from reports whose attributes were randomised independently.
 
-A reported pair (y_i, y_j) went through two known GRR channels. With A = (I - q 11')/(p - q) the inverse of a channel,
+A reported pair (y_i, y_j) went through two known GRR channels. Let A = (I - q 11')/(p - q) be the inverse of a channel.
+Then
 
     T^_ij = A_i (C_ij/n) A_j'
 
-is exactly unbiased for the joint frequencies, C_ij the reported table and p, q the implemented probabilities. Its row
-and column sums are the unbiased marginals. The noise is large: one report's variance is the product of those of two
-marginal estimates, each with only its share of the budget.
+is exactly unbiased for the joint frequencies. Here C_ij is the reported table, and p and q are the implemented
+probabilities. The row and column sums are the unbiased marginals. The noise is large: the variance of one report is the
+product of the variances of two marginal estimates, each with only its share of the budget.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def pair_tables(aggregate: Aggregate) -> PairTables:
 def pair_table(reported: NDArray[np.int64], n: int, first: GRR, second: GRR, attributes: Pair = (0, 1)) -> PairTable:
     """Return the table of one pair from how often each pair of codes was reported, n times in all.
 
-    The noise of a cell depends on the frequencies of its row and column; the projected ones are plugged in.
+    The noise of a cell depends on the frequencies of its row and column. The projected frequencies are plugged in.
     """
     unbiased = inverse(first) @ (reported / n) @ inverse(second).T
     (s0, s1), (t0, t1) = second_moments(first), second_moments(second)

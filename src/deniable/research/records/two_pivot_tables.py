@@ -1,22 +1,23 @@
-"""The tables Pr(y_j | y_s, y_t) of Corr-RR with two pivots, from the pair tables of phase one.
+"""Tables Pr(y_j | y_s, y_t) of Corr-RR with two pivots, from the pair tables of phase one.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.5, which leaves the rule open. With q, p the pivots' GRR at epsilon/2, C = d(d-1)/2
-pairs of pivots, R_st = GRR_s T_st GRR_t' the law of two pivots' reports and m = mean over the pairs without j of R_st'
-W_st, target j is reported with probabilities
+Seeam, Zheng, Hu (Corr-RR), 3.3.5, leave the rule for the tables open. Let q and p be the probabilities of the pivots'
+GRR at epsilon/2, and C = d(d-1)/2 the number of pairs of pivots. Let R_st = GRR_s T_st GRR_t' be the distribution of
+two pivots' reports, and m the mean of R_st' W_st over the pairs without j. Then target j is reported with probabilities
 
     pi = [(d-1) (q + (p - q) f_j) + (C - d + 1) m]/C.
 
 *Least norm.* The expected error sum_v [pi (1 - pi)/n2 + (pi - q - (p - q) f_j)^2]/(p - q)^2 is a convex quadratic in
-the tables, and depends on them through m alone: its minimum is at
+the tables, and depends on them through m alone. Its minimum is at
 
     m* = [C (n2 (q + (p - q) f_j) - 1/k)/(n2 - 1) - (d-1) (q + (p - q) f_j)]/(C - d + 1),
 
-projected onto the simplex, for every table with that mean. Of these the one nearest to uniform codes is taken,
-W_st(y) = 1/k + R_st(y) l; where it has negative entries, its mixture with the constant table m* that has none. R_st
-is nearly flat at small epsilon, and W nearly constant then: *the error-minimising table hardly looks at the pivots*.
-What is drawn is a realistic fake, as in RS+RFD, and its errors are those of phase one.
+projected onto the simplex, for every table with that mean. Among these tables, the one nearest to uniform codes is
+taken, W_st(y) = 1/k + R_st(y) l. If it has negative entries, its mixture with the constant table m* that has none is
+taken. At small epsilon, R_st is nearly flat and W is nearly constant: *the error-minimising table hardly looks at the
+pivots*. The drawn code is then a realistic fake, as in RS+RFD, and its errors are those of phase one.
 
-*Conditional.* W_st(y) proportional to P(v | y_s) P(v | y_t)/P(v): the pivots as if independent given the target.
+*Conditional.* W_st(y) is proportional to P(v | y_s) P(v | y_t)/P(v), as if the pivots were independent given the
+target.
 """
 
 from __future__ import annotations
@@ -37,18 +38,20 @@ METHODS = ("least-norm", "conditional")
 
 
 def learn_two_pivot_tables(tables: PairTables, oracles: tuple[GRR, ...], n2: int, method: str = "least-norm") -> Tables:
-    """Analyst: the tables by the rule of this name; [pair][target][y_s k_t + y_t], empty for the pivots themselves.
+    """Analyst: return the tables by the rule of this name.
+
+    The result is indexed by [pair][target][y_s k_t + y_t], and is empty for the pivots themselves.
 
     Parameters
     ----------
     tables : PairTables
-        Of phase one.
+        Pair tables of phase one.
     oracles : tuple of GRR
-        Of phase two, each with half the budget.
+        Oracles of phase two, each with half the budget.
     n2 : int
         Number of contributors who are expected in phase two, >= 2.
     method : {"least-norm", "conditional"}
-        See the module.
+        Rule for the tables, explained in the module's docstring.
 
     Raises
     ------
@@ -98,7 +101,10 @@ def _oriented(joints: dict[tuple[int, int], Floats], i: int, j: int) -> Floats:
 
 
 def _conditional(first: Floats, second: Floats) -> Floats:
-    """Return P(v | a) P(v | b)/P(v), normalised, float64[k_s k_t, k]; the target's own frequencies where that is 0."""
+    """Return P(v | a) P(v | b)/P(v), normalised, float64[k_s k_t, k].
+
+    Where this is 0, the result has the target's own frequencies.
+    """
     margins = (first.sum(axis=0) + second.sum(axis=0)) / 2
     a, b = (
         joint / np.maximum(joint.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny) for joint in (first, second)

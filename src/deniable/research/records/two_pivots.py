@@ -1,4 +1,4 @@
-"""Corr-RR with two pivots: dependence on two attributes at once.
+"""Corr-RR with two pivots, on both of which the drawn codes of the other attributes depend.
 
 The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.5. It has two phases. In the first phase, contributors
 report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported codes
@@ -241,12 +241,12 @@ NO_ERROR = "two pivots (no standard error is known beyond 8192 kinds of reports)
 
 @dataclass(frozen=True, eq=False)
 class TwoPivotSystem:
-    """The linear system of one mechanism, and its solution of least norm.
+    """Linear system of one mechanism, and its solution of least norm.
 
     Parameters
     ----------
     law : TableLaw
-        The mechanism's law.
+        Distribution of the mechanism's reports.
     """
 
     law: TableLaw
@@ -260,7 +260,10 @@ class TwoPivotSystem:
 
     @cached_property
     def matrix(self) -> Floats:
-        """E C/n = matrix @ T, float64[N, N]: tables of all pairs, one after the other, row by row."""
+        """Matrix of E C/n = matrix @ T, float64[N, N].
+
+        T has the tables of all pairs, one after the other, row by row.
+        """
         law, columns = self.law, []
         for (s, t), laws in zip(law.pivots, law.float_laws, strict=True):
             both = np.kron(law.oracles[s].channel(), law.oracles[t].channel())
@@ -270,7 +273,7 @@ class TwoPivotSystem:
 
     @cached_property
     def basis(self) -> Floats:
-        """T = uniform + basis @ (g, D), float64[N, values + N]; centring is part of it."""
+        """Basis of T = uniform + basis @ (g, D), float64[N, values + N], with centring as part of it."""
         sizes, places = self.law.sizes, stretches(self.law.sizes)
         own = np.zeros((sum(pair_cells(sizes)), sum(sizes)))
         centred = [np.eye(k) - 1 / k for k in sizes]
@@ -288,7 +291,10 @@ class TwoPivotSystem:
 
     @cached_property
     def solution(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """(offset, solution, identifiable): frequencies of all attributes, then of all cells, from C/n."""
+        """Tuple (offset, solution, identifiable) for C/n.
+
+        It gives the frequencies of all attributes, then of all cells.
+        """
         system = self.matrix @ self.basis
         inverse: Floats = np.linalg.pinv(system, rcond=DAMPED).astype(np.float64)
         values = sum(self.law.sizes)
@@ -303,7 +309,10 @@ class TwoPivotSystem:
 
     @cached_property
     def second(self) -> Floats | None:
-        """E [contribution of one report]^2 = second @ T, float64[values + N, N]; None beyond MAX_REPORTS."""
+        """Matrix of E [contribution of one report]^2 = second @ T, float64[values + N, N].
+
+        It is None beyond MAX_REPORTS.
+        """
         if math.prod(self.law.sizes) > MAX_REPORTS:
             return None
         offset, found, _ = self.solution
@@ -322,7 +331,7 @@ class TwoPivotSystem:
     def estimates(self, counts: NDArray[np.int64], n: int, biased: str) -> tuple[RecordEstimate, dict[Pair, Estimate]]:
         """Return the frequencies of every attribute, and of the cells of every pair's table.
 
-        The noise depends on the true tables; the estimated ones, projected, are plugged in.
+        The noise depends on the true tables. The estimated tables, projected, are plugged in.
         """
         offset, found, identifiable = self.solution
         frequencies = offset + found @ (counts / n)

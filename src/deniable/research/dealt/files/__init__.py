@@ -1,4 +1,4 @@
-"""Files of a dealer: shares, and what deals and hands them out."""
+"""Files of a dealer: files of shares, and the functions that deal them and hand them out."""
 
 import lazy_loader
 

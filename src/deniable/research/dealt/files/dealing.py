@@ -1,4 +1,4 @@
-"""Files of a dealer: deal into a directory, hand out from it."""
+"""Functions that deal into a directory and hand out shares from it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class DealResult:
     n : int
         Number of contributors dealt to.
     output : Path
-        The directory.
+        Directory of the deal.
     dealing : str
-        The random number of this dealing; every share carries it.
+        Random number of this dealing, which every share carries.
     warnings : tuple of str
-        What its user must know.
+        Messages that the user must know.
     """
 
     n: int
@@ -64,33 +64,33 @@ def deal_file(
 ) -> DealResult:
     """Dealer: deal a share to each contributor, into a new directory that only its owner can read.
 
-    The directory appears when it is complete, and not at all on any failure. A collection is dealt once: a ledger
-    beside the directory, in which the dealing is begun before the directory appears, refuses a second time unless
-    `allow_repeat`.
+    The directory appears when it is complete, and not at all on any failure. A collection is dealt only once, unless
+    `allow_repeat` is true. A ledger beside the directory refuses a second dealing. The dealing is entered in this
+    ledger before the directory appears.
 
     Parameters
     ----------
     collection : Collection
-        Of a mechanism with a dealer.
+        Collection whose mechanism has a dealer.
     contributors : int
-        How many there are; the mechanism says which numbers it can deal to.
+        Number of contributors. The mechanism says which numbers it can deal to.
     output : path
-        The directory, which must not exist.
+        Directory of the deal, which must not exist.
     rng : Randomness
         `SecureRandomness` for contributors.
-    again : bool
-        Deal once more for a collection that was dealt before. Not one share of the earlier dealing may be used.
+    allow_repeat : bool
+        True to deal once more for a collection that was dealt before. Not one share of the earlier dealing may be used.
     dealer : Dealer, optional
-        Who deals in the mechanism's place, for instance `Helpers`.
+        Dealer that deals in the mechanism's place, for instance `Helpers`.
     progress : callable, optional
-        Called with (done, total) contributors.
+        Function that is called with (done, total) contributors.
 
     Raises
     ------
     InvalidParameterError
         If the mechanism has no dealer, or deals to another number of contributors.
     AlreadyRandomizedError
-        If the collection was dealt before, and not `allow_repeat`.
+        If the collection was dealt before, and `allow_repeat` is false.
     OutputError
         If the directory exists or cannot be written.
 
@@ -143,23 +143,24 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     """Dealer: move the shares of contributors first..last out of a deal's directory, into a file for them.
 
     The file is complete before the shares leave the directory. Until they have left, the directory's ledger says that
-    they are gone: interrupted half-way, no share is handed out twice. Whoever passes the file on deletes it afterwards.
+    they are gone. So no share is handed out twice, even if the call is interrupted half-way. The person who passes the
+    file on deletes it afterwards.
 
     Parameters
     ----------
     collection : Collection
-        Which was dealt.
+        Collection that was dealt.
     directory : path
-        The deal.
+        Directory of the deal.
     first, last : int
-        Contributors, counted from 1, both included.
+        First and last contributor, counted from 1, both included.
     output : path
-        The file, which must not exist, outside the directory.
+        File for the contributors, which must not exist, outside the directory.
 
     Returns
     -------
     int
-        Number of shares in it.
+        Number of shares in the file.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     AlreadyRandomizedError
         If a share was used.
     OutputError
-        If the file exists or cannot be written, or a ledger cannot.
+        If the file exists or cannot be written, or a ledger cannot be written.
 
     Examples
     --------
@@ -241,7 +242,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
 
 
 def _remove(path: Path, first: int, last: int) -> None:
-    """Take a range of contributors out of a file; a file that is empty then goes as a whole."""
+    """Remove a range of contributors from a file, or the whole file if no contributor is left in it."""
     with open_parquet(path) as file, parquet_errors(path):
         check_pages(file, path, file.schema_arrow.names)
         table = file.read()

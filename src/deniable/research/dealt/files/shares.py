@@ -1,9 +1,9 @@
-"""Files of shares: what the dealer keeps until it is handed out, and what a contributor receives.
+"""Files of shares, which the dealer keeps until they are handed out and which contributors receive.
 
-A deal is a directory that only the dealer can read: Parquet files of up to 65,536 contributors each. Handing out copies
-rows to a file for those contributors and removes them from the directory, so that the dealer keeps no share that
-somebody else holds. A file that was handed out looks like any other; `randomize_file` takes either. Every file carries
-the collection, the deal, and the random number of the dealing, in its metadata.
+A deal is a directory that only the dealer can read. It contains Parquet files of up to 65,536 contributors each.
+Handing out copies rows to a file for those contributors and removes the rows from the directory. So the dealer keeps no
+share that somebody else holds. A file that was handed out looks like any other file of shares, and `randomize_file`
+takes either. The metadata of every file contain the collection, the deal, and the random number of the dealing.
 """
 
 from __future__ import annotations
@@ -47,14 +47,17 @@ def share_ledger(directory: str | os.PathLike[str]) -> Ledger:
 
 
 def dealt_before(entries: Entries, collection: str) -> Entry | None:
-    """Return the first dealing for a collection, None if there was none."""
+    """Return the first dealing for a collection, or None if there was none."""
     return next((e for e in entries if (e.event, e.collection) == ("dealt", collection)), None)
 
 
 def used_before(
     entries: Entries, collection: str, dealing: str, contributors: NDArray[np.int64]
 ) -> tuple[int, str] | None:
-    """Return the first of these contributors (ascending) whose share was used, and for what; None if none was."""
+    """Return the first of these contributors (ascending) whose share was used, and for what.
+
+    The result is None if no share was used.
+    """
     found = []
     for entry in entries:
         if (entry.event, entry.collection, entry.dealing) == ("used", collection, dealing):
@@ -71,7 +74,7 @@ PathLike = str | os.PathLike[str]
 
 
 def dealer_of(collection: Collection) -> DealtMechanism[Any]:
-    """Return a collection's mechanism if it deals shares, or raise InvalidParameterError."""
+    """Return a collection's mechanism if it deals shares, or raise InvalidParameterError if it does not."""
     if not collection.dealt:
         raise InvalidParameterError(
             f"the collection must have a mechanism with a dealer, got {collection.mechanism.name}"
@@ -87,12 +90,14 @@ def write_shares(
     shares: Shares,
     commit: Commit | None = None,
 ) -> None:
-    """Write one file of shares, atomically, readable by its owner only; see `atomic_path` for `commit`.
+    """Write one file of shares, atomically and readable by its owner only.
+
+    `commit` has the same meaning as for `atomic_path`.
 
     Raises
     ------
     OutputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     fields = dealer_of(collection).share_fields
     stored = zip(shares.columns, fields, strict=True)
@@ -113,28 +118,28 @@ def write_shares(
 
 
 class ShareReader:
-    """The shares in a file or a directory, in the order of their contributors.
+    """Shares in a file or a directory, in the order of their contributors.
 
     Parameters
     ----------
     path : path
         A file of shares, or a directory of such files.
     collection : Collection
-        Which they must belong to.
+        Collection that the shares must belong to.
 
     Attributes
     ----------
     n : int
         Number of shares.
     dealing : str
-        The random number of their dealing.
+        Random number of their dealing.
 
     Raises
     ------
     FileFormatError
-        If there is no such file, or one is damaged or foreign.
+        If there is no such file, or a file is damaged or foreign.
     MismatchError
-        If they are of another collection or deal, or of two dealings.
+        If the shares belong to another collection or deal, or to two dealings.
     """
 
     def __init__(self, path: PathLike, collection: Collection) -> None:
@@ -148,7 +153,7 @@ class ShareReader:
 
     @property
     def directory(self) -> Path:
-        """Return where the ledger of these shares is kept."""
+        """Return the directory in which the ledger of these shares is kept."""
         return self.path if self.path.is_dir() else self.path.absolute().parent
 
     def _checked(self, path: Path) -> int:
@@ -173,7 +178,7 @@ class ShareReader:
         return rows
 
     def restrict(self, first: int, last: int) -> list[Path]:
-        """Read only the files that hold shares of contributors first..last from now on; return them."""
+        """Return the files that hold shares of contributors first..last, and read only these files from now on."""
         self._files = [path for path, (low, high) in self._ranges.items() if low <= last and high >= first]
         return self._files
 
@@ -185,7 +190,7 @@ class ShareReader:
         FileFormatError
             If a file is damaged.
         InvalidInputError
-            If a contributor has two shares, or the files are out of order, naming the contributor.
+            If a contributor has two shares, or the files are out of order. The error names the contributor.
         """
         fields = self._mechanism.share_fields
         last = 0
@@ -209,19 +214,21 @@ class ShareReader:
 
 
 class ShareStream:
-    """Shares taken in pieces for answers in the same order, each once; remembers which.
+    """Shares that are taken in pieces for answers in the same order, each share once.
+
+    The stream remembers which shares were taken.
 
     Parameters
     ----------
     reader : ShareReader
-        Where they come from.
+        Reader of the shares.
     ledger : Ledger
-        What was used before.
+        Record of the shares that were used before.
 
     Attributes
     ----------
     total : int
-        Number of shares there are.
+        Number of all shares.
     """
 
     def __init__(self, reader: ShareReader, ledger: Ledger) -> None:
@@ -239,9 +246,9 @@ class ShareStream:
         Raises
         ------
         InvalidInputError
-            If there are fewer.
+            If fewer shares are left.
         AlreadyRandomizedError
-            If one was used before, naming its contributor.
+            If a share was used before. The error names its contributor.
         """
         parts: list[Shares] = []
         missing = count
@@ -283,10 +290,10 @@ class ShareStream:
             self._ranges.append((low, high))
 
     def recording(self, into: str) -> Commit:
-        """Return what records the shares that were taken as used while their reports appear, after a last check.
+        """Return a context that records the taken shares as used while their reports appear, after a last check.
 
-        On entering it AlreadyRandomizedError is raised if another run used one of them in the meantime, naming its
-        contributor, and OutputError if the ledger cannot be written.
+        Entering the context raises AlreadyRandomizedError if another run used one of the shares in the meantime; the
+        error names the contributor. It raises OutputError if the ledger cannot be written.
         """
         used = [
             Entry(
@@ -317,7 +324,7 @@ def _share_files(path: Path) -> list[Path]:
 
 
 def _contributors(file: pq.ParquetFile) -> tuple[int, int]:
-    """Return the first and the last contributor of a file, by its statistics; (1, 0) if it is empty."""
+    """Return the first and the last contributor of a file from its statistics, or (1, 0) if the file is empty."""
     column = file.schema_arrow.get_field_index(CONTRIBUTOR)
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     bounds = [group.column(column).statistics for group in groups if group.num_rows and column >= 0]
@@ -327,9 +334,9 @@ def _contributors(file: pq.ParquetFile) -> tuple[int, int]:
 
 
 def open_stream(path: PathLike, collection: Collection) -> ShareStream:
-    """Open a file or a directory of shares, to be taken in the order of the answers; see `ShareReader` for what raises.
+    """Return a stream of the shares in a file or a directory, to be taken in the order of the answers.
 
-    Its ledger lies beside the shares.
+    The ledger is kept beside the shares. The errors are those of `ShareReader`.
     """
     reader = ShareReader(path, collection)
     return ShareStream(reader, share_ledger(reader.directory))

@@ -1,4 +1,4 @@
-"""Dealing without a dealer, by secure multi-party computation (extra `mpc`)."""
+"""Deals without a dealer, by secure multi-party computation (extra `mpc`)."""
 
 from deniable.research.dealt.mpc.guarantee import with_helpers as with_helpers
 from deniable.research.dealt.mpc.splitting import (

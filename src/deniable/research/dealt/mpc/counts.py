@@ -1,12 +1,12 @@
-"""Drawing the numbers of each type inside the computation: nobody learns them.
+"""Secret numbers of each type, drawn inside the computation so that nobody learns them.
 
-Whoever knows how often each type was dealt, and everybody else's type, knows the last type too: to a helper who
+Anyone who knows how often each type was dealt, and everybody else's type, also knows the last type. To a helper who
 colludes with the collector, known counts are fixed quotas, which have no bound. So the counts stay secret: the dealer's
 own integer tables are inverted on secret uniform numbers. The only values opened say whether a candidate number is
-below its bound and whether a trial is accepted: what is kept is independent of what was thrown away, and its own bits
-say "kept", which is known anyway.
+below its bound and whether a trial is accepted. The numbers that are kept are independent of those that were thrown
+away. The opened bits of a number that is kept only say "kept", which is known anyway.
 
-Uniform draws, comparison and table lookup are secret arithmetic on bits: shared 0s and 1s, first bit highest.
+Uniform draws, comparison and table lookup are secret arithmetic on bits: shared 0s and 1s, with the highest bit first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deniable.research.dealt.mpc.session import Session, Shares
 
 
 def public_bits(numbers: Sequence[int], width: int) -> NDArray[np.int64]:
-    """Return the numbers' binary digits, int64[len(numbers), width], highest first."""
+    """Return the binary digits of the numbers, int64[len(numbers), width], with the highest digit first."""
     return np.array([[number >> place & 1 for place in range(width - 1, -1, -1)] for number in numbers], dtype=np.int64)
 
 
@@ -33,7 +33,10 @@ def own_bits(session: Session, size: int) -> NDArray[np.int64]:
 
 
 async def random_bits(session: Session, rows: int, width: int) -> Shares:
-    """Return shares of rows x width uniform bits that no t helpers know: the product of signs drawn by t+1 of them."""
+    """Return shares of rows x width uniform bits that no t helpers know.
+
+    Each bit is the product of signs drawn by t+1 helpers.
+    """
     signs = (2 * own_bits(session, rows * width) - 1).reshape(rows, width)
     product, *others = await session.share(signs, range(session.degree + 1))
     for sign in others:
@@ -43,19 +46,22 @@ async def random_bits(session: Session, rows: int, width: int) -> Shares:
 
 
 async def less(session: Session, left: Shares, right: Shares) -> Shares:
-    """Return shares of [left < right], one per row; log2(width) rounds, at most 3 width products per row."""
+    """Return shares of [left < right], one per row, in log2(width) rounds and at most 3 width products per row."""
     return await _compared(session, left, right, await session.multiply(left, right))
 
 
 async def less_than(session: Session, left: Shares, bound: int) -> Shares:
-    """Return shares of [left < bound] for a public bound, one per row; at most 2 width products per row."""
+    """Return shares of [left < bound] for a public bound, one per row, with at most 2 width products per row."""
     # A constant is a polynomial of degree 0, the same share for everybody.
     right = public_bits([bound], left.shape[1])
     return await _compared(session, left, right, left * right)
 
 
 async def _compared(session: Session, left: Shares, right: Shares, both: Shares) -> Shares:
-    """Return shares of [left < right], given the products of their bits: of two halves, the higher decides first."""
+    """Return shares of [left < right], given the products of their bits.
+
+    The comparison is made by halves: the higher half decides first.
+    """
     below = (right - both) % session.modulus
     same = (1 - left - right + 2 * both) % session.modulus
     while below.shape[1] > 1:
@@ -71,7 +77,7 @@ async def _compared(session: Session, left: Shares, right: Shares, both: Shares)
 async def uniform_below(session: Session, rows: int, bound: int) -> Shares:
     """Return shares of the bits of `rows` numbers, exactly uniform on {0, ..., bound-1}, int64[rows, bits of bound].
 
-    By rejection: of each candidate the helpers open whether it is below the bound, and nothing else.
+    The numbers are drawn by rejection. The helpers open whether each candidate is below the bound, and nothing else.
     """
     width = bound.bit_length()
     kept = np.empty((0, width), dtype=np.int64)
@@ -83,13 +89,16 @@ async def uniform_below(session: Session, rows: int, bound: int) -> Shares:
 
 
 async def branch(session: Session, path: Shares, bit: Shares) -> Shares:
-    """Return the indicators of nodes one level further down, given those of nodes, one row each, and the turns."""
+    """Return the indicators of the nodes one level further down.
+
+    The arguments are the indicators of the nodes, one row each, and the turns.
+    """
     right = await session.multiply(path, bit[:, None])
     return np.stack([path - right, right], axis=2).reshape(len(path), -1) % session.modulus
 
 
 async def one_hot(session: Session, bits: Shares, size: int) -> Shares:
-    """Return shares of the indicators of 0..size-1 at each row's number; all 0 for a number >= size."""
+    """Return shares of the indicators of 0..size-1 at each row's number, which are all 0 for a number >= size."""
     path = np.ones((len(bits), 1), dtype=np.int64)
     for level in range(bits.shape[1]):
         path = await branch(session, path, bits[:, level])
@@ -101,8 +110,8 @@ async def one_hot(session: Session, bits: Shares, size: int) -> Shares:
 async def search(session: Session, numbers: Shares, cumulative: Sequence[int]) -> Shares:
     """Return shares of the bits of the index of the first cumulative weight above each row's number.
 
-    A binary search along a secret path: at each level the threshold is the public one of the node, chosen by the path's
-    indicator, which is a sum and costs no message. Numbers must be below the last weight.
+    This is a binary search along a secret path. At each level the threshold is the public threshold of the node. It is
+    chosen by the path's indicator, as a sum that needs no message. Numbers must be below the last weight.
     """
     levels = (len(cumulative) - 1).bit_length()
     width = numbers.shape[1]
@@ -119,7 +128,7 @@ async def search(session: Session, numbers: Shares, cumulative: Sequence[int]) -
 
 
 async def add(session: Session, left: Shares, right: Shares) -> Shares:
-    """Return shares of the bits of left + right; the width must hold the sum, a carry out of it is lost."""
+    """Return shares of the bits of left + right; the width must hold the sum, because a carry beyond it is lost."""
     both = await session.multiply(left, right)
     either = (left + right - 2 * both) % session.modulus
     carry = np.zeros(len(left), dtype=np.int64)
@@ -137,10 +146,11 @@ TRIALS = 2
 
 @dataclass(frozen=True)
 class CountLaw:
-    """The public law of the type counts, for the helpers.
+    """Public distribution of the type counts, in the form that the helpers use.
 
-    Counts are a_v = first + j_v with j_v drawn by `cumulative` integer weights, independently for v < k; a trial is
-    accepted with probability acceptance[j_0 + ... + j_{k-1}]/max(acceptance), 0 beyond its end.
+    The counts are a_v = first + j_v. The numbers j_v are drawn by `cumulative` integer weights, independently for v <
+    k. A trial is accepted with probability acceptance[j_0 + ... + j_{k-1}]/max(acceptance), which is 0 beyond the end
+    of the list.
     """
 
     k: int
@@ -150,7 +160,7 @@ class CountLaw:
 
     @property
     def sum_bits(self) -> int:
-        """Bits that hold any j_0 + ... + j_{k-1} the search can return."""
+        """Number of bits that hold any j_0 + ... + j_{k-1} that the search can return."""
         leaves = 1 << (len(self.cumulative) - 1).bit_length()
         return (self.k * (leaves - 1)).bit_length()
 
@@ -158,7 +168,7 @@ class CountLaw:
 async def trials(session: Session, law: CountLaw, rows: int) -> tuple[Shares, Shares, Shares]:
     """Return (partial sums, indicator, accepted) of independent trials.
 
-    Partial sums j_0 + ... + j_v are shared bits, [k, rows, bits]; the indicator is that of the total, shared; accepted
+    The partial sums j_0 + ... + j_v are shared bits, [k, rows, bits]. The indicator of the total is shared. `accepted`
     is open, 0 or 1.
     """
     numbers = await uniform_below(session, law.k * rows, law.cumulative[-1])
@@ -177,7 +187,10 @@ async def trials(session: Session, law: CountLaw, rows: int) -> tuple[Shares, Sh
 
 
 async def draw_types(session: Session, law: CountLaw, n: int) -> Shares:
-    """Return shares of n types in ascending order, type v as often as the law says; the last type, k, fills up."""
+    """Return shares of n types in ascending order, with the number of each type v drawn from its distribution.
+
+    The last type, k, fills up the remaining places.
+    """
     while True:
         sums, indicator, accepted = await trials(session, law, TRIALS)
         if accepted.any():

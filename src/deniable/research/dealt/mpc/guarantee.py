@@ -1,4 +1,4 @@
-"""Guarantee of a dealt mechanism once several helpers stand in for the dealer."""
+"""Guarantee of a dealt mechanism when several helpers replace the dealer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from deniable.research.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES
 def with_helpers(guarantee: Guarantee, parties: int = 3) -> Guarantee:
     """Return a dealt mechanism's guarantee with the dealer replaced by `parties` helpers.
 
-    With t = (parties - 1) // 2, every row of the collector also holds if up to t helpers collude with it: what they see
-    is independent of the shares, whatever their computing power. More than t together are the dealer. The collector's
-    first row is printed again with the helpers in its view; its status is "assumption", since helpers must follow the
-    protocol.
+    Let t = (parties - 1) // 2. Every row of the collector also holds if up to t helpers collude with the collector.
+    What these helpers see is independent of the shares, whatever their computing power. More than t helpers together
+    are the dealer. The collector's first row is printed again with the helpers in its view. Its status is "assumption",
+    because helpers must follow the protocol.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Of a mechanism with a dealer, as `privacy()` returns it.
+        Guarantee of a mechanism with a dealer, as `privacy()` returns it.
     parties : int
         Number of helpers, 3 to 5.
 

@@ -1,7 +1,8 @@
-"""One helper as a process of its own: ``python -m deniable.research.dealt.mpc.helper``; see `deal_without_dealer`.
+"""One helper as a separate process (``python -m deniable.research.dealt.mpc.helper``) for `deal_without_dealer`.
 
-It reads one line of JSON, the plan and its peers' addresses; computes with the peers; writes one line of JSON, its own
-share of each contributor's type; and ends. It also ends, at once, when whoever started it is gone or a peer is lost.
+The helper reads one line of JSON with the plan and the addresses of its peers. It computes with the peers. Then it
+writes one line of JSON with its own share of each contributor's type, and ends. It also ends at once if the process
+that started it is gone or a peer is lost.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FAILED = 70
 
 
 async def deal(session: Session, plan: Plan) -> Shares:
-    """Return this helper's shares of the types, int64[n], of fresh polynomials of degree t."""
+    """Return this helper's shares of the types, int64[n], as values of fresh polynomials of degree t."""
     if plan.counts is not None:
         types = np.repeat(np.arange(len(plan.counts), dtype=np.int64), plan.counts)
     else:

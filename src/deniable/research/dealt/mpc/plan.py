@@ -1,4 +1,4 @@
-"""Plan of what the helpers deal: public numbers, the same for each of them."""
+"""Plan of a deal by helpers, as public numbers that are the same for each helper."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Plan:
 
 
 def count_law(tables: QuotaTables) -> CountLaw:
-    """Return the law of the dealer's integer tables, in the form that the helpers invert."""
+    """Return the distribution in the dealer's integer tables, in the form that the helpers invert."""
     first, last = tables.quota.first, tables.quota.last
     cumulative = accumulate(map(tables.quota.weight, range(first, last + 1)))
     left = tables.n - tables.k * first
@@ -56,7 +56,7 @@ def count_law(tables: QuotaTables) -> CountLaw:
 
 
 def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") -> Plan:
-    """Return the plan for one deal of a mechanism whose shares are quota types or signs, to its own number n."""
+    """Return the plan for one deal, to its own number n, of a mechanism whose shares are quota types or signs."""
     dealt = types_dealt(mechanism)
     if dealt is None:
         raise InvalidParameterError(

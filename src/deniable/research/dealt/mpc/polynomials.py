@@ -1,4 +1,4 @@
-"""Shamir sharing from the receiver's side: recombining points of a polynomial mod a prime."""
+"""Receiver's side of Shamir sharing, which recombines points of a polynomial mod a prime."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def recombination(points: Sequence[int], modulus: int, at: int = 0) -> list[int]
 
 
 def value_at(points: Sequence[int], shares: NDArray[np.int64], modulus: int, at: int = 0) -> NDArray[np.int64]:
-    """Return the polynomials' values at `at`: shares has one row per point, one column per polynomial."""
+    """Return the polynomials' values at `at`, from shares with one row per point and one column per polynomial."""
     coefficients = np.array(recombination(points, modulus, at), dtype=np.int64)
     result: NDArray[np.int64] = (coefficients[:, None] * shares % modulus).sum(axis=0) % modulus
     return result
 
 
 def prime_above(bound: int) -> int:
-    """Return the smallest prime > bound."""
+    """Return the smallest prime above the bound."""
     candidate = bound + 1
     while any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)) or candidate < 2:
         candidate += 1

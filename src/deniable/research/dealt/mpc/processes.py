@@ -1,4 +1,4 @@
-"""Helpers as processes on this machine: started together, watched, and never left behind."""
+"""Helpers as processes on this machine, which are started together, watched, and never left running."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ MODULE = "deniable.research.dealt.mpc.helper"
 
 
 def run_helpers(plan: Plan, parties: int, timeout: float, module: str = MODULE) -> list[dict[str, Any]]:
-    """Run one deal by helper processes on the loopback interface and return what each wrote.
+    """Return what each helper process wrote in one deal on the loopback interface.
 
-    Whatever happens, an interrupt included, no helper outlives the call; if this process is killed, they notice.
+    Whatever happens, including an interrupt, no helper outlives the call. If this process is killed, the helpers
+    notice.
 
     Raises
     ------
     DealingError
-        If a helper fails, or they are not done after `timeout` seconds.
+        If a helper fails, or the helpers are not done after `timeout` seconds.
     """
     with ExitStack() as stack:
         # Bound by the system to free ports and handed over open: nobody can take one in between.
@@ -107,7 +108,10 @@ def _results(helpers: list[subprocess.Popen[bytes]], logs: list[IO[bytes]], time
 
 
 def _blamed(failed: list[int], logs: list[IO[bytes]]) -> str:
-    """Return which helper failed and its last words; one that merely lost a peer is blamed last."""
+    """Return which helper failed, and its last words.
+
+    A helper that only lost a peer is blamed last.
+    """
     words = {}
     for index in failed:
         logs[index].seek(0)

@@ -1,8 +1,9 @@
-"""One helper's end of a secure computation: its own Shamir shares as integers, and the three things that need peers.
+"""One helper's end of a secure computation, with its own Shamir shares as integers.
 
-A secret is held as numpy int64 values mod `modulus`: this helper's shares, polynomials of degree t evaluated at its
-point. Sums and public multiples are then plain numpy. Products, openings and new inputs go through mpyc. Everything is
-information-theoretic: mpyc's pseudorandom shares are switched off, and no step hides a value only statistically.
+The class `Session` also has the three operations that need peers. A secret is held as numpy int64 values mod `modulus`.
+These are this helper's shares, the values of polynomials of degree t at its point. Sums and public multiples are then
+plain numpy. Products, openings and new inputs go through mpyc. Everything is information-theoretic: mpyc's pseudorandom
+shares are switched off, and no step hides a value only statistically.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ OPTIONS = ("--no-log", "--no-prss", "--mix32-64bit", "--no-uvloop")
 
 
 def load_runtime(arguments: Sequence[str] = ()) -> Any:
-    """Import mpyc and return its runtime for these of its arguments; without any, a single party in this process.
+    """Import mpyc and return its runtime for these mpyc arguments.
+
+    Without any arguments, the runtime is a single party in this process.
 
     Raises
     ------
@@ -57,12 +60,12 @@ def load_runtime(arguments: Sequence[str] = ()) -> Any:
 
 @dataclass(frozen=True)
 class Session:
-    """A helper in a running computation.
+    """Helper in a running computation.
 
     Parameters
     ----------
     runtime : mpyc.runtime.Runtime
-        Connected to the other helpers.
+        Runtime that is connected to the other helpers.
     modulus : int
         Prime of the field, larger than the number of helpers and than any secret.
     rng : Randomness
@@ -75,7 +78,7 @@ class Session:
 
     @property
     def party(self) -> int:
-        """Index of this helper, 0 <= party < parties; its point is party + 1."""
+        """Index of this helper, 0 <= party < parties. The helper's point is party + 1."""
         return int(self.runtime.pid)
 
     @property
@@ -85,7 +88,7 @@ class Session:
 
     @property
     def degree(self) -> int:
-        """Degree t of the polynomials: t helpers together know nothing."""
+        """Degree t of the polynomials. Together, t helpers know nothing."""
         return int(self.runtime.threshold)
 
     @property
@@ -103,7 +106,7 @@ class Session:
         return np.asarray(share.value).astype(np.int64)
 
     async def multiply(self, left: Shares, right: Shares) -> Shares:
-        """Return shares of the products, of fresh polynomials of degree t."""
+        """Return shares of the products, as values of fresh polynomials of degree t."""
         a, b = np.broadcast_arrays(left, right)
         if a.size == 0:
             return a.copy()
@@ -111,24 +114,31 @@ class Session:
         return product.reshape(a.shape)
 
     async def open(self, values: Shares) -> Shares:
-        """Return the secrets themselves, to every helper."""
+        """Return the secrets themselves, which every helper learns."""
         opened = await self.runtime.output(self._secret(values.ravel()), raw=True)
         return np.asarray(opened.value).astype(np.int64).reshape(values.shape)
 
     async def share(self, values: Shares, senders: Sequence[int]) -> list[Shares]:
-        """Return this helper's shares of what each sender has; others give values of the same shape, unused."""
+        """Return this helper's shares of the values of each sender.
+
+        Helpers that do not send give values of the same shape, which are not used.
+        """
         inputs = self.runtime.input(self._secret(values.ravel()), senders=list(senders))
         return [(await self._values(secret)).reshape(values.shape) for secret in inputs]
 
     async def tell(self, values: Shares, sender: int, receivers: Sequence[int]) -> Shares | None:
-        """Return the sender's values if this helper is a receiver: plain, in private between them."""
+        """Return the sender's values if this helper is a receiver.
+
+        The values are sent in the clear, in private between the sender and the receiver.
+        """
         answers = await self.runtime.transfer(values.tolist(), senders=[sender], receivers=list(receivers))
         return np.array(answers[0], dtype=np.int64) if answers else None
 
     async def reshare(self, values: Shares, group: Sequence[int]) -> Shares:
-        """Return shares of the same secrets, of fresh polynomials, dealt by a group of t+1 helpers.
+        """Return shares of the same secrets, as values of fresh polynomials that a group of t+1 helpers deals.
 
-        Each member deals its own share times its recombination coefficient; the sum of what they deal is the secret.
+        Each member deals its own share times its recombination coefficient. The sum of what the members deal is the
+        secret.
         """
         if self.party in group:
             coefficients = recombination([member + 1 for member in group], self.modulus)

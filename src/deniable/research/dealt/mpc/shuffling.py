@@ -1,9 +1,10 @@
-"""Shuffling shared values so that no t helpers know the order: by resharing, or by switching networks.
+"""Secret shuffles of shared values, by resharing or by switching networks, so that no t helpers know the order.
 
-Each helper that takes part permutes with a uniform permutation of its own (or of its group's). The composition is
-uniform and independent of what a coalition knows as soon as one of the permutations is unknown to it.
+Each helper (or each group) that takes part permutes with a uniform permutation of its own. The composition is uniform
+and independent of what a coalition knows as soon as one of the permutations is unknown to the coalition.
 
-Waksman's switching network for any n: every permutation, n log2 n - n + 1 switches at a power of two.
+The switching network is Waksman's, for any n. It has every permutation, with n log2 n - n + 1 switches at a power of
+two.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Layer = tuple[list[int], list[int], list[int]]
 
 
 def route(permutation: Sequence[int]) -> list[Layer]:
-    """Return the layers that put wire permutation[j] at place j. Wires and layers depend on n alone.
+    """Return the layers that put wire permutation[j] at place j.
+
+    The wires and layers depend on n alone.
 
     Examples
     --------
@@ -51,10 +54,11 @@ def route(permutation: Sequence[int]) -> list[Layer]:
 
 
 def _split(wanted: list[int]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return entry and leaving switches and the permutations of the upper and the lower half network.
+    """Return the entry and leaving switches, and the permutations of the upper and the lower half network.
 
-    Wires 2j and 2j+1 meet in entry switch j, one goes up and one down; likewise on leaving. The last wire of an odd
-    number goes down on both sides. For an even number the last leaving switch is straight and left out.
+    Wires 2j and 2j+1 meet in entry switch j: one goes up and one goes down. The same holds for the leaving switches.
+    For an odd number of wires, the last wire goes down on both sides. For an even number, the last leaving switch is
+    straight and left out.
     """
     n = len(wanted)
     half = n // 2
@@ -94,7 +98,7 @@ def uniform_permutation(session: Session, n: int) -> NDArray[np.int64]:
 
 
 def shuffling_groups(parties: int, degree: int) -> list[tuple[int, ...]]:
-    """Return groups of t+1 helpers such that every coalition of t helpers has no member in one of them.
+    """Return groups of t+1 helpers such that, for every coalition of t helpers, some group has no member of it.
 
     Examples
     --------
@@ -116,11 +120,11 @@ def shuffling_groups(parties: int, degree: int) -> list[tuple[int, ...]]:
 
 
 async def shuffle_by_resharing(session: Session, values: Shares) -> Shares:
-    """Return the values in secret uniform order: O(n) per group.
+    """Return the values in secret uniform order, in O(n) per group.
 
-    The members of a group permute their shares alike, by a permutation that its first member draws, and deal them anew
-    to all. To whoever is outside the group the new shares are unrelated to the old ones. (Laur, Willemson, Zhang, ISC
-    2011.)
+    The members of a group permute their shares alike, by a permutation that the group's first member draws. Then they
+    deal the shares anew to all helpers. To anyone outside the group, the new shares are unrelated to the old shares.
+    (Laur, Willemson, Zhang, ISC 2011.)
     """
     for group in shuffling_groups(session.parties, session.degree):
         drawn = uniform_permutation(session, len(values)) if session.party == group[0] else np.arange(0)
@@ -130,11 +134,12 @@ async def shuffle_by_resharing(session: Session, values: Shares) -> Shares:
 
 
 async def shuffle_by_network(session: Session, values: Shares) -> Shares:
-    """Return the values in secret uniform order: O(n log n), one switching network for each of t+1 helpers.
+    """Return the values in secret uniform order, in O(n log n), by one switching network for each of t+1 helpers.
 
-    A helper draws a uniform permutation, sets the switches of the network for it, and shares the settings as bits;
-    uniform settings would not make the order uniform. A switch is one product. The result is reshared: the polynomials
-    of a switch's two outputs add up to those of its inputs, and contributors who pool their pieces could use that.
+    A helper draws a uniform permutation, sets the switches of the network for it, and shares the settings as bits.
+    Uniform settings would not make the order uniform. A switch is one product. The result is reshared, because the
+    polynomials of a switch's two outputs add up to those of its inputs, and contributors who pool their pieces could
+    use that.
     """
     mine = route(uniform_permutation(session, len(values)).tolist())
     settings = np.array([bit for _, _, bits in mine for bit in bits], dtype=np.int64)

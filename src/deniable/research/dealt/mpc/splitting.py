@@ -1,4 +1,4 @@
-"""Dealing without a dealer: several helpers deal together, and only contributor i learns share i."""
+"""Deals without a dealer, which several helpers make together, and in which only contributor i learns share i."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ MAX_CONTRIBUTORS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class SplitDeal:
-    """A deal as the helpers hold it: in pieces, none of which says anything about a share.
+    """Deal as the helpers hold it, in pieces that say nothing about a share.
 
-    Helper j sends piece [j, i] to contributor i and forgets it; contributor i joins column i (`join_pieces`). Whoever
-    holds more than `degree` rows is a dealer.
+    Helper j sends piece [j, i] to contributor i and forgets it. Contributor i joins column i (`join_pieces`). Anyone
+    who holds more than `degree` rows is a dealer.
 
     Parameters
     ----------
     modulus : int
         Prime of the field.
     degree : int
-        Degree t of the polynomials: any t rows are uniform and independent of the types, t + 1 determine them.
+        Degree t of the polynomials. Any t rows are uniform and independent of the types, and t + 1 rows determine them.
     pieces : int64[parties, n]
-        Row j: values at the point j + 1 of n polynomials mod `modulus`, whose values at 0 are the types.
+        Pieces of each helper. Row j has the values at the point j + 1 of n polynomials mod `modulus`, whose values at 0
+        are the types.
     seconds : float
         Time of the slowest helper, once connected.
     bytes_sent : tuple of int
@@ -56,7 +57,10 @@ class SplitDeal:
         return len(self.pieces)
 
     def types(self) -> NDArray[np.int64]:
-        """All contributors: join every column, int64[n]. Only for a rehearsal in which one process plays them all."""
+        """Return the types of all contributors, int64[n], by joining every column.
+
+        This is only for a rehearsal in which one process plays all contributors.
+        """
         return join_pieces(range(1, self.parties + 1), self.pieces, self.modulus, self.degree)
 
 
@@ -68,20 +72,20 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     points : sequence of int
         Points of the helpers whose pieces arrived, 1, 2, ...; degree + 1 of them suffice.
     pieces : int[len(points), n]
-        One row per helper; a contributor has n = 1.
+        Pieces, one row per helper. A contributor has n = 1.
     modulus, degree : int
-        Of the `SplitDeal`.
+        Modulus and degree of the `SplitDeal`.
 
     Returns
     -------
     int64[n]
-        The types.
+        Dealt types.
 
     Raises
     ------
     DealingError
-        If there are too few pieces, one is not a number of the field or of no helper's point, or there are more than
-        enough and they contradict each other.
+        If there are too few pieces, or a piece is not a number of the field or not of a helper's point. Also if there
+        are more pieces than needed and they contradict each other.
 
     Examples
     --------
@@ -117,22 +121,23 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
 def split_deal(
     mechanism: DealtMechanism[Any], n: int, parties: int = 3, *, shuffle: Shuffle = "resharing", timeout: float = 600.0
 ) -> SplitDeal:
-    """Helpers: deal the shares of n contributors together, in processes of their own on this machine.
+    """Helpers: deal the shares of n contributors together, in separate processes on this machine.
 
-    The types have the law of the dealer's, exactly. No helper learns a type, how often a type was dealt, or the order,
-    nor do t = (parties - 1) // 2 of them together, whatever their computing power. Assumed: more than half are honest,
-    all follow the protocol (semi-honest), and the channels between them are private, as loopback is.
+    The types have exactly the distribution of the dealer's types. No helper learns a type, how often a type was dealt,
+    or the order. The same holds for t = (parties - 1) // 2 helpers together, whatever their computing power. The
+    assumptions are that more than half of the helpers are honest, that all follow the protocol (semi-honest), and that
+    the channels between them are private, as loopback is.
 
     Parameters
     ----------
     mechanism : QuotaRR, JRR or another that deals signs
-        What is dealt for.
+        Mechanism for which shares are dealt.
     n : int
-        Number of contributors, at most 65536; time and traffic grow linearly, see docs/theory/dealing.md.
+        Number of contributors, at most 65536. Time and traffic grow linearly, see docs/theory/dealing.md.
     parties : int
         Number of helpers, 3 to 5.
     shuffle : {"resharing", "network"}
-        How the order is made secret: in O(n), or by switching networks in O(n log n).
+        Method that makes the order secret: in O(n), or by switching networks in O(n log n).
     timeout : float
         Seconds after which the helpers are stopped.
 
@@ -143,7 +148,7 @@ def split_deal(
     MissingExtraError
         If mpyc is not installed.
     DealingError
-        If a helper fails, or they are not done in time.
+        If a helper fails, or the helpers are not done in time.
     """
     checked_integer("n", n, 2, MAX_CONTRIBUTORS)
     checked_integer("parties", parties, MIN_PARTIES, MAX_PARTIES)
@@ -171,7 +176,7 @@ class Helpers:
     Parameters
     ----------
     mechanism, parties, shuffle, timeout
-        As of `split_deal`.
+        Parameters of `split_deal`.
 
     Examples
     --------
@@ -188,7 +193,10 @@ class Helpers:
     timeout: float = 600.0
 
     def deal(self, n: int, rng: Randomness | None = None) -> Shares:
-        """Return the shares of n contributors; `rng` is not used, each helper has its own from the operating system."""
+        """Return the shares of n contributors.
+
+        The argument `rng` is not used, because each helper has its own randomness from the operating system.
+        """
         del rng
         return deal_without_dealer(self.mechanism, n, self.parties, shuffle=self.shuffle, timeout=self.timeout)
 
@@ -203,23 +211,24 @@ def deal_without_dealer(
 ) -> Shares:
     """Helpers and contributors: deal without a dealer, and join everybody's pieces.
 
-    A rehearsal on one machine: this process starts all helpers and plays all contributors, so whoever runs it sees
-    every share, as a dealer would. Nobody need be trusted only where each helper runs at an organisation of its own.
+    This is a rehearsal on one machine. This process starts all helpers and plays all contributors. So the person who
+    runs it sees every share, as a dealer would. Only if each helper runs at a separate organisation does nobody need to
+    be trusted.
 
     Parameters
     ----------
     mechanism, n, parties, shuffle, timeout
-        As of `split_deal`.
+        Parameters of `split_deal`.
 
     Returns
     -------
     Shares
-        What ``mechanism.deal(n, rng)`` returns, in the same law.
+        Result of ``mechanism.deal(n, rng)``, with the same distribution.
 
     Raises
     ------
     InvalidParameterError, MissingExtraError, DealingError
-        As `split_deal`.
+        If `split_deal` raises them.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Dealt types in nearly fixed numbers: quota randomised response and what goes further."""
+"""Mechanisms that deal types in nearly fixed numbers: quota randomised response and its extensions."""

@@ -1,4 +1,4 @@
-"""Quota batches (QuotaBatches): late joiners, dealt batch after batch within one collection.
+"""Quota batches (QuotaBatches), for late joiners: a dealer deals batch after batch within one collection.
 
 A single deal for everybody has two disadvantages. The dealer must know the number of contributors in advance, and each
 share that nobody uses lowers the accuracy. Here the dealer deals batches of a fixed size instead. Contributors join the

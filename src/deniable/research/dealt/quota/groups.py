@@ -1,7 +1,7 @@
-"""Several quota deals side by side: contributors in groups, an independent deal within each.
+"""Several quota deals side by side: contributors are in groups, and each group has an independent deal.
 
-A group is an attribute (`QuotaRecords`) or a batch of contributors (`QuotaBatches`). Reports say which group they are
-of; sums are kept per group, because the coefficients belong to a deal.
+A group is an attribute (`QuotaRecords`) or a batch of contributors (`QuotaBatches`). Each report names its group. Sums
+are kept per group, because each deal has its own coefficients.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deniable.research.states import dealt_to
 
 
 def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield every group that occurs, with the rows of its members."""
+    """Yield every group that occurs in the reports, with the rows of its members."""
     order = np.argsort(group, kind="stable")
     found, starts, counts = np.unique(group[order], return_index=True, return_counts=True)
     for g, start, count in zip(found.tolist(), starts, counts, strict=True):
@@ -35,12 +35,12 @@ def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
 
 class QuotaGroups(DealtMechanism[Reports]):
-    """Quota deals side by side; reports are (group, value).
+    """Base of mechanisms with quota deals side by side, whose reports are (group, value).
 
     Attributes
     ----------
     group : str
-        What a group is called in reports.
+        Name of a group in reports.
     """
 
     group: ClassVar[str]
@@ -53,18 +53,21 @@ class QuotaGroups(DealtMechanism[Reports]):
     @property
     @abstractmethod
     def parts(self) -> tuple[QuotaRR, ...]:
-        """The deal within every group."""
+        """Deal within every group."""
 
     # ---------------------------------------------------------------- dealer and contributor
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:
-        """The group, which the report repeats, so it is soon public, and the type, as of the group's QuotaRR."""
+        """Fields of a share: the group, and the type as in the group's QuotaRR.
+
+        The report repeats the group, so the group is soon public.
+        """
         types = code_dtype(max(self.group_sizes) + 1)
         return ReportField("group", code_dtype(len(self.group_sizes)).name), ReportField("types", types.name)
 
     def _deal_within(self, group: NDArray[Any], rng: Randomness) -> Columns:
-        """Deal within every group; contributor i is of group[i]."""
+        """Return the shares dealt within every group, where contributor i is in group[i]."""
         kinds, told = self.share_fields
         types = np.empty(len(group), dtype=told.dtype)
         for g, rows in _members(group):
@@ -95,12 +98,12 @@ class QuotaGroups(DealtMechanism[Reports]):
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The group and the code."""
+        """Fields of a report: the group and the code."""
         group = ReportField(self.group, code_dtype(len(self.group_sizes)).name)
         return group, ReportField("value", code_dtype(max(self.group_sizes)).name)
 
     def outputs(self) -> Reports:
-        """Return every report once, by group, then by value."""
+        """Return every possible report once, sorted by group, then by value."""
         sizes = self.group_sizes
         columns = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(k) for k in sizes])
         fields = zip(columns, self.report_fields, strict=True)
@@ -127,7 +130,7 @@ class QuotaGroups(DealtMechanism[Reports]):
 
     @property
     def state_size(self) -> int:
-        """One counter per value of every group, then one per group for the number of its reports."""
+        """Number of counters: one per value of every group, then one per group for the number of its reports."""
         return sum(self.group_sizes) + len(self.group_sizes)
 
     def _check_counts(self, counts: Counts, n: int) -> None:
@@ -142,7 +145,10 @@ class QuotaGroups(DealtMechanism[Reports]):
     # ---------------------------------------------------------------- analyst
 
     def _part_aggregates(self, aggregate: Aggregate) -> list[Aggregate]:
-        """Return the aggregate of every group's own deal, empty where it has no report; raises as `estimate` does."""
+        """Return the aggregate of every group's own deal, which is empty for a group without reports.
+
+        The errors are those of `estimate`.
+        """
         self.check(aggregate)
         numbers = aggregate.counts[-len(self.parts) :].tolist()
         parts = zip(self.parts, stretches(self.group_sizes), numbers, strict=True)

@@ -1,8 +1,8 @@
-"""The number of reports that support a value under dealt quotas, from the distribution of the types.
+"""Number of reports that support a value under dealt quotas, from the distribution of the types.
 
-It is a + H: those told to say v, and those told the truth who hold v. Near f = 0 it has the distribution of a, which is
-cut off at the minimum and far from normal. Given the types, H is hypergeometric among contributors and binomial if
-these were drawn from a population.
+The number is a + H, where a counts those told to say v, and H those told the truth who hold v. Near f = 0 it has the
+distribution of a, which is cut off at the minimum and far from normal. Given the types, H is hypergeometric among
+contributors. It is binomial if the contributors were drawn from a population.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ Deals = tuple[tuple[CountLaw, int, int], ...]
 
 @dataclass(frozen=True)
 class Columns:
-    """The joint distribution of the numbers b of truth-tellers and a of those told to say v, on a few hundred squared.
+    """Joint distribution of the number b of truth-tellers and the number a of those told to say v, on a coarse grid.
+
+    The grid has at most a few hundred points in each direction.
 
     Parameters
     ----------
     a : int64[A]
         Consecutive numbers of those told to say v.
     b : int64[B]
-        Numbers of truth-tellers; each stands for its neighbours too.
+        Numbers of truth-tellers. Each number also stands for its neighbours.
     weights : float64[B, A]
         P(b, a).
     centres : float64[C]
-        Means of consecutive stretches of the a.
+        Means of consecutive stretches of the values of a.
     masses : float64[B, C]
         P(b, a in the stretch).
     spread : float
-        Variance within a stretch, which a smooth distribution is widened by.
+        Variance within a stretch, by which a smooth distribution is widened.
     n : int
         Number of contributors whose types are counted.
     truth, lie : float
@@ -65,18 +67,18 @@ class Columns:
 
 @dataclass(frozen=True)
 class QuotaSupports(SupportLaw):
-    """Distribution of the number of supports of people who were dealt quotas, in one deal or several alike.
+    """Distribution of the number of supports of people who were dealt quotas, in one or several similar deals.
 
-    Of several deals holders are taken to be spread at random over them.
+    If there are several deals, holders are taken to be spread over them at random.
 
     Parameters
     ----------
     deals : tuple of (CountLaw, int, int)
-        The types of all contributors dealt to, how many of these report, and how many such deals there are.
+        Types of all contributors dealt to, how many of these contributors report, and how many such deals there are.
     truth, lie : float
         Probability that a truth-teller's report supports v if they hold it, and if not.
     among : int
-        How many people the holders are counted among.
+        Number of people among whom the holders are counted.
     """
 
     deals: Deals
@@ -93,7 +95,7 @@ class QuotaSupports(SupportLaw):
 
     @property
     def cut_off(self) -> bool:  # type: ignore[override]
-        """Return whether there is one deal only: sums of several are smoother."""
+        """Return True if there is only one deal, because sums of several deals are smoother."""
         return sum(times for _, _, times in self.deals) == 1
 
     def at_most(self, count: int, holders: int) -> float:
@@ -108,20 +110,23 @@ class QuotaSupports(SupportLaw):
 
 @dataclass(frozen=True, eq=False)
 class _Types:
-    """P(b, a) for consecutive numbers b of truth-tellers and a of those told to say v, from the first of each."""
+    """Probabilities P(b, a) for consecutive numbers b of truth-tellers and a of those told to say v.
+
+    The fields `b` and `a` are the first number of each.
+    """
 
     b: int
     a: int
     weights: Floats
 
     def trimmed(self) -> _Types:
-        """Return them without negligible margins."""
+        """Return these probabilities without negligible margins."""
         rows, columns = (np.flatnonzero(self.weights.sum(axis=axis) > _NEGLIGIBLE) for axis in (1, 0))
         b, a = int(rows[0]), int(columns[0])
         return _Types(self.b + b, self.a + a, self.weights[b : rows[-1] + 1, a : columns[-1] + 1])
 
     def plus(self, other: _Types) -> _Types:
-        """Return the types of two independent deals together."""
+        """Return the distribution of the types of two independent deals together."""
         shape = [one + two - 1 for one, two in zip(self.weights.shape, other.weights.shape, strict=True)]
         size = [fft.next_fast_len(length, real=True) for length in shape]
         product = fft.rfft2(self.weights, size) * fft.rfft2(other.weights, size)
@@ -129,7 +134,10 @@ class _Types:
         return _Types(self.b + other.b, self.a + other.a, np.where(weights > _ROUNDING, weights, 0.0)).trimmed()
 
     def with_random_answers(self, share: float, says: float) -> _Types:
-        """Return them if truth-tellers, each with probability `share`, say v with probability `says`, else another."""
+        """Return the distribution if each truth-teller answers at random with probability `share`.
+
+        A random answer is v with probability `says`, and another value otherwise.
+        """
         top = self.b + len(self.weights) - 1
         least = max(0, self.b - _most_random(self.b, share))
         found = np.zeros((top - least + 1, self.weights.shape[1] + _most_random(top, share)))
@@ -145,7 +153,10 @@ class _Types:
         return _Types(least, self.a, found).trimmed()
 
     def without(self, missing: int, n: int) -> _Types:
-        """Return them for those who are left if so many of n contributors drop out, whatever they were dealt."""
+        """Return the distribution for those who are left if `missing` of n contributors drop out.
+
+        Dropping out does not depend on what they were dealt.
+        """
         found = self
         for left in range(n, n - missing, -1):
             rows, columns = int(found.b > 0), int(found.a > 0)
@@ -171,11 +182,11 @@ def _log_choose(n: NDArray[np.int64] | int, k: NDArray[np.int64] | int) -> Float
 
 @lru_cache(maxsize=8)
 def columns_of(deals: Deals, truth: float, lie: float) -> Columns:
-    """Return the grid of a distribution of types: every a and b where there are at most `_COLUMNS` of them.
+    """Return the grid of a distribution of types, with every a and b if there are at most `_COLUMNS` of them.
 
-    Who drops out, and what truth-tellers answer at random under a cap, is worked into the types while that takes a
-    bounded time: they are few, or there are few of them to begin with. Else `Columns.n`, `truth` and `lie` say that it
-    was not, and it is counted as normal noise.
+    Drop-outs, and random answers of truth-tellers under a cap, are worked into the types if that takes a bounded time.
+    It does if they are few, or if there are few types to begin with. Otherwise they are counted as normal noise, and
+    `Columns.n`, `truth` and `lie` say so.
     """
     (law, reporters, times), *others = deals
     if not others and times == 1 and not 0 < _work(law, reporters, 1 - truth + lie) <= _WORK:
@@ -203,13 +214,16 @@ def columns_of(deals: Deals, truth: float, lie: float) -> Columns:
 
 
 def _work(law: CountLaw, reporters: int, share: float) -> int:
-    """Return about how many operations `_worked_in` takes, 0 if there is nothing to be worked in."""
+    """Return about how many operations `_worked_in` takes, or 0 if there is nothing to be worked in."""
     random = _most_random(int(law.b.values[-1]), share) if share else 0
     return len(law.a.weights) * len(law.b.weights) * (law.n - reporters + random * random // 2)
 
 
 def _worked_in(law: CountLaw, reporters: int, truth: float, lie: float) -> _Types:
-    """Return the types of those who report: of truth-tellers only who tell the truth in the end."""
+    """Return the types of those who report.
+
+    Among truth-tellers, only those who tell the truth in the end are counted.
+    """
     a, b, share = law.a, law.b, 1 - truth + lie
     joint = np.array([law.a_given_b(value) for value in b.values.tolist()]) * b.weights[:, None] / b.weights.sum()
     types = _Types(b.start, a.start, joint).trimmed()
@@ -225,7 +239,10 @@ def _coarse(
     truth: float,
     lie: float,
 ) -> Columns:
-    """Return the grid of so many truth-tellers with these shares; `given` returns P(a | b)."""
+    """Return the grid for the numbers `b` of truth-tellers, which have the probabilities `shares`.
+
+    The function `given` returns P(a | b).
+    """
     step = -(-len(b) // _COLUMNS)
     values = b[step // 2 :: step]
     # Each column stands for `step` neighbouring numbers of truth-tellers.
@@ -247,7 +264,10 @@ def _coarse(
 
 
 def _at_most(law: QuotaSupports, count: int, theta: float, holders: int | None) -> float:
-    """Return P(supports <= count) at this share of holders: so many of `among`, or of a population if None."""
+    """Return P(supports <= count) for the share `theta` of holders.
+
+    They are `holders` of the `among` people, or of a population if `holders` is None.
+    """
     columns = columns_of(law.deals, law.truth, law.lie)
     among = math.inf if holders is None else law.among
     truth, lie, left = columns.truth, columns.lie, law.reporters / columns.n
@@ -302,7 +322,7 @@ def _around(mode: int, first: int, last: int) -> tuple[int, NDArray[np.int64]]:
 
 
 def _cumulative(x: NDArray[np.int64], low: int, steps: Floats) -> Floats:
-    """Return P(X <= x), the logarithm of P(low + i + 1)/P(low + i) being steps[i]."""
+    """Return P(X <= x), where steps[i] is the logarithm of P(low + i + 1)/P(low + i)."""
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     cumulative = np.append(np.exp(logs - logs.max()).cumsum(), 0.0)
     result: Floats = cumulative[np.where(x < low, -1, np.minimum(x - low, len(steps)))] / cumulative[-2]

@@ -1,12 +1,13 @@
-"""The law of type counts of quota randomised response: its tilt, its marginals, its moments.
+"""Distribution of the type counts of quota randomised response: its tilt, its marginals and its moments.
 
 A deal gives a_v contributors the type "say v" (k of these types) and b contributors the type "truth", where
 
     P(a_0, ..., a_{k-1}, b) ~ R^b / (a_0! ... a_{k-1}! b!)  on  a_v >= a0,  a_0 + ... + a_{k-1} + b = n.
 
-These are independent Poisson counts, rates (rate, ..., rate, R rate), truncated and conditioned on their sum, whatever
-the rate; the *tilt* is the rate under which the sum is n on average. Everything here is a one-dimensional sum or
-convolution. These floats serve estimators and planning; deals are drawn from integers (`tables`).
+These are independent Poisson counts with the rates (rate, ..., rate, R rate), truncated and conditioned on their sum.
+This holds for every rate. The *tilt* is the rate under which the sum is n on average. All computations in this module
+are one-dimensional sums or convolutions. The floats serve estimators and planning. Deals are drawn from integers
+(`tables`).
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ _DEVIATIONS = 12
 
 @dataclass(frozen=True)
 class Window:
-    """Weights of the consecutive integers start, start + 1, ...; what lies outside is negligible."""
+    """Weights of the consecutive integers start, start + 1, ...
+
+    All weights outside the window are negligible.
+    """
 
     start: int
     weights: Floats
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """The integers themselves."""
+        """Consecutive integers of the window."""
         return np.arange(self.start, self.start + len(self.weights))
 
     @property
@@ -52,14 +56,14 @@ class Window:
         return float(self.weights @ (self.values - self.mean) ** 2 / self.weights.sum())
 
     def at(self, values: NDArray[np.int64]) -> Floats:
-        """Weights of any integers, 0 outside the window."""
+        """Return the weights of any integers, which are 0 outside the window."""
         index = values - self.start
         inside = (index >= 0) & (index < len(self.weights))
         return np.where(inside, self.weights[np.clip(index, 0, len(self.weights) - 1)], 0.0)
 
 
 def poisson_window(rate: float, minimum: int, maximum: int) -> Window:
-    """Return Poisson weights on minimum..maximum, relative to their largest, where they exceed e^-60."""
+    """Return the Poisson weights on minimum..maximum that exceed e^-60 relative to the largest weight."""
     mode = min(max(int(rate), minimum), maximum)
     reach = int(11 * math.sqrt(max(mode, rate))) + 130
     low, high = max(minimum, mode - reach), min(maximum, mode + reach)
@@ -72,7 +76,7 @@ def poisson_window(rate: float, minimum: int, maximum: int) -> Window:
 
 
 def sum_of(parts: list[tuple[Window, int]]) -> Window:
-    """Return the law of a sum of independent counts, each window repeated as often as it says."""
+    """Return the distribution of a sum of independent counts, each window repeated as often as it says."""
     start = sum(window.start * times for window, times in parts)
     length = 1 + sum((len(window.weights) - 1) * times for window, times in parts)
     if length <= _DIRECT:
@@ -97,7 +101,7 @@ def sum_of(parts: list[tuple[Window, int]]) -> Window:
 
 @dataclass(frozen=True)
 class Moments:
-    """Means, variances and covariance of one quota count a = #(say v) and of b = #(truth)."""
+    """Means, variances and covariance of one quota count a = #(say v) and of the count b = #(truth)."""
 
     a: float
     b: float
@@ -107,7 +111,7 @@ class Moments:
 
 
 class CountLaw(ABC):
-    """A law of type counts: independent counts, truncated below, conditioned on their sum n.
+    """Distribution of type counts, which are independent, truncated below, and conditioned on their sum n.
 
     Attributes
     ----------
@@ -120,7 +124,10 @@ class CountLaw(ABC):
     @property
     @abstractmethod
     def quotas(self) -> list[tuple[Window, int]]:
-        """Weights of the quota counts before conditioning, each as often as it says; the value's own comes first."""
+        """Weights of the quota counts before conditioning, each with how often it occurs.
+
+        The value's own quota count comes first.
+        """
 
     @property
     @abstractmethod
@@ -138,19 +145,19 @@ class CountLaw(ABC):
         return [(own, times - 1), *others] if times > 1 else others
 
     def given_sum(self, own: Window, others: list[tuple[Window, int]]) -> Window:
-        """Return the law of a count, given that it and all others sum to n."""
+        """Return the distribution of a count, given that this count and all others sum to n."""
         weights = own.weights * sum_of(others).at(self.n - own.values)
         likely = np.flatnonzero(weights > 0)
         return Window(own.start + int(likely[0]), weights[likely[0] : likely[-1] + 1])
 
     @cached_property
     def a(self) -> Window:
-        """Law of the number of those told to say the value."""
+        """Distribution of the number of those told to say the value."""
         return self.given_sum(self.quotas[0][0], [*self._others, (self.truth, 1)])
 
     @cached_property
     def b(self) -> Window:
-        """Law of the number of truth-tellers."""
+        """Distribution of the number of truth-tellers."""
         return self.given_sum(self.truth, self.quotas)
 
     @cached_property
@@ -158,7 +165,7 @@ class CountLaw(ABC):
         return sum_of(self._others)
 
     def a_given_b(self, b: int) -> Floats:
-        """Return the law of a on ``self.a.values``, given b."""
+        """Return the distribution of a on ``self.a.values``, given b."""
         values = self.a.values
         weights = self.quotas[0][0].at(values) * self._sum_of_others.at(self.n - b - values)
         given: Floats = weights / weights.sum()
@@ -167,7 +174,7 @@ class CountLaw(ABC):
 
 @dataclass(frozen=True)
 class QuotaLaw(CountLaw):
-    """Law of the counts for n contributors, k values, every a_v >= minimum, weight R per truth-teller."""
+    """Distribution of the counts for n contributors, k values, every a_v >= minimum and weight R per truth-teller."""
 
     n: int
     k: int
@@ -176,7 +183,7 @@ class QuotaLaw(CountLaw):
 
     @cached_property
     def tilt(self) -> float:
-        """The rate under which the truncated Poisson counts sum to n on average."""
+        """Rate under which the truncated Poisson counts sum to n on average."""
 
         def excess(rate: float) -> float:
             return self.k * self._quota_window(rate).mean + rate * self.weight - self.n
@@ -205,7 +212,10 @@ class QuotaLaw(CountLaw):
 
     @cached_property
     def moments(self) -> Moments:
-        """First and second moments; the covariance follows from k a + b = n and exchangeable quotas."""
+        """First and second moments of a and b.
+
+        The covariance follows from k a + b = n and exchangeable quotas.
+        """
         b, var_b = self.b.mean, self.b.variance
         # Where hardly anybody is told what to say, n - b would cancel.
         a = self.a.mean if self.n - b < 1e-3 * self.n else (self.n - b) / self.k
@@ -217,11 +227,11 @@ quota_law = lru_cache(maxsize=64)(QuotaLaw)
 
 
 def response_variance(law: CountLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:
-    """Return Var(I_v): number of reports v when `holders` of the `reporters` hold v.
+    """Return Var(I_v), the variance of the number of reports v when `holders` of the `reporters` hold v.
 
-    A truth-teller says v with probability `truth` if they hold it and `lie` if not: 1 and 0 without a cap. Reporters
-    are any fixed set, or any that is chosen without a look at the types; then two reporters' types have the pair
-    moments of the whole deal.
+    A truth-teller says v with probability `truth` if they hold it and `lie` if not. Without a cap, these are 1 and 0.
+    The reporters are any fixed set, or any set that is chosen without looking at the types. Then the types of two
+    reporters have the pair moments of the whole deal.
     """
     n, m = law.n, law.moments
     others = reporters - holders
@@ -241,7 +251,8 @@ def response_variance(law: CountLaw, truth: float, lie: float, holders: int | fl
 def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum: int) -> int:
     """Return a minimum <= `minimum` under which no frequency is estimated worse than by plain randomised response.
 
-    It is `minimum` itself where that will do, else one found by bisection; 0 *is* plain randomised response.
+    The result is `minimum` itself if that is enough, and otherwise a number found by bisection. The minimum 0 *is*
+    plain randomised response.
     """
 
     def variances(minimum: int) -> tuple[float, float, float]:
@@ -270,7 +281,7 @@ def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum
 
 
 def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design: float) -> int:
-    """Return the minimum a0 of least variance at frequency `design`; 0 is plain randomised response."""
+    """Return the minimum a0 of least variance at frequency `design`, where 0 is plain randomised response."""
 
     @cache
     def loss(minimum: int) -> float:
@@ -284,9 +295,10 @@ def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design
 
 
 def least_nearby(loss: Callable[[int], float], low: int, high: int, steps: int) -> list[int]:
-    """Return the arguments in low..high of least loss on ever finer grids of so many steps; the last is of every one.
+    """Return the arguments of least loss in low..high on ever finer grids of `steps` steps.
 
-    The loss falls to one minimum and rises again: after each look only the neighbours of the best are between.
+    The last grid contains every argument between its ends. The loss must fall to one minimum and rise again. So after
+    each grid, only the neighbours of the best argument bound the next grid.
     """
     found: list[int] = []
     while True:

@@ -1,6 +1,6 @@
-"""QuotaOracle: the base of oracles whose dealer hands out "say this" and "say the truth" in nearly fixed numbers.
+"""Base of oracles whose dealer hands out "say this" and "say the truth" in nearly fixed numbers (`QuotaOracle`).
 
-With it stand what quota randomised response guarantees, and the weight that makes it so.
+The module also has the guarantee of quota randomised response, and the weight that makes the guarantee hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WEIGHT_SCALE = 1 << 128
 
 
 class QuotaOracle(DealtOracle[Reports]):
-    """A dealt oracle whose declared epsilon holds against everybody but the dealer.
+    """Dealt oracle whose declared epsilon holds against everybody but the dealer.
 
     Attributes
     ----------
@@ -36,23 +36,24 @@ class QuotaOracle(DealtOracle[Reports]):
     @property
     @abstractmethod
     def law(self) -> CountLaw:
-        """The law of the type counts of one value, in floats, for estimators."""
+        """Distribution of the type counts of one value, in floats, for estimators."""
 
     @property
     @abstractmethod
     def truthfulness(self) -> tuple[float, float]:
-        """Probability that a truth-teller reports v holding it, and not holding it: (1, 0) without a cap."""
+        """Probability that a truth-teller reports v when holding it, and when not holding it: (1, 0) without a cap."""
 
     @property
     @abstractmethod
     def _odds_alone(self) -> tuple[float, float]:
-        """Two numbers in the ratio of the likelihoods of two answers, to an adversary who reads one report alone."""
+        """Two numbers in the ratio of the likelihoods of two answers, for an adversary who reads one report alone."""
 
     @property
     def support_probabilities(self) -> tuple[float, float]:
         """Marginal probability of supporting v for a contributor who holds it, and for one who does not.
 
-        (E a + p E b)/n and (E a + lie E b)/n, also after drop-outs if dropping out does not depend on the type.
+        They are (E a + p E b)/n and (E a + lie E b)/n. They also hold after drop-outs if dropping out does not depend
+        on the type.
         """
         moments, (truth, lie) = self.law.moments, self.truthfulness
         return (moments.a + truth * moments.b) / self.n, (moments.a + lie * moments.b) / self.n
@@ -66,7 +67,7 @@ class QuotaOracle(DealtOracle[Reports]):
     def privacy(self) -> Guarantee:
         """Return the guarantee per adversary, each with its view.
 
-        The rows of the dealer and of an intercepted share are as much part of it as the small epsilon.
+        The rows of the dealer and of an intercepted share belong to the guarantee as much as the small epsilon does.
         """
         epsilon, (present, absent) = float(self.epsilon), self._odds_alone
         cap = math.inf if self.epsilon_aux is None else float(self.epsilon_aux)
@@ -108,7 +109,7 @@ class QuotaOracle(DealtOracle[Reports]):
 def truth_weight(k: int, epsilon: EpsilonLike, lie: Fraction) -> Fraction:
     """Return R, the weight of a truth-teller relative to one forced answer, rounded down in steps of 2^-128.
 
-    R = (e^epsilon - 1)/(p - lie e^epsilon) with p = 1 - (k-1) lie the truthfulness of a truth-teller: then the
+    R = (e^epsilon - 1)/(p - lie e^epsilon), where p = 1 - (k-1) lie is the truthfulness of a truth-teller. Then the
     likelihood ratio (1 + p R)/(1 + lie R) is e^epsilon. Without a cap, lie = 0 and R = e^epsilon - 1.
 
     Raises

@@ -1,4 +1,4 @@
-"""Quota randomised response (QuotaRR): the dealer hands out "say v" and "say the truth" in nearly fixed numbers.
+"""Quota randomised response (QuotaRR), whose dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
 In plain randomised response, each device decides alone whether to lie. So the number of lies varies by chance, and this
 variation is the noise of the estimates. Here a dealer deals the types of all n contributors together. A type is an

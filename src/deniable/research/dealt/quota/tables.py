@@ -1,14 +1,15 @@
-"""Dealing quota types: counts drawn from integer tables, assigned by a uniform permutation.
+"""Dealing of quota types, with counts drawn from integer tables and assigned by a uniform permutation.
 
 The guarantee rests on two ratios of the weights f of one quota count and g of the number of truth-tellers,
 
     f(x + 1)/f(x) >= rate/(x + 1)    and    g(y)/g(y + 1) >= (y + 1)/(rate R),
 
-for every x and y that can occur. Poisson weights meet both with equality. The tables hold *integers* built along these
-recurrences, f upwards and g downwards, always rounded up: both inequalities then hold exactly for the law that is
-implemented, and where Poisson weights would vanish the integers stay at a small constant, down to no truth-teller at
-all. A table cut off there would protect nobody. The far ends on the other side (f below its bulk, g above it) are left
-out: that is a larger minimum or a smaller maximum, which costs no privacy and moves the law by less than 2^-50.
+for every x and y that can occur. Poisson weights meet both with equality. The tables hold *integers* that are built
+along these recurrences, f upwards and g downwards, and always rounded up. So both inequalities hold exactly for the
+distribution that is implemented. Where Poisson weights would vanish, the integers stay at a small constant, down to no
+truth-teller at all. A table that is cut off there would protect nobody. The far ends on the other side (f below its
+bulk, g above it) are left out. Leaving them out is a larger minimum or a smaller maximum. It costs no privacy and moves
+the distribution by less than 2^-50.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _GUIDE_BITS = 10
 
 
 def integer_below(rng: Randomness, bound: int) -> int:
-    """Return an integer exactly uniform on {0, ..., bound-1}, of any size, by rejection."""
+    """Return an integer of any size, exactly uniform on {0, ..., bound-1}, by rejection."""
     bits = bound.bit_length()
     size = -(-bits // 64)
     while True:
@@ -49,7 +50,10 @@ def integer_below(rng: Randomness, bound: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuotaWeights:
-    """Integer weights f of one quota count, from `first` to `last`: those listed, then the last of them on and on."""
+    """Integer weights f of one quota count, from `first` to `last`.
+
+    The first weights are listed. All later weights are equal to the last listed weight.
+    """
 
     first: int
     last: int
@@ -61,16 +65,16 @@ class QuotaWeights:
 
     @cached_property
     def cumulative(self) -> list[int]:
-        """Sums of the listed weights."""
+        """Cumulative sums of the listed weights."""
         return list(accumulate(self.listed))
 
     @cached_property
     def total(self) -> int:
-        """The sum of all weights f."""
+        """Sum of all weights f."""
         return self.cumulative[-1] + self.listed[-1] * (self.last - self.first + 1 - len(self.listed))
 
     def count_at(self, u: int) -> int:
-        """Return the count that u in 0..total-1 stands for: f(x) of these numbers stand for x."""
+        """Return the count that u in 0..total-1 stands for, where f(x) of these numbers stand for x."""
         beyond = u - self.cumulative[-1]
         if beyond >= 0:
             return self.first + len(self.listed) + beyond // self.listed[-1]
@@ -78,21 +82,27 @@ class QuotaWeights:
 
     @cached_property
     def cuts(self) -> Words:
-        """Return the first 64 bits of cumulative/total, for every count but the last; at most one cut is 2^64 - 1."""
+        """Return the first 64 bits of cumulative/total, for every count but the last.
+
+        At most one cut is 2^64 - 1.
+        """
         shares = [part * SCALE // self.total for part in self.cumulative if part < self.total]
         return np.array(shares, dtype=np.uint64)
 
     @cached_property
     def guide(self) -> NDArray[np.int64]:
-        """Return how many cuts lie below every word with the same leading bits: the search starts there."""
+        """Return how many cuts are below every word with the same leading bits.
+
+        The search for a word starts there.
+        """
         edges = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - _GUIDE_BITS)
         return np.searchsorted(self.cuts, edges, side="left").astype(np.int64)
 
     def draw(self, rng: Randomness, size: int) -> NDArray[np.int64]:
         """Return independent counts int64[size], each with probability proportional to f.
 
-        A word is the beginning of a uniform number in [0, 1). Where a cut begins with the same 64 bits, or all cuts lie
-        below, more words decide (`_resolve`): the law is exact.
+        A word is the beginning of a uniform number in [0, 1). If a cut begins with the same 64 bits, or all cuts are
+        below, more words decide (`_resolve`). So the distribution is exact.
         """
         quotas = np.empty(size, dtype=np.int64)
         open_ended = self.cumulative[-1] < self.total
@@ -114,7 +124,10 @@ class QuotaWeights:
 
 @dataclass(frozen=True, eq=False)
 class TruthWeights:
-    """Integer weights g of the number of truth-tellers, from `top` down to 0: those listed, then the last of them."""
+    """Integer weights g of the number of truth-tellers, from `top` down to 0.
+
+    The first weights, from `top`, are listed. All later weights are equal to the last listed weight.
+    """
 
     top: int
     listed: list[int]
@@ -125,13 +138,13 @@ class TruthWeights:
 
     @cached_property
     def largest(self) -> int:
-        """The largest weight, which trials are accepted against."""
+        """Largest weight, against which trials are accepted."""
         return max(self.listed)
 
 
 @dataclass(frozen=True, eq=False)
 class QuotaTables:
-    """Integer weights of the law for n contributors: of each of k quota counts, and of the number of truth-tellers."""
+    """Integer weights for n contributors, for each of k quota counts and for the number of truth-tellers."""
 
     n: int
     k: int
@@ -139,10 +152,10 @@ class QuotaTables:
     truth: TruthWeights
 
     def draw_counts(self, rng: Randomness) -> list[int]:
-        """Return (a_0, ..., a_{k-1}, b) with probability proportional to f(a_0)...f(a_{k-1}) g(b) on sum n, exactly.
+        """Return (a_0, ..., a_{k-1}, b), of sum n, with probability exactly proportional to f(a_0)...f(a_{k-1}) g(b).
 
-        Quotas are drawn independently; what remains is accepted with probability g(b)/max g. Quotas vary less than
-        the number of truth-tellers would, so few trials are needed, but for many values.
+        Quotas are drawn independently, and the rest b is accepted with probability g(b)/max g. Quotas vary less than
+        the number of truth-tellers would. So few trials are needed, except if there are many values.
         """
         while True:
             quotas = self.quota.draw(rng, self.k)
@@ -156,7 +169,10 @@ class QuotaTables:
 def search_cuts(
     words: Words, cuts: Words, guide: NDArray[np.int64], first: int, open_ended: bool, quotas: NDArray[np.int64]
 ) -> np.int64:
-    """Write first + the number of cuts below every word, or -1 where a word does not tell; return how many are -1."""
+    """Write first + the number of cuts below every word, and return how many words do not decide.
+
+    For a word that does not decide, -1 is written.
+    """
     undecided = np.int64(0)
     for i in range(words.shape[0]):
         word = words[i]
@@ -171,7 +187,7 @@ def search_cuts(
 
 @lru_cache(maxsize=16)
 def quota_tables(n: int, k: int, minimum: int, weight: Fraction) -> QuotaTables:
-    """Return the tables for n contributors, every quota >= minimum, weight R = `weight` per truth-teller."""
+    """Return the tables for n contributors, with every quota >= minimum and weight R = `weight` per truth-teller."""
     # The rate cancels in the guarantee: a float is as good as any, taken exactly.
     rate = Fraction(quota_law(n, k, minimum, float(weight)).tilt)
     quota = quota_weights(rate, minimum, n - (k - 1) * minimum)
@@ -179,7 +195,7 @@ def quota_tables(n: int, k: int, minimum: int, weight: Fraction) -> QuotaTables:
 
 
 def quota_weights(rate: Fraction, minimum: int, last: int) -> QuotaWeights:
-    """Return the weights of a count in minimum..last, from where they are worth listing."""
+    """Return the weights of a count in minimum..last, without a negligible beginning."""
     mode = min(max(int(float(rate)), minimum), last)
     first = max(minimum, mode - _reach(mode) - 1)
     quota = [_start(rate, mode, first)]
@@ -189,7 +205,7 @@ def quota_weights(rate: Fraction, minimum: int, last: int) -> QuotaWeights:
 
 
 def truth_weights(rate: Fraction, largest: int) -> TruthWeights:
-    """Return the weights of a count in 0..largest, from where they are worth listing."""
+    """Return the weights of a count in 0..largest, without a negligible upper end."""
     mode = min(int(float(rate)), largest)
     top = min(largest, mode + _reach(mode) + 2 * (_TOP_BITS - _START_BITS))
     truth = [_start(rate, mode, top)]
@@ -200,12 +216,12 @@ def truth_weights(rate: Fraction, largest: int) -> TruthWeights:
 
 
 def _reach(mode: int) -> int:
-    """Return about how far from the mode a Poisson weight is 2^-96 of the largest."""
+    """Return about how far from the mode a Poisson weight is 2^-96 of the largest weight."""
     return int(math.sqrt(2 * _LN2 * (_TOP_BITS - _START_BITS) * max(mode, 1)))
 
 
 def _start(rate: Fraction, mode: int, value: int) -> int:
-    """Return the first weight listed: that of the mode is about 2^192."""
+    """Return the first weight listed, on a scale where the weight of the mode is about 2^192."""
     low, high = min(mode, value), max(mode, value)
     logs = float(np.log(np.arange(low + 1, high + 1) / float(rate)).sum())
     return 1 << max(_START_BITS, _TOP_BITS - round(abs(logs) / _LN2))
@@ -223,10 +239,11 @@ def deal_types(counts: list[int], rng: Randomness) -> NDArray[Any]:
 
 @kernel
 def shuffle_from(types: NDArray[Any], words: Words, last: int) -> int:
-    """Fisher-Yates from position `last` < 2^32 down, half a word per attempt; return the position still to be done.
+    """Shuffle (Fisher-Yates) from position `last` < 2^32 down, and return the position that is still to be done.
 
-    Lemire, *Fast random integer generation in an interval* (2019): of the product of 32 bits and the bound, the upper
-    half is the choice, and a lower half below 2^32 mod bound is biased: it is dropped and the position tried again.
+    Each attempt uses half a word, as in Lemire, *Fast random integer generation in an interval* (2019). The product of
+    32 bits and the bound is computed, and its upper half is the choice. A lower half below 2^32 mod bound is biased. So
+    the choice is then dropped and the position tried again.
     """
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     for w in range(words.shape[0]):

@@ -1,4 +1,4 @@
-"""Quota unary encoding (QuotaUnary): optimised unary encoding with one dealt quota law per bit.
+"""Quota unary encoding (QuotaUnary): optimised unary encoding with dealt quotas for each bit.
 
 If there are many possible values, most of them are rare. The error of a rare value comes from the contributors who
 report 1 for it without holding it. A bit of OUE follows one of three instructions, called types: say 1 with probability
@@ -55,7 +55,7 @@ _BLOCK = 1 << 22
 def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
     """Return the weights of a truth-teller relative to one told "say 1" and one told "say 0", rounded down.
 
-    (e - 1)/2 and (e - 1)/(e + 1), e = e^epsilon: then (1 + one)(1 + zero) <= e.
+    They are (e - 1)/2 and (e - 1)/(e + 1), where e = e^epsilon. Then (1 + one)(1 + zero) <= e.
     """
     lower, _ = exp_bounds(spent(epsilon))
     one, zero = (lower - 1) / 2, (lower - 1) / (lower + 1)
@@ -234,7 +234,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
 @dataclass(frozen=True)
 class UnaryLaw(CountLaw):
-    """Law of the counts of one bit for n contributors, a >= `said` ("say 1") and c >= `denied` ("say 0")."""
+    """Distribution of one bit's counts for n contributors, with a >= `said` ("say 1") and c >= `denied` ("say 0")."""
 
     n: int
     said: int
@@ -243,7 +243,7 @@ class UnaryLaw(CountLaw):
     zero: float
 
     def _windows(self, rate: float) -> tuple[Window, Window, Window]:
-        """Poisson weights of a, c and b at a rate of "say 1", before conditioning on the sum."""
+        """Return the Poisson weights of a, c and b at a rate of "say 1", before conditioning on the sum."""
         free = self.n - self.said - self.denied
         return (
             poisson_window(rate, self.said, self.n - self.denied),
@@ -253,7 +253,7 @@ class UnaryLaw(CountLaw):
 
     @cached_property
     def tilt(self) -> float:
-        """The rate of "say 1" under which the truncated Poisson counts sum to n on average."""
+        """Rate of "say 1" under which the truncated Poisson counts sum to n on average."""
 
         def excess(rate: float) -> float:
             # Added one by one: `sum` compensates from Python 3.12 on, and everybody's tables must be the same.
@@ -284,7 +284,10 @@ class UnaryLaw(CountLaw):
 
     @cached_property
     def moments(self) -> Moments:
-        """First and second moments; the covariance follows from a + b = n - c."""
+        """First and second moments of a and b.
+
+        The covariance follows from a + b = n - c.
+        """
         one, zero, truth = self._tilted
         var_a, var_b, var_c = self.a.variance, self.b.variance, self.given_sum(zero, [(one, 1), (truth, 1)]).variance
         return Moments(self.a.mean, self.b.mean, var_a, var_b, (var_c - var_a - var_b) / 2)
@@ -316,7 +319,10 @@ def default_minima(n: int, one: float, zero: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def best_minima(n: int, one: float, zero: float, design: float) -> tuple[int, int]:
-    """Return the (a0, c0) of least variance at frequency `design`: each in turn until neither moves, two starts."""
+    """Return the (a0, c0) of least variance at frequency `design`.
+
+    The search has two starts. It moves each minimum in turn until neither moves.
+    """
 
     @cache
     def loss(said: int, denied: int) -> float:
@@ -341,7 +347,7 @@ def best_minima(n: int, one: float, zero: float, design: float) -> tuple[int, in
 
 
 def _best(loss: Callable[[int], float], mean: float, limit: int, current: int) -> int:
-    """Return the argument of least loss near the mean of a count, or the current one."""
+    """Return the argument of least loss near the mean of a count, or the current argument."""
     spread = 4 * math.sqrt(mean) + 2
     low, high = max(0, int(mean - spread)), max(0, min(limit, int(mean + 3 * spread)))
     return min([current, *(least_nearby(loss, low, high, 8) if low < high else [])], key=loss)
@@ -349,14 +355,14 @@ def _best(loss: Callable[[int], float], mean: float, limit: int, current: int) -
 
 @dataclass(frozen=True, eq=False)
 class UnaryTables:
-    """Integer weights of the law: of how many are told "say 1", how many "say 0", and how many the truth."""
+    """Integer weights of the numbers of contributors who are told "say 1", "say 0" and the truth."""
 
     n: int
     quotas: tuple[QuotaWeights, QuotaWeights]
     truth: TruthWeights
 
     def draw_counts(self, rng: Randomness) -> list[int]:
-        """Return (a, c, b) with probability proportional to the product of their weights, exactly."""
+        """Return (a, c, b) with probability exactly proportional to the product of their weights."""
         while True:
             a, c = (quota.count_at(integer_below(rng, quota.total)) for quota in self.quotas)
             b = self.n - a - c
@@ -366,7 +372,10 @@ class UnaryTables:
 
 @lru_cache(maxsize=16)
 def unary_tables(n: int, said: int, denied: int, one: Fraction, zero: Fraction) -> UnaryTables:
-    """Return the tables for n contributors; `one` and `zero` exact, the rate a float taken exactly."""
+    """Return the tables for n contributors.
+
+    The weights `one` and `zero` are exact. The rate is a float that is taken exactly.
+    """
     rate = Fraction(unary_law(n, said, denied, float(one), float(zero)).tilt)
     quotas = quota_weights(rate, said, n - denied), quota_weights(rate * one / zero, denied, n - said)
     return UnaryTables(n, quotas, truth_weights(rate * one, n - said - denied))
