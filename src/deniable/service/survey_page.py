@@ -1,6 +1,7 @@
-"""The survey document, page.json: what people read before they answer, in their languages, and the survey's terms.
+"""Survey document, page.json: the texts that people read before they answer, in their languages, and the terms.
 
-It says nothing of how answers are randomised; that is the collection's, whose id it carries. Opened, it is fixed.
+The document says nothing about how answers are randomised. The collection, whose id it carries, says that. Once the
+survey is opened, the document is fixed.
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ class Words(Document):
     title, intro, consent, thanks : str
         Heading; who asks and why; what taking part means; the last words.
     interface : dict of str to str
-        Other words for some of the client's own sentences, by the keys of `INTERFACE_KEYS`.
+        Replacements for some of the client's own sentences, by the keys of `INTERFACE_KEYS`.
     questions : dict of str to str
-        The question of every attribute.
+        Question of every attribute.
     labels : dict of str to list of str
-        What every category is called, in the order of the collection's labels; of attributes with a list of categories
-        only: the words of a dictionary are shown as they are.
+        Names of every category, in the order of the collection's labels. Only attributes with a list of categories have
+        them: the words of a dictionary are shown as they are.
     """
 
     title: str
@@ -101,32 +102,33 @@ class Words(Document):
 
 
 class SurveyPage(Document):
-    """The survey document.
+    """Survey document: texts and terms of a survey.
 
     Parameters
     ----------
     collection : str
         Id of the collection.
     languages : dict of str to Words
-        By language tag (BCP 47); the first is shown where none fits the reader's.
+        Texts by language tag (BCP 47); the first language is shown if none fits the reader's.
     access : {"open", "invited"}
-        Who may answer: everybody who has the link, or everybody who has an invitation that was not used.
+        People who may answer: everybody who has the link, or everybody who has an unused invitation.
     retention : {"aggregate", "reports"}
-        What is kept: the sum alone, or the reports in shuffled batches as well.
+        Data that are kept: the sum alone, or also the reports in shuffled batches.
     min_batch : int
-        Reports are added to the sum in batches of at least this many.
+        Smallest number of reports in a batch that is added to the sum.
     opens_at, closes_at : str or None
-        When answers are taken (RFC 3339, "2026-05-01T00:00:00Z"); by hand only if null.
+        Times between which answers are taken (RFC 3339, "2026-05-01T00:00:00Z"); null if only the owner opens or closes
+        the survey by hand.
     grace_hours : float
-        For how long after the close what was drawn in time is taken.
+        Hours after the close for which reports that were drawn in time are taken.
     contributors : int or None
-        How many people the survey plans for.
+        Number of people that the survey plans for.
     contact : str
-        Whom to ask.
+        Person or address to ask about the survey.
     second_person : bool
-        Whether another person may answer on the same device, with a report of their own.
+        True if another person may answer on the same device, with a separate report.
     consent_first : bool
-        Whether people are asked to take part before the first question; by default they are asked when they send.
+        True if people are asked to take part before the first question; by default they are asked when they send.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -146,11 +148,11 @@ class SurveyPage(Document):
 
     @property
     def grace(self) -> timedelta:
-        """Return how long after the close reports are taken that were drawn before."""
+        """Return the time after the close during which reports are taken that were drawn before."""
         return timedelta(hours=self.grace_hours)
 
     def to_json(self) -> str:
-        """Return the document."""
+        """Return the document as JSON text."""
         data = self.model_dump()
         for words in data["languages"].values():
             if not words["interface"]:
@@ -164,8 +166,8 @@ class SurveyPage(Document):
 def page_hash(text: str) -> str:
     r"""Return the hash of a survey document, which its link carries and a device keeps with its report.
 
-    It is SHA-256 of the canonical text: sorted keys, no white space, ASCII only, numbers as they are written. So it
-    depends on what the document says, not on how its file is laid out.
+    The hash is SHA-256 of the canonical text: sorted keys, no white space, ASCII only, and numbers as they are written.
+    It therefore depends on what the document says, not on how its file is laid out.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def page_hash(text: str) -> str:
 
 
 class _Number(str):
-    """A number as it was written."""
+    """Number in the form in which it was written."""
 
     __slots__ = ()
 
@@ -194,18 +196,18 @@ def _canonical(value: Any) -> str:
 def earlier_rounds(collection: Collection) -> str:
     """Return the ids of the rounds that a collection was learned from, the last one first, as its page names them.
 
-    A link at the survey's address may have been made for one of them.
+    A link at the survey's address may have been made for one of these rounds.
     """
     learned = collection.learned_from
     return "" if learned is None else " ".join((learned.collection, *reversed(learned.earlier)))
 
 
 def link_digits(collection: str, page: str) -> str:
-    r"""Return the digits after the # of a contributor's link: a device refuses any other survey, and any other texts.
+    r"""Return the digits after the # of a contributor's link, which tell a device to refuse other surveys and texts.
 
-    One hash covers both documents: a hash of 64 bits for each would let a collector, which writes both, make two of
-    them for one link with 2^32 hashes. Two surveys with the same 32 digits cost about 2^64 hashes, and another survey
-    for a link that somebody else made about 2^128.
+    One hash covers both documents. With a hash of 64 bits for each, a collector, which writes both, could make two of
+    them for one link with 2^32 hashes. Two surveys with the same 32 digits cost about 2^64 hashes. Another survey for a
+    link that somebody else made costs about 2^128.
 
     Parameters
     ----------
@@ -231,9 +233,9 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
     Raises
     ------
     FileFormatError
-        If it is not a survey document.
+        If the text is not a survey document.
     MismatchError
-        If it is another collection's, or its questions or labels are not those of the schema.
+        If the document belongs to another collection, or its questions or labels are not those of the schema.
     InvalidParameterError
         If a term of the survey is out of bounds.
     """
@@ -274,21 +276,21 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
 def draft_page(
     collection: Collection, contributors: int | None = None, languages: Sequence[str] = ("en",)
 ) -> SurveyPage:
-    """Return a survey document to be written out: questions are the attributes' names.
+    """Return a survey document with placeholders, in which questions are the attributes' names.
 
     Parameters
     ----------
     collection : Collection
-        What is asked.
+        Collection that the document is for.
     contributors : int, optional
-        How many people are planned.
+        Planned number of people.
     languages : sequence of str
-        Of `LANGUAGES`; what is to be written is said in English.
+        Languages from `LANGUAGES`; the placeholders are in English.
 
     Raises
     ------
     InvalidParameterError
-        If a language is not one of those, or nobody is planned.
+        If a language is not one of those, or the planned number of people is not positive.
 
     Examples
     --------
@@ -305,7 +307,7 @@ def draft_page(
 
 
 def usual_thanks(tag: str) -> str:
-    """Return the last words in a language, in English where none ship.
+    """Return the default last words in a language, or the English ones for a language that does not ship.
 
     Examples
     --------
@@ -334,7 +336,7 @@ def _drafted(collection: Collection, tag: str) -> Words:
 
 
 def unfinished(page: SurveyPage) -> str:
-    """Return which text nobody has written yet, as "languages.en.intro"; "" if all are there."""
+    """Return the place of a text that nobody has written yet, as "languages.en.intro"; "" if all are written."""
     said = {
         f"languages.{tag}.{name}": text
         for tag, words in page.languages.items()
@@ -345,17 +347,17 @@ def unfinished(page: SurveyPage) -> str:
 
 
 def listed(attribute: Any) -> bool:
-    """Return whether an attribute's categories have labels on the page: not open text, not words of a dictionary."""
+    """Return whether an attribute's categories have labels on the page, unlike open text and words of a dictionary."""
     return bool(attribute.question_kind.listed)
 
 
 def moment(stated: str | None, what: str) -> datetime | None:
-    """Return the time that a text states, None for None.
+    """Return the time that a text states, or None for None.
 
     Raises
     ------
     InvalidParameterError
-        If it is not a time, or does not say in which zone.
+        If the text is not a time, or does not state a time zone.
     """
     if stated is None:
         return None

@@ -1,8 +1,8 @@
-"""Surveys of a collector: what is asked, with all that taking reports for it needs, and what happens to them.
+"""Surveys of a collector: their contents, the code that takes their reports, and the changes of their states.
 
-``draft -> open <-> paused -> closing -> closed``; backwards only what the clock alone closed, before its time. Reports
-are taken while a survey is open or closing; devices draw while it is open. The clock is asked for `opens_at`,
-`closes_at` and the end of grace only.
+The states are ``draft -> open <-> paused -> closing -> closed``. A survey goes backwards only if the clock alone closed
+it, before its time. Reports are taken while a survey is open or closing. Devices draw while it is open. The clock
+decides only about `opens_at`, `closes_at` and the end of grace.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Survey:
     Parameters
     ----------
     collection : Collection
-        What is asked.
+        Collection that is asked.
     document, page_text : str
-        The two documents, as they were given, character by character.
+        Texts of the collection's document and of the survey document, character by character as given.
     page : SurveyPage
-        What the second says.
+        Survey document, read from its text.
     dictionaries : dict of str to bytes
-        The words of attributes that have a dictionary.
+        Words of the attributes that have a dictionary.
     """
 
     collection: Collection
@@ -74,7 +74,7 @@ class Survey:
 
     @classmethod
     def read(cls, document: str, page: str, dictionaries: dict[str, tuple[str, bytes]]) -> Survey:
-        """Return the survey of two documents and its dictionaries: by attribute, the file's name and content."""
+        """Return the survey of two documents and its dictionaries, each a file's name and content, by attribute."""
         with tempfile.TemporaryDirectory() as folder:
             for file, words in dictionaries.values():
                 (Path(folder) / file).write_bytes(words)
@@ -84,7 +84,7 @@ class Survey:
 
     @cached_property
     def width(self) -> int:
-        """Bytes of one report."""
+        """Number of bytes of one report."""
         return report_width(self.collection.mechanism)
 
     @cached_property
@@ -94,20 +94,20 @@ class Survey:
 
     @property
     def link_digits(self) -> str:
-        """The digits that a contributor's link to this survey ends in."""
+        """Digits at the end of a contributor's link to this survey."""
         return link_digits(self.collection.id, self.page_hash)
 
     @property
     def counted(self) -> bool:
-        """Return whether a sum is kept; otherwise, only reports."""
+        """Return whether a sum is kept; otherwise, only reports are kept."""
         return self.collection.mechanism.state_size <= MAX_COUNTERS
 
     def no_counts(self) -> bytes:
-        """Return the sum of no reports, as a store keeps it."""
+        """Return the sum of no reports, in the form in which a store keeps it."""
         return bytes(8 * self.collection.mechanism.state_size if self.counted else 0)
 
     def fold(self, rows: Rows, counts: bytes) -> Batch:
-        """Add shuffled reports to a sum, and make a file of them where they are kept."""
+        """Add shuffled reports to a sum, and also make a file of them if reports are kept."""
         reports = from_wire(self.collection.mechanism, rows)
         content = None
         if self.page.retention == "reports":
@@ -134,7 +134,7 @@ class Survey:
         return True
 
     def aggregate(self, release: Release, counts: bytes, source: str) -> Aggregate:
-        """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
+        """Return the aggregate of a release and its sum, whose only batch is named `source` after this collector."""
         if not self.counted:
             raise InvalidParameterError(
                 "the survey keeps no sum of its reports, because this sum would have "
@@ -157,13 +157,13 @@ def state_now(row: CollectionRow, survey: Survey, now: datetime) -> State:
 
 
 def accepts_until(row: CollectionRow, page: SurveyPage) -> str | None:
-    """Return until when reports are taken, None if nobody knows yet."""
+    """Return the time until which reports are taken, or None if it is not known yet."""
     closes = moment(page.closes_at, "closes_at")
     return row.accepts_until or (None if closes is None else (closes + page.grace).isoformat())
 
 
 def link_path(slug: str, survey: Survey) -> str:
-    """Return a contributor's link, without the address of the public port, which only its proxy knows."""
+    """Return a contributor's link without the address of the public port, which only its proxy knows."""
     return f"/s/{slug}#{survey.link_digits}"
 
 
@@ -186,16 +186,16 @@ def check_slug(slug: str) -> None:
 
 @dataclass(frozen=True)
 class Surveys:
-    """Acts of owners on surveys, on one store, by the command line, its socket or the dashboard.
+    """Acts of owners on the surveys of one store, for the command line, its socket and the dashboard.
 
     Parameters
     ----------
     store : Store
-        The collector's.
+        Store of the collector.
     clock : callable
-        The time.
+        Function that returns the time.
     while_open : {"day"} or int
-        When analysts get a new sum while a survey is open: once a day, or after this many batches.
+        Release step, after which analysts get a new sum while a survey is open: once a day, or after this many batches.
     """
 
     store: Store
@@ -212,7 +212,7 @@ class Surveys:
         Raises
         ------
         InvalidParameterError
-            If there is no such survey, naming those that there are.
+            If there is no such survey; the message lists the existing ones.
         """
         found = self.store.collections(slug)
         if not found:
@@ -229,12 +229,12 @@ class Surveys:
         contributors: int | None = None,
         languages: Sequence[str] | None = None,
     ) -> dict[str, Any]:
-        """Enter a survey as a draft; its page is drafted if there is none, by default in English.
+        """Add a survey as a draft; if it comes without a page, one is drafted, by default in English.
 
         Raises
         ------
         InvalidParameterError
-            If the name is not a slug, the survey cannot be asked by a page, or languages are given with a page.
+            If the name is not a slug, a page cannot ask the survey, or languages are given with a page.
         StoreError
             If the survey has been opened already.
         """
@@ -282,19 +282,21 @@ class Surveys:
         return made | {"page": text}
 
     def open(self, slug: str, *, anyway: str = "") -> dict[str, Any]:
-        """Begin to take reports, or go on; also where a clock that was wrong has closed the survey before its time.
+        """Begin to take reports, or take them again.
+
+        This also works if a clock that was wrong has closed the survey before its time.
 
         Parameters
         ----------
         slug : str
             Name of the survey.
         anyway : str
-            Why a survey shall be opened that cannot work, in its owner's words.
+            Reason for opening a survey that cannot work, in its owner's words.
 
         Raises
         ------
         InvalidParameterError
-            If its page is not written yet, it was closed, or it cannot work and nobody says why it shall be opened.
+            If the survey's page is not written yet, the survey was closed, or it cannot work and no reason is given.
         """
         row = self.row(slug)
         survey = self.load(row.id)
@@ -311,18 +313,18 @@ class Surveys:
         return self._move(row, ("draft", "paused"), "open")
 
     def _closed_too_early(self, row: CollectionRow, page: SurveyPage) -> bool:
-        """Return whether the clock closed a survey, nobody else, and the time for it has not come."""
+        """Return whether only the clock closed a survey, and the time for the close has not come."""
         closes = moment(page.closes_at, "closes_at")
         if closes is None or self.clock() >= closes:
             return False
         return row.accepts_until == (closes + page.grace).isoformat()
 
     def pause(self, slug: str) -> dict[str, Any]:
-        """Take no reports until it is opened again."""
+        """Take no reports until the survey is opened again."""
         return self._move(self.row(slug), ("open",), "paused")
 
     def close(self, slug: str, *, now: bool = False) -> dict[str, Any]:
-        """Let no device draw any more, and take what was drawn until grace ends; `now`, end that, too."""
+        """Stop devices from drawing, and take the drawn reports until grace ends; with `now`, end the grace, too."""
         row = self.row(slug)
         survey = self.load(row.id)
         if row.state in ("open", "paused"):
@@ -339,12 +341,12 @@ class Surveys:
     def delete(self, slug: str) -> dict[str, Any]:
         """Delete a draft or a closed survey: documents, sums, batches, receipts, rejections and releases.
 
-        Backups and exports that were made still hold it. The name may be used again.
+        Backups and exports that were made before still hold the survey. The name may be used again.
 
         Raises
         ------
         InvalidParameterError
-            If it still takes reports, or may take them again.
+            If the survey still takes reports, or may take them again.
         """
         self.row(slug)
         for row in self.store.collections(slug):
@@ -356,13 +358,13 @@ class Surveys:
         return {"slug": slug, "state": "deleted"}
 
     def withdraw(self, slug: str) -> dict[str, Any]:
-        """Take published results off the public port; copies that others made stay."""
+        """Remove published results from the public port; copies that others made stay."""
         row = self.row(slug)
         self.store.publish(row.id, {})
         return {"slug": row.slug, "state": row.state, "results": None}
 
     def status(self, slug: str) -> dict[str, Any]:
-        """Return where a survey is: its state, and the reports and batches that analysts see."""
+        """Return the state of a survey, and the reports and batches that analysts see."""
         row = self.row(slug)
         survey = self.load(row.id)
         page = survey.page
@@ -383,13 +385,13 @@ class Surveys:
         }
 
     def response(self, row: CollectionRow, page: SurveyPage) -> Response | None:
-        """Return how many invitations of a round were used, in steps of a batch; None where everybody may answer."""
+        """Return the number of used invitations of a round, in steps of a batch; None if everybody may answer."""
         if page.access != "invited":
             return None
         return response_of(self.store, row.id, page.min_batch, closed=row.state == "closed")
 
     def _invited(self, row: CollectionRow, page: SurveyPage) -> dict[str, Any]:
-        """Return what is said of invitations, nothing where everybody may answer."""
+        """Return the part of the status about invitations; empty if everybody may answer."""
         found = self.response(row, page)
         if found is None:
             return {}
@@ -397,7 +399,7 @@ class Surveys:
         return {"invitations": found.sentence} | ({"channels": tags} if tags else {})
 
     def list(self) -> list[dict[str, Any]]:
-        """Return every survey in a line: name, collection, state, and the reports that analysts see."""
+        """Return a line for every survey: name, collection, state, and the number of reports that analysts see."""
         return [
             {"slug": row.slug, "collection": row.id, "state": row.state, "n": row.released.n}
             for row in self.store.collections()
@@ -414,7 +416,7 @@ class Surveys:
         return self.load(row.id).aggregate(*self.store.released(row.id), row.source).to_bytes()
 
     def export_reports(self, slug: str) -> dict[str, bytes]:
-        """Return the files of released reports by name, one for each release step, where reports are kept."""
+        """Return the files of released reports by name, one for each release step, if reports are kept."""
         row = self.row(slug)
         survey = self.load(row.id)
         if survey.page.retention != "reports":
@@ -426,14 +428,14 @@ class Surveys:
     # ---------------------------------------------------------------- what the clock does
 
     def tick(self, surveys: dict[str, Survey], *, final: bool = True) -> None:
-        """Close what the clock closes, and drop receipts whose time is over; called every few seconds.
+        """Close the surveys whose time is over, and delete receipts whose time is over; called every few seconds.
 
         Parameters
         ----------
         surveys : dict of str to Survey
-            Those that are at hand, by collection.
+            Loaded surveys, by collection.
         final : bool
-            Whether to do what nobody can undo: to end the grace of a survey, and to drop receipts and sessions.
+            True to do also what nobody can undo: end the grace of a survey, and delete receipts and sessions.
         """
         now = self.clock()
         for row in self.store.collections():
@@ -454,13 +456,13 @@ class Surveys:
             self.store.end_expired(now.isoformat())
 
     def drain(self, row: CollectionRow, survey: Survey) -> int:
-        """Move an inbox into the sum if it holds enough; return how many reports that were."""
+        """Move an inbox into the sum if it holds enough reports, and return the number of reports moved."""
         if row.state in ("draft", "closed"):
             return 0
         return self.store.drain(row.id, survey.page.min_batch, survey.fold, self._day(), step=self.while_open)
 
     def finish(self, collection: str, survey: Survey) -> None:
-        """Close a collection: the rest of its inbox goes into the sum, however little it is."""
+        """Close a collection; the rest of its inbox goes into the sum, however small it is."""
         self.store.drain(collection, 1, survey.fold, self._day(), close=True)
 
     def _day(self) -> str:

@@ -1,7 +1,8 @@
-"""Check, from outside, what a collector serves and publishes: anyone with a survey's file and its address can.
+"""Checks, from outside, of what a collector serves and publishes.
 
-Every check says that something is so, that it is not, or that what is published does not determine it. A collector that
-counts a report which nobody sent, or leaves out one whose sender never looks, is found by none of them.
+Anyone with a survey's file and its address can run them. Every check says that something is so, that it is not, or that
+the published data do not determine it. None of them finds a collector that counts a report which nobody sent, or that
+leaves out a report whose sender never looks.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ Fetch = Callable[[str], Answered]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked.
+    """Result of one check.
 
     Parameters
     ----------
     name : str
-        Of what: collection, guarantee, texts, page, client, batches, receipt, sum or reports.
+        Subject of the check: collection, guarantee, texts, page, client, batches, receipt, sum or reports.
     status : {"passed", "failed", "not determined"}
-        Whether it is so.
+        Result: whether the subject is as it should be.
     detail : str
-        What is so, what is wrong, or what would be needed.
+        Description of what is so, what is wrong, or what would be needed.
     """
 
     name: str
@@ -72,13 +73,13 @@ class Verification:
     Parameters
     ----------
     checks : tuple of Check
-        In the order in which they were made.
+        Checks in the order in which they were made.
     """
 
     checks: tuple[Check, ...]
 
     def of(self, status: Status) -> tuple[Check, ...]:
-        """Return the checks of a status."""
+        """Return the checks with a given status."""
         return tuple(check for check in self.checks if check.status == status)
 
     @property
@@ -87,12 +88,12 @@ class Verification:
         return not self.of("failed")
 
     def require(self) -> None:
-        """Raise MismatchError unless no check failed, naming those that did."""
+        """Raise MismatchError, which names the failed checks, unless no check failed."""
         if failed := self.of("failed"):
             raise MismatchError("; ".join(f"{check.name}: {check.detail}" for check in failed))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the result as JSON data."""
         checks = [{"name": one.name, "status": one.status, "detail": one.detail} for one in self.checks]
         return {"consistent": self.consistent, "checks": checks}
 
@@ -105,13 +106,14 @@ def verify_collector(
     Parameters
     ----------
     collection : Collection
-        From a file that did not come from this collector.
+        Collection, read from a file that did not come from this collector.
     url : str
-        The survey's link, or the collector's address: then its texts and its page are not determined.
+        Link of the survey, or address of the collector. With the address alone, its texts and its page are not
+        determined.
     leaves : sequence of bytes, optional
-        Leaves of one's own reports, to be found in a batch.
+        Leaves of the caller's own reports, to be found in a batch.
     fetch : callable
-        Returns what is at an address.
+        Function that returns the answer at an address.
 
     Returns
     -------
@@ -136,15 +138,15 @@ class _Batch(NamedTuple):
 
 
 class _WrongError(Exception):
-    """A check failed; its text says how."""
+    """Error for a failed check; its text says how the check failed."""
 
 
 class _OpenError(Exception):
-    """A check is not determined; its text says why."""
+    """Error for a check that is not determined; its text says why."""
 
 
 class _Verifier:
-    """The checks of one collection, each a method that returns what is so."""
+    """Checks of one collection, each a method that returns a description of what is so."""
 
     def __init__(self, collection: Collection, address: SurveyAddress, fetch: Fetch) -> None:
         self._collection, self._address, self._fetch = collection, address, fetch

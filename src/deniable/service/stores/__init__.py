@@ -1,4 +1,4 @@
-"""Stores of a collector: one database, SQLite in a file beside it or PostgreSQL."""
+"""Stores of a collector: one database, either SQLite in a file on the same machine or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ log = logging.getLogger("deniable.service")
 
 
 def open_store(url: str, *, create: bool = False, migrate: bool = False) -> Store:
-    """Open a database; it is ours until `close`.
+    """Open a database, which belongs to this process until `close`.
 
     Parameters
     ----------
     url : str
         ``sqlite:PATH`` or ``postgresql://...``.
     create : bool
-        Make the tables of a new database.
+        True to make the tables of a new database.
     migrate : bool
-        The same, and bring an older SQLite database up to date after a backup beside it; an older one of PostgreSQL is
-        refused, see `migrate_store`.
+        True to do the same, and also to bring an older SQLite database up to date after a backup beside it. An older
+        PostgreSQL database is refused; see `migrate_store`.
 
     Raises
     ------
     InvalidParameterError
-        If it is neither.
+        If the address is of neither kind.
     StoreInUseError
-        If another process serves it (SQLite).
+        If another process serves the database (SQLite).
     StoreError
-        If it cannot be opened, is of a newer release, needs migrating, or is not a collector's.
+        If the database cannot be opened, is of a newer release, needs migrating, or is not a collector's.
     """
     return _opened(url, create or migrate, _back_up_beside if migrate else _refuse)
 
 
 def migrate_store(url: str, output: Path | None = None, *, backup: bool = True) -> Path | None:
-    """Bring a database that nobody serves up to date, after a backup.
+    """Bring a database that nobody serves up to date, after a backup, and return the backup's path.
 
     Parameters
     ----------
     url : str
-        As in `open_store`.
+        Address of the database, as in `open_store`.
     output : Path, optional
-        Where to back up; SQLite's default is a dated name beside the database.
+        Path of the backup; SQLite's default is a dated name beside the database.
     backup : bool
-        Whether to back up at all.
+        True to make a backup at all.
 
     Returns
     -------
     Path or None
-        The backup; None if there was nothing to do, or none was wanted.
+        Path of the backup; None if there was nothing to do, or no backup was wanted.
 
     Raises
     ------
     StoreError
-        If there is no such database, or it cannot be backed up or changed. Then it is as it was.
+        If there is no such database, or it cannot be backed up or changed. The database then stays as it was.
     """
     made: list[Path] = []
 
@@ -101,12 +101,12 @@ def _back_up_beside(store: Store, version: int) -> None:
 
 
 def restore_store(url: str, source: Path) -> Path | None:
-    """Put a backup in the place of a database that nobody serves (SQLite), or into an empty one (PostgreSQL).
+    """Put a backup in the place of a database that nobody serves (SQLite), or into an empty database (PostgreSQL).
 
     Returns
     -------
     Path or None
-        Where the SQLite database that was there is kept.
+        Path under which the earlier SQLite database is kept.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def restore_store(url: str, source: Path) -> Path | None:
         If a collector serves the database.
     StoreError
         If the backup is damaged, not a collector's or of a newer release, or the PostgreSQL database is not empty.
-        Then nothing was touched.
+        Nothing was touched then.
     """
     if not source.is_file():
         raise FileFormatError(f"there is no file {source}")
@@ -145,7 +145,7 @@ def check_backup(path: Path) -> None:
 
 
 def sqlite_path(url: str) -> Path | None:
-    """Return the file that an address of an SQLite database names, None for another kind of database.
+    """Return the file that an address of an SQLite database names, or None for another kind of database.
 
     Examples
     --------

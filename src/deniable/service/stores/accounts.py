@@ -1,4 +1,4 @@
-"""Accounts, their sessions and tokens, and the audit: the tables about staff. No row of them is about a contributor."""
+"""Tables about staff: accounts, their sessions and tokens, and the audit. No row of them is about a contributor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOGETHER = timedelta(hours=1)
 
 
 class Account(NamedTuple):
-    """An account: its name, its role, and the surveys that it has rights for (None for all)."""
+    """Account: its name, its role, and the surveys that it has rights for (None for all)."""
 
     name: str
     role: str
@@ -30,7 +30,7 @@ class Account(NamedTuple):
 
 
 class Session(NamedTuple):
-    """A session, a token or a one-time link: whose it is, when it expires, and the day of its last use."""
+    """Session, token or one-time link: its account, when it expires, and the day of its last use."""
 
     account: Account
     expires: str | None
@@ -38,7 +38,7 @@ class Session(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token without its secret: whose, its name, the days on which it was made and last used, and when it expires."""
+    """Token without its secret: account, name, days of creation and last use, and when it expires."""
 
     account: str
     label: str
@@ -48,7 +48,7 @@ class Token(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of the audit: from when to when, who did what to which survey, about what, and how many times."""
+    """Entry of the audit: its first and last time, who did what to which survey, about what, and how many times."""
 
     at: str
     until: str
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 class Accounts(ABC):
-    """The part of a store that is about staff."""
+    """Part of a store that keeps the tables about staff."""
 
     _changes: ClassVar[str]
 
@@ -75,7 +75,7 @@ class Accounts(ABC):
     # ---------------------------------------------------------------- accounts
 
     def add_analyst(self, name: str, role: str, password: str, surveys: frozenset[str] | None = None) -> bool:
-        """Enter an account; False if there is one of this name, which stays as it is."""
+        """Add an account and return True; return False and change nothing if there is one with this name."""
         with self._working() as run:
             added = run(
                 "INSERT INTO analysts (name, role, password, surveys) VALUES (?, ?, ?, ?)"
@@ -94,13 +94,13 @@ class Accounts(ABC):
         return [_account(*row) for row in found]
 
     def analyst(self, name: str) -> tuple[str, str] | None:
-        """Return an account's role and password hash, None if there is not one of this name."""
+        """Return an account's role and password hash, or None if there is no account with this name."""
         with self._reading() as run:
             found = run("SELECT role, password FROM analysts WHERE name = ?", name)
         return (found[0][0], found[0][1]) if found else None
 
     def set_rights(self, name: str, role: str, surveys: frozenset[str] | None) -> bool:
-        """Change the role and the surveys of an account; whether there is one of this name."""
+        """Change the role and the surveys of an account, and return whether there is an account with this name."""
         with self._working() as run:
             return bool(
                 run(
@@ -112,7 +112,8 @@ class Accounts(ABC):
     def set_password(self, name: str, password: str, *, before: str | None = None, keep: str = "") -> bool:
         """Change a password hash and end the account's sessions and links, except the one with the digest `keep`.
 
-        With `before`, do so only if that is the hash until now. Tokens stay. Return whether it was changed.
+        If `before` is given, the hash is changed only if `before` is the present one. Tokens stay. Return whether the
+        hash was changed.
         """
         condition, values = ("", ()) if before is None else (" AND password = ?", (before,))
         with self._working() as run:
@@ -124,13 +125,13 @@ class Accounts(ABC):
         return bool(changed)
 
     def remove_analyst(self, name: str) -> bool:
-        """Remove an account with its sessions and tokens; whether there was one of this name."""
+        """Remove an account with its sessions and tokens, and return whether there was one with this name."""
         with self._working() as run:
             run("DELETE FROM sessions WHERE analyst = ?", name)
             return bool(run("DELETE FROM analysts WHERE name = ? RETURNING 1", name))
 
     def _forget_rights(self, run: Run, slug: str) -> None:
-        """Take a survey out of all rights, or they would be rights for another survey of its name."""
+        """Remove a survey from all rights; otherwise they would be rights for a later survey with its name."""
         for account in [_account(*row) for row in run("SELECT name, role, surveys FROM analysts")]:
             if account.surveys is not None and slug in account.surveys:
                 run("UPDATE analysts SET surveys = ? WHERE name = ?", _joined(account.surveys - {slug}), account.name)
@@ -148,10 +149,10 @@ class Accounts(ABC):
         day: str = "",
         password: str | None = None,
     ) -> bool:
-        """Enter a session, a token or a one-time link by the digest of its secret.
+        """Add a session, a token or a one-time link by the digest of its secret, and return whether it was added.
 
-        Return False if there is no such account, if `password` is given and no longer its hash, or if the account has a
-        token of this label.
+        Nothing is added if there is no such account, if `password` is given and no longer its hash, or if the account
+        has a token with this label.
         """
         with self._working() as run:
             # Whoever changes or removes the account at this moment is waited for.
@@ -167,7 +168,7 @@ class Accounts(ABC):
             )
 
     def session(self, digest: str, kind: str) -> Session | None:
-        """Return what a session opens, None if there is no such session."""
+        """Return the session with this digest, or None if there is none."""
         with self._reading() as run:
             found = run(
                 "SELECT a.name, a.role, a.surveys, s.expires, s.used FROM sessions s"
@@ -177,12 +178,12 @@ class Accounts(ABC):
         return Session(_account(*found[0][:3]), found[0][3], found[0][4]) if found else None
 
     def use_session(self, digest: str, day: str) -> None:
-        """Write down the day on which a token was used last."""
+        """Store the day on which a token was used last."""
         with self._working() as run:
             run("UPDATE sessions SET used = ? WHERE digest = ?", day, digest)
 
     def sessions(self, analyst: str) -> int:
-        """Return how many sessions an account has."""
+        """Return the number of sessions of an account."""
         with self._reading() as run:
             ((found,),) = run("SELECT count(*) FROM sessions WHERE analyst = ? AND kind = 'session'", analyst)
         return int(found)
@@ -197,18 +198,21 @@ class Accounts(ABC):
         return [Token(*row) for row in found]
 
     def end_session(self, digest: str) -> bool:
-        """Drop a session; whether there was one, so that of two who use a one-time link one succeeds."""
+        """Delete a session and return whether there was one.
+
+        If two people use a one-time link, only one of them therefore succeeds.
+        """
         with self._working() as run:
             return bool(run("DELETE FROM sessions WHERE digest = ? RETURNING 1", digest))
 
     def end_sessions(self, analyst: str | None = None) -> None:
-        """Drop the sessions and links of an account, or of all; tokens stay."""
+        """Delete the sessions and links of one account or of all accounts; tokens stay."""
         where, values = ("", ()) if analyst is None else (" AND analyst = ?", (analyst,))
         with self._working() as run:
             run(f"DELETE FROM sessions WHERE kind <> 'token'{where}", *values)
 
     def revoke(self, analyst: str, label: str) -> bool:
-        """Drop a token; whether there was one of this name."""
+        """Delete a token and return whether there was one with this name."""
         with self._working() as run:
             return bool(
                 run(
@@ -218,7 +222,7 @@ class Accounts(ABC):
             )
 
     def end_expired(self, now: str) -> None:
-        """Drop sessions that have expired, and entries of the audit that are older than `AUDIT_DAYS`."""
+        """Delete sessions that have expired, and entries of the audit that are older than `AUDIT_DAYS`."""
         oldest = datetime.fromisoformat(now) - timedelta(days=AUDIT_DAYS)
         with self._working() as run:
             run("DELETE FROM sessions WHERE expires < ?", now)
@@ -229,12 +233,14 @@ class Accounts(ABC):
     def note(
         self, at: datetime, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False
     ) -> int:
-        """Write down what somebody does; `together`, count it in an entry that began less than an hour ago.
+        """Write into the audit what somebody does, and return the number of the entry.
+
+        With `together`, the act is counted in an equal entry that began less than an hour ago.
 
         Returns
         -------
         int
-            What `take_back` knows the entry by.
+            Number by which `take_back` finds the entry.
         """
         same, now = (who, act, survey, about), _moment(at)
         with self._working() as run:
@@ -255,16 +261,17 @@ class Accounts(ABC):
         return int(number)
 
     def take_back(self, number: int, who: str, act: str) -> None:
-        """Remove an entry about something that was refused, and so was not done."""
+        """Remove an entry about an act that was refused, and so was not done."""
         with self._working() as run:
             run("DELETE FROM audit WHERE number = ? AND who = ? AND act = ?", number, who, act)
 
     def noted(
         self, *, survey: str | None = None, who: str | None = None, day: str | None = None, most: int | None = None
     ) -> list[Entry]:
-        """Return the entries of the audit in their order: of a survey, of an account, of a day (UTC), the last `most`.
+        """Return entries of the audit in their order, if given only the last `most`.
 
-        An act of an account on another one is about both.
+        They are those about a survey, an account or a day (UTC), if one is given. An act of an account on another
+        account is about both.
         """
         where, values = ["1 = 1"], list[str | int]()
         if survey is not None:
@@ -291,7 +298,7 @@ def _moment(at: datetime) -> str:
 
 
 def _joined(surveys: frozenset[str] | None) -> str | None:
-    """Return what is stored of surveys; none at all is not the same as all."""
+    """Return the stored form of a set of surveys; an empty set is not the same as all surveys."""
     return None if surveys is None else " ".join(sorted(surveys))
 
 

@@ -1,4 +1,4 @@
-"""Drafts of surveys that people make in a browser: a table of texts, which nothing else of the collector reads."""
+"""Drafts of surveys that people make in a browser: a table of texts, which no other part of the collector reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Change = Callable[[str | None], str | None]
 
 
 class DraftTable(ABC):
-    """The part of a store that keeps drafts."""
+    """Part of a store that keeps drafts."""
 
     @abstractmethod
     def _working(self) -> AbstractContextManager[Run]:
@@ -25,7 +25,7 @@ class DraftTable(ABC):
         """Open a transaction that only reads."""
 
     def draft(self, slug: str) -> str | None:
-        """Return the text of a draft, None if there is none of this name."""
+        """Return the text of a draft, or None if there is none with this name."""
         with self._reading() as run:
             found = run("SELECT draft FROM drafts WHERE slug = ?", slug)
         return found[0][0] if found else None
@@ -36,7 +36,7 @@ class DraftTable(ABC):
             return dict(run("SELECT slug, draft FROM drafts ORDER BY slug"))
 
     def change_draft(self, slug: str, change: Change) -> None:
-        """Replace a draft by what `change` makes of it, in one transaction.
+        """Replace the text of a draft by the result of `change`, in one transaction.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""Invitations: which ids may be counted where a survey is for invited people, and how many were.
+"""Invitations: the ids that may be counted if a survey is for invited people, and the number of those that were used.
 
-A row is the hash that a link's holder sends as the id of a report, the channel by which the link went out, and the
-group that is reminded together. It has no person and no time. Whether it was used is known from the receipts alone.
+A row has the hash that a link's holder sends as the id of a report, the channel by which the link went out, and the
+group that is reminded together. It has no person and no time. Only the receipts tell whether an invitation was used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST_TAGGED = 100
 
 
 class Invitation(NamedTuple):
-    """An invitation as a collector keeps it: the id that its holder sends, its channel, and its group (0: none)."""
+    """Invitation as a collector keeps it: the id that its holder sends, its channel, and its group (0: none)."""
 
     nullifier: bytes
     tag: str
@@ -30,7 +30,7 @@ class Invitation(NamedTuple):
 
 
 class Used(NamedTuple):
-    """Numbers of invitations in a group of a channel: all, and those that were used."""
+    """Numbers of invitations in a group of a channel: all invitations, and the used ones."""
 
     tag: str
     part: int
@@ -39,7 +39,7 @@ class Used(NamedTuple):
 
 
 class Invitations(Accounts):
-    """The part of a store that is about invitations."""
+    """Part of a store that keeps invitations."""
 
     _changes: ClassVar[str]
 
@@ -48,9 +48,9 @@ class Invitations(Accounts):
         """Return which of some distinct ids were invited."""
 
     def invite(self, collection: str, invitations: Iterable[Invitation]) -> None:
-        """Enter invitations of a collection that is open or paused, all of them or none.
+        """Add invitations of a collection that is open or paused, all of them or none.
 
-        Groups are numbered on from those that there are.
+        New groups are numbered on from the existing ones.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class Invitations(Accounts):
                     )
 
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:
-        """Make invitations void; what was counted stays counted."""
+        """Make invitations void; reports that were counted stay counted."""
         with self._working() as run:
             # Reports that are being taken are waited for: what counts has its invitation.
             ((number,),) = run(f"SELECT number FROM collections WHERE id = ?{self._changes}", collection)
@@ -109,7 +109,7 @@ class Invitations(Accounts):
             )
 
     def behind(self, collection: str, least: int) -> list[bytes]:
-        """Return the invitations of groups of at least `least` of which fewer than half were used."""
+        """Return the invitations of groups of at least `least` invitations of which fewer than half were used."""
         late = {
             one.part
             for one in self.used(collection)
@@ -124,7 +124,7 @@ class Invitations(Accounts):
         return [bytes(name) for name, part in found if part in late]
 
     def used(self, collection: str) -> list[Used]:
-        """Return how many invitations were used, exactly; what is shown of it is decided elsewhere."""
+        """Return the exact number of used invitations; callers decide how much of it is shown."""
         with self._reading() as run:
             found = run(
                 "SELECT i.tag, i.part, count(*), count(r.nullifier) FROM invitations i"

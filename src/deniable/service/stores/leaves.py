@@ -1,4 +1,4 @@
-"""Leaves of released reports: what devices look for to find that they were counted."""
+"""Leaves of released reports, among which devices look for their own to find that a report was counted."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from deniable.service.stores.accounts import Run
 
 
 class ReleasedBatch(NamedTuple):
-    """One release step, as everybody may see it.
+    """Release step, as everybody may see it.
 
     Parameters
     ----------
     number : int
-        Which step it is, from 1.
+        Number of the step, from 1.
     n : int
-        Number of reports in it, and of its leaves.
+        Number of reports in the step, which is also the number of its leaves.
     root : bytes
         Root of the tree over its leaves; empty for a step from before there were leaves.
     digest : bytes
         Digest of the sum of all steps up to this one.
     opening : bytes
-        What opens the digest; shown only where results are published.
+        Bytes that open the digest; shown only where results are published.
     """
 
     number: int
@@ -39,7 +39,7 @@ class ReleasedBatch(NamedTuple):
 
 
 class LeafTable(ABC):
-    """The part of a store that keeps leaves, by release step: batches inside a step are shown to nobody."""
+    """Part of a store that keeps leaves, by release step; nobody is shown the batches inside a step."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Run]:
@@ -58,7 +58,7 @@ class LeafTable(ABC):
         ]
 
     def released_leaves(self, collection: str, number: int) -> bytes | None:
-        """Return the sorted leaves of a release step, one after the other; None if there are none."""
+        """Return the sorted leaves of a release step, one after the other, or None if there are none."""
         with self._reading() as run:
             found = run(
                 "SELECT leaves FROM releases WHERE collection = ? ORDER BY batches LIMIT 1 OFFSET ?",
@@ -67,7 +67,7 @@ class LeafTable(ABC):
         return bytes(found[0][0]) if found and found[0][0] is not None else None
 
     def _release_leaves(self, run: Run, collection: str, after: int, n: int) -> tuple[bytes, bytes]:
-        """Take the leaves of the batches after one, n reports, out of them; return them and their root."""
+        """Remove n leaves from the batches after a given batch, and return them, sorted, with their root."""
         found = run("SELECT leaves FROM batches WHERE collection = ? AND number > ? ORDER BY number", collection, after)
         content = b"".join(bytes(leaves) for (leaves,) in found if leaves is not None)
         leaves = sorted_leaves(np.frombuffer(content, np.uint8).reshape(-1, LEAF_BYTES), n)
@@ -76,13 +76,16 @@ class LeafTable(ABC):
 
 
 def commitment(collection: str, n: int, counts: bytes) -> tuple[bytes, bytes]:
-    """Return the digest of a sum, and what opens it."""
+    """Return the digest of a sum, and the opening of the digest."""
     opening = secrets.token_bytes(OPENING_BYTES)
     return sum_digest(opening, collection, n, counts), opening
 
 
 def filled(leaves: Rows) -> Rows:
-    """Return leaves with random ones where there are none: nothing that is stored tells which reports came without."""
+    """Return leaves in which a random leaf takes the place of each absent one.
+
+    The stored leaves therefore do not tell which reports came without one.
+    """
     absent = ~leaves.any(axis=1)
     if not absent.any():
         return leaves

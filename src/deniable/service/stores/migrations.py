@@ -1,8 +1,9 @@
-"""The tables, as numbered steps forward: a database of step i is brought to the last by those after i.
+"""Tables of a collector, as numbered steps: the steps after i bring a database of step i to the last step.
 
-``{bytes}`` is the type of octets, ``{clustered}`` what keeps a table in the order of its key; the rest is the same in
-both databases. Receipts and reports have no common key and no time: which report came with which id is written nowhere.
-In both, `collection` is the number of a collection: its id of 64 characters would be three quarters of either table.
+``{bytes}`` is the type of octets, and ``{clustered}`` is the clause that keeps a table in the order of its key. The
+rest is the same in both databases. Receipts and reports have no common key and no time: which report came with which id
+is written nowhere. In both tables, `collection` is the number of a collection, because its id of 64 characters would be
+three quarters of either table.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ VERSION = len(STEPS)
 
 
 def restored(name: str) -> tuple[str, str]:
-    """Return key and value of the word that a restore of a file of this name leaves in `meta`."""
+    """Return the key and the value that a restore of a file with this name writes into `meta`."""
     return RESTORED, f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {name}"
 
 
@@ -126,12 +127,12 @@ _ALWAYS = ("batches", "collections", "inbox", "meta", "receipts")
 
 
 def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
-    """Return the version of the tables of a collector's database, by what stands in its table `meta`.
+    """Return the version of the tables of a collector's database, read from its table `meta`.
 
     Raises
     ------
     StoreError
-        If it is not a collector's, or of a newer release, or no version is said.
+        If the database is not a collector's, is of a newer release, or states no version.
 
     Examples
     --------
@@ -160,7 +161,7 @@ def checked_tables(found: set[str], what: str) -> None:
     Raises
     ------
     StoreError
-        If one is absent, or is another program's.
+        If a table is absent, or is another program's.
     """
     if missing := sorted({*_ALWAYS} - found):
         raise StoreError(f"{what} must belong to a {ROLE}, but it has no table {missing[0]}")

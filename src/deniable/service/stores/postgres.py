@@ -1,9 +1,9 @@
-"""PostgreSQL: several collectors on one database.
+"""Store for PostgreSQL, in which several collectors share one database.
 
-Three connections, one of each lane, made again when they are lost, and given up when the server does not answer.
-Receipts are written in the order of their ids, or two collectors that are sent the same ids lock each other out. A
-transaction that takes reports holds the key of its collection's row, so that a close waits for it; drains hold an
-advisory lock.
+There are three connections, one for each lane. A connection is made again when it is lost, and given up when the server
+does not answer. Receipts are written in the order of their ids; otherwise two collectors that are sent the same ids
+would lock each other out. A transaction that takes reports holds the key of its collection's row, so that a close waits
+for it. Drains hold an advisory lock.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _STRONGEST = "remote_apply"
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that does not wait for ever: a server that is stopped, or cut off, sends no error."""
+    """Connection that does not wait for ever, because a server that is stopped or cut off sends no error."""
 
     until = math.inf
 
@@ -105,14 +105,14 @@ class _Connection(psycopg.Connection[Any]):
 
 
 class _Lane:
-    """A connection that one thread uses at a time.
+    """Connection that one thread uses at a time.
 
     Parameters
     ----------
     url : str
-        The database's address.
+        Address of the database.
     seconds : float
-        How long a transaction may take.
+        Largest number of seconds that a transaction may take.
     """
 
     def __init__(self, url: str, seconds: float) -> None:
@@ -134,7 +134,7 @@ class _Lane:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[Run]:
-        """Run statements that are transactions by themselves."""
+        """Run statements, each of which is a transaction by itself."""
         with self.lock, _errors():
             connection = self.connected()
             connection.until = time.monotonic() + self._seconds
@@ -159,9 +159,9 @@ class _Lane:
         return self._connection
 
     def _configure(self, connection: _Connection) -> None:
-        """Have every commit on the disk before it is answered, whatever the database or the role says.
+        """Make every commit wait for the disk before it is answered, whatever the database or the role says.
 
-        A server whose commits also wait for its standbys to apply them keeps that.
+        A server whose commits also wait for its standbys to apply them keeps this setting.
         """
         with connection.cursor() as cursor:
             run = _runner(cursor)
@@ -187,16 +187,16 @@ class _Lane:
 
 @final
 class PostgresStore(Store):
-    """A database of a PostgreSQL server.
+    """Store in a database of a PostgreSQL server.
 
     Parameters
     ----------
     url : str
-        As libpq takes it: ``postgresql://user@host/name``.
+        Address as libpq takes it: ``postgresql://user@host/name``.
     create : bool
-        Make the tables if there are none.
+        True to make the tables if there are none.
     upgrade : callable
-        As in `Store.prepare`.
+        Function that is called before older tables are changed, as in `Store.prepare`.
 
     Raises
     ------
@@ -325,7 +325,7 @@ class PostgresStore(Store):
 
 
 def restore(source: Path, url: str) -> None:
-    """Put a backup into an empty database; one that has tables stays as it is.
+    """Put a backup into an empty database; a database that has tables stays as it is.
 
     Raises
     ------

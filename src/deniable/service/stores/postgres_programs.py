@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs: a backup by pg_dump, and what a file must be before pg_restore is let at a database."""
+"""PostgreSQL's own programs: backups by pg_dump, and checks of a file before pg_restore writes it to a database."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _KNOWN = frozenset({"TABLE DATA", "TABLE", "CONSTRAINT", "INDEX", "SCHEMA", "COM
 
 
 def write_dump(url: str, output: Path) -> None:
-    """Write a backup of a database, of one moment, which its owner only can read."""
+    """Write a backup of a database as of one moment, which only its owner can read."""
     program = _program("pg_dump", "a backup of PostgreSQL")
     with atomic_path(output, private=True) as temporary:
         _run([program, "--format=custom", "--no-owner", f"--file={temporary}"], url)
 
 
 def check_dump(source: Path) -> None:
-    """Check that a file is a backup of a collector's database, and that nothing else is in it.
+    """Check that a file is a backup of a collector's database, and that it contains nothing else.
 
     Raises
     ------
     StoreError
-        If it is not; what it is instead.
+        If it is not; the message says what it is instead.
     """
     program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
@@ -72,7 +72,7 @@ def _program(name: str, what: str) -> str:
 
 
 def _run(command: list[str], url: str | None = None) -> str:
-    """Run a program, on a database or on a file; a password never stands where other users see it."""
+    """Run a program on a database or on a file; a password never stands where other users see it."""
     environment = dict(os.environ)
     if url is not None:
         parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}

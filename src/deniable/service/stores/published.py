@@ -13,7 +13,7 @@ REPORTS = ".reports"
 
 
 class PublishedTable(ABC):
-    """The part of a store that keeps published results."""
+    """Part of a store that keeps published results."""
 
     @abstractmethod
     def _working(self) -> AbstractContextManager[Run]:
@@ -24,7 +24,7 @@ class PublishedTable(ABC):
         """Open a transaction that only reads."""
 
     def publish(self, collection: str, pages: Mapping[str, str]) -> None:
-        """Replace the published pages of a collection; by none, they are withdrawn."""
+        """Replace the published pages of a collection; an empty set of pages withdraws them."""
         with self._working() as run:
             run("DELETE FROM published WHERE collection = ?", collection)
             # A survey that was deleted meanwhile publishes nothing.
@@ -33,7 +33,7 @@ class PublishedTable(ABC):
                     run("INSERT INTO published VALUES (?, ?, ?)", collection, name, page)
 
     def published(self, collection: str) -> tuple[str, ...]:
-        """Return the names of the pages that are published."""
+        """Return the names of the published pages."""
         with self._reading() as run:
             found = run("SELECT name FROM published WHERE collection = ? ORDER BY name", collection)
         return tuple(name for (name,) in found if name != REPORTS)
@@ -44,7 +44,7 @@ class PublishedTable(ABC):
             return bool(run("SELECT 1 FROM published WHERE collection = ? AND name = ?", collection, REPORTS))
 
     def published_page(self, collection: str, name: str) -> str | None:
-        """Return a published page, None if there is none of this name."""
+        """Return a published page, or None if there is none with this name."""
         with self._reading() as run:
             found = run("SELECT page FROM published WHERE collection = ? AND name = ?", collection, name)
         return found[0][0] if found else None

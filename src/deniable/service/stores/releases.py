@@ -1,7 +1,7 @@
-"""Releases: the sum that analysts see while a survey is open, and when the next one is due.
+"""Releases: the sum that analysts see while a survey is open, and the rule for when the next one is due.
 
-Everything that analysts read is made from the last release, so two looks are equal or differ by all reports of one
-release step. The release is stored: a restart, a second collector and the command line show the same sum.
+All that analysts read is made from the last release. Two looks are therefore equal or differ by all reports of one
+release step. The release is stored, so a restart, a second collector and the command line show the same sum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WHOLE_DAY: Step = "day"
 
 
 class Release(NamedTuple):
-    """Last release: on which day, how many batches, and how many reports are in them.
+    """Last release: its day, its number of batches, and the number of reports in them.
 
     Before the first release the day is empty and both numbers are 0.
     """
@@ -34,14 +34,14 @@ def is_due(batches: int, last_day: str, released: Release, step: Step, today: st
     batches : int
         Number of batches in the sum.
     last_day : str
-        The day on which the last of them was drained, as ``2026-05-01``.
+        Day on which the last of them was drained, as ``2026-05-01``.
     released : Release
-        The last release.
+        Last release.
     step : {"day"} or int
-        The release step. With "day", a release holds everything that was drained before today, so a step is made of
-        whole days. Either way the first batch is released at once.
+        Release step. With "day", a release holds everything that was drained before today, so a step is made of whole
+        days. With either kind of step the first batch is released at once.
     today : str
-        The day of this look.
+        Day of this look.
 
     Examples
     --------
@@ -61,5 +61,8 @@ def is_due(batches: int, last_day: str, released: Release, step: Step, today: st
 
 
 def _over(day: str, today: str) -> bool:
-    """Return whether a day has ended; one that is more than a day ahead was written by a clock that was wrong."""
+    """Return whether a day has ended.
+
+    A day that is more than one day ahead was written by a wrong clock, and counts as ended.
+    """
     return day < today or date.fromisoformat(day) - date.fromisoformat(today) > timedelta(days=1)

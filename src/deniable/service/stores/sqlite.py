@@ -1,8 +1,9 @@
-"""SQLite: one file, one process, one connection that writes.
+"""Store for SQLite: one file, one process, and one connection that writes.
 
-SQLite before 3.51.3 can damage a write-ahead log that two connections write or checkpoint, so one connection does both,
-others only read, and a lock file keeps a second process out. Deleted rows are overwritten (`secure_delete`), and the
-log is cut whenever reports were drained or stirred, as far as no reader needs it: it has every commit by itself.
+SQLite before 3.51.3 can damage a write-ahead log that two connections write or checkpoint. One connection therefore
+does both, and others only read. A lock file keeps a second process out. Deleted rows are overwritten (`secure_delete`).
+The log is cut whenever reports were drained or stirred, as far as no reader needs it, because the log contains every
+single commit.
 """
 
 from __future__ import annotations
@@ -54,16 +55,16 @@ _CLOSE_SECONDS = 0.5
 
 @final
 class SqliteStore(Store):
-    """A database in one file.
+    """Store in one file.
 
     Parameters
     ----------
     path : Path
-        The file, readable by its owner only; made if absent.
+        File of the database, readable by its owner only; made if absent.
     create : bool
-        Make the file and its tables if there are none.
+        True to make the file and its tables if there are none.
     upgrade : callable
-        As in `Store.prepare`.
+        Function that is called before older tables are changed, as in `Store.prepare`.
     """
 
     bytes_type: ClassVar[str] = "BLOB"
@@ -220,7 +221,7 @@ class SqliteStore(Store):
 
 @contextlib.contextmanager
 def _held(lock: Any) -> Iterator[bool]:
-    """Hold a lock, if it can be had in time; whether it could."""
+    """Hold a lock inside the block if it can be had in time, and yield whether it could."""
     found = lock.acquire(timeout=_CLOSE_SECONDS)
     try:
         yield found

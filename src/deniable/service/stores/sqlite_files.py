@@ -1,7 +1,8 @@
-"""Files of SQLite databases: backups, what they must be, and how one takes the place of a database.
+"""Files of SQLite databases: backups, checks of them, and the replacement of a database by one.
 
-A file that takes a database's place is looked at before anything is touched: that SQLite can read all of it, that it is
-a collector's, of this release or an earlier one, and that nothing else is in it. What was there is kept beside it.
+A file that takes a database's place is checked before anything is touched. SQLite must be able to read all of it. It
+must be a collector's, of this release or an earlier one, and contain nothing else. The earlier database is kept beside
+it.
 """
 
 from __future__ import annotations
@@ -35,36 +36,36 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def dated(path: Path, what: str) -> Path:
-    """Return a name beside a file that says what it is and when it was made, and that no file has."""
+    """Return an unused name beside a file that says what the new file is and when it was made."""
     stem = f"{path.name}.{what}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     names = (path.with_name(stem + (f"-{i}" if i else "")) for i in range(1000))
     return next(name for name in names if not name.exists())
 
 
 def write_backup(source: Path, output: Path) -> None:
-    """Write a copy of a database, of one moment, which its owner only can read.
+    """Write a copy of a database as of one moment, which only its owner can read.
 
-    A reader of its own makes it, which stops nobody. It is a new database with the rows of the first, and without what
-    that keeps of deleted ones.
+    A separate reader makes the copy, which stops nobody. The copy is a new database with the rows of the first, and
+    without the traces of deleted rows that the first keeps.
     """
     with atomic_path(output, private=True) as temporary, errors(), contextlib.closing(read_only(source)) as reader:
         reader.execute("VACUUM INTO ?", (str(temporary),))
 
 
 def restore(source: Path, path: Path) -> Path | None:
-    """Put a backup in the place of a database that nobody serves.
+    """Put a backup in the place of a database that nobody serves, and return the path of the earlier database.
 
     Returns
     -------
     Path or None
-        Where what was there is kept.
+        Path under which the earlier database is kept.
 
     Raises
     ------
     StoreInUseError
         If a collector runs on the database, or another program writes it.
     StoreError
-        If the backup is not a whole database of a collector, or of a newer release.
+        If the backup is not a whole database of a collector, or is of a newer release.
     OutputError
         If the disk has no room for both.
     """
@@ -91,7 +92,7 @@ def restore(source: Path, path: Path) -> Path | None:
 
 
 def _mark(path: Path, name: str) -> None:
-    """End the sessions that a backup has, before it takes a place, and leave word of the restore for the audit."""
+    """End the sessions in a backup before it takes a place, and write a note of the restore for the audit."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy:
         copy.execute("PRAGMA journal_mode = MEMORY")
         copy.execute("PRAGMA secure_delete = ON")
@@ -108,7 +109,7 @@ def check(source: Path) -> None:
     Raises
     ------
     StoreError
-        If it is not; what it is instead.
+        If it is not; the message says what it is instead.
     """
     with source.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
@@ -129,7 +130,7 @@ def check(source: Path) -> None:
 
 
 def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
-    """Check that every table and index is the one that a collector of this version makes, and sums can be sums."""
+    """Check that every table and index is the one that a collector of this version makes, and that sums can be sums."""
     with contextlib.closing(sqlite3.connect(":memory:")) as scratch:
         for statement in (statement for step in STEPS[:version] for statement in step):
             scratch.execute(statement.format(bytes="BLOB", clustered=" WITHOUT ROWID"))
@@ -146,7 +147,7 @@ def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
 
 
 def _shapes(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Return names and definitions; a table that was renamed is quoted, and blanks mean nothing in ours."""
+    """Return names and definitions in one form: SQLite quotes a renamed table, and blanks mean nothing in ours."""
     found = connection.execute(
         "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
@@ -154,7 +155,7 @@ def _shapes(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 
 def _end_log(path: Path) -> None:
-    """Move what the log of a database holds into its file, so that nothing is missed if the process is killed next."""
+    """Move the contents of a database's log into its file, so that nothing is missed if the process is killed next."""
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=TIMEOUT)) as old:
             old.execute("PRAGMA synchronous = FULL")
@@ -172,7 +173,7 @@ def _end_log(path: Path) -> None:
 
 
 def _keep(path: Path) -> Path:
-    """Copy a database as it is, with what its log still holds, to a dated name beside it."""
+    """Copy a database as it is, together with the contents of its log, to a dated name beside it."""
     kept = dated(path, "replaced")
     log = path.with_name(path.name + _LOG)
     for one, name in ((log, kept.with_name(kept.name + _LOG)), (path, kept)):
@@ -191,7 +192,7 @@ def read_only(path: Path) -> sqlite3.Connection:
 
 
 def hold_lock(path: Path) -> int:
-    """Hold the lock file of a database; it stays, and its lock ends with the process."""
+    """Hold the lock file of a database; the file stays, and its lock ends with the process."""
     try:
         descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:

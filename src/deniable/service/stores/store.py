@@ -1,15 +1,15 @@
-"""Store: what a collector keeps, and the transactions that keep it right, written once for both databases.
+"""Store of a collector: the kept data, and the transactions that keep them right, written once for both databases.
 
-Three lanes, each used by one thread at a time: reports are taken on one, batches drained and surveys changed on
-another, and the third reads. What this file promises:
+There are three lanes, each used by one thread at a time. Reports are taken on the first. Batches are drained and
+surveys changed on the second. The third only reads. This file promises the following:
 
 * A report counts once: its id goes into `receipts` in the transaction that puts it into the inbox.
 * `receipts` and `inbox` have no common key, and the rows of one commit go into them in different orders.
 * An inbox is emptied as a whole, in one transaction with the sum that its reports go into.
-* Reports that wait for others are taken out and put back in another order, so that neither their places nor their
-  transactions say which ids came with them.
-* Whether a survey takes reports is looked at inside the transaction that takes them, and so is whether an id was
-  invited, where a survey is for invited people.
+* Reports that wait for others are taken out and put back in another order. Neither their places nor their transactions
+  say which ids came with them.
+* The transaction that takes reports checks whether the survey takes reports. If a survey is for invited people, the
+  transaction also checks whether an id was invited.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ ALREADY, NEW, UNINVITED = 0, 1, -1
 
 
 class Posted(NamedTuple):
-    """Reports of one collection, valid, in the order in which they came: uint8[n, 16] and uint8[n, width].
+    """Valid reports of one collection, in the order in which they came: uint8[n, 16] and uint8[n, width].
 
-    With `invited`, only ids that were invited count. `leaves` are uint8[n, 32], zeros for a report that has none.
+    With `invited`, only ids that were invited count. `leaves` are uint8[n, 32], with zeros for a report that has none.
     """
 
     ids: Rows
@@ -73,13 +73,13 @@ class Posted(NamedTuple):
 
     @property
     def stored(self) -> Rows:
-        """Return the rows as an inbox keeps them: each with a leaf, a random one where none came."""
+        """Return the rows as an inbox keeps them: each with a leaf, which is random if none came."""
         leaves = np.zeros((len(self.rows), LEAF_BYTES), np.uint8) if self.leaves is None else self.leaves
         return np.concatenate([self.rows, filled(leaves)], axis=1)
 
 
 class Batch(NamedTuple):
-    """Outcome of an inbox: the sum with it (little-endian int64), and its reports as a file, if they are kept."""
+    """Result of emptying an inbox: the sum with it (little-endian int64), and its reports as a file, if kept."""
 
     counts: bytes
     content: bytes | None
@@ -91,26 +91,26 @@ Fold = Callable[[Rows, bytes], Batch]
 
 @dataclass(frozen=True)
 class CollectionRow:
-    """One collection of a survey, without what is large.
+    """One collection of a survey, without its large parts.
 
     Parameters
     ----------
     id, slug : str
-        Which it is, and of which survey.
+        Id of the collection, and name of the survey.
     position : int
-        Its round, from 1.
+        Number of its round, from 1.
     state : State
-        Where it is in its life.
+        State of the collection.
     accepts_until : str or None
-        Until when reports are taken that were drawn before the close.
+        Time until which reports that were drawn before the close are taken.
     source : str
-        The one batch that an export states, so that no two exports of one collector merge.
+        Name of the one batch that an export states, so that no two exports of one collector merge.
     n, batches : int
-        Reports in the sum, and batches that they came in. Analysts see those of `released`.
+        Number of reports in the sum, and number of their batches. Analysts see the numbers of `released`.
     last_day : str
-        The day on which the last batch was drained; empty before the first.
+        Day on which the last batch was drained; empty before the first.
     released : Release
-        What analysts see.
+        Release that analysts see.
     """
 
     id: str
@@ -144,7 +144,10 @@ _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
 class Store(Invitations, DraftTable, PublishedTable, LeafTable):
-    """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
+    """Database of a collector.
+
+    A method either happened or raised. After StoreError nobody knows which.
+    """
 
     bytes_type: ClassVar[str]
     clustered: ClassVar[str]
@@ -160,7 +163,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
 
     @cached_property
     def _stirred(self) -> dict[str, tuple[int, int]]:
-        """Batches of each collection, and reports that wait since the last one in an order which says nothing."""
+        """Numbers by collection: its batches, and the waiting reports that lie in an order which says nothing."""
         return {}
 
     # ---------------------------------------------------------------- what each database does its own way
@@ -171,7 +174,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
 
     @abstractmethod
     def _tables(self, run: Run) -> int:
-        """Return the number of tables that are ours: 0 in a new database."""
+        """Return the number of tables of a collector: 0 in a new database."""
 
     @abstractmethod
     def _record(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
@@ -183,15 +186,15 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
 
     @abstractmethod
     def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
-        """Take all reports out of an inbox; return them one after the other with their leaves, and how many."""
+        """Take all reports out of an inbox, and return them one after the other with their leaves, and their number."""
 
     @abstractmethod
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
-        """Keep other collectors from draining until the transaction ends; whether that was possible."""
+        """Keep other collectors from draining until the transaction ends, and return whether that was possible."""
 
     @abstractmethod
     def _settle(self) -> bool:
-        """Let go of what the database keeps of rows that were deleted; whether that was possible now."""
+        """Have the database release what it keeps of deleted rows, and return whether that was possible now."""
 
     @abstractmethod
     def _erase(self) -> None:
@@ -214,14 +217,14 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         Raises
         ------
         StoreError
-            If it cannot be made.
+            If the copy cannot be made.
         OutputError
-            If it cannot be written.
+            If the file cannot be written.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Close the database and let go of it."""
+        """Close the database and release it for other processes."""
 
     # ---------------------------------------------------------------- tables
 
@@ -231,10 +234,10 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         Parameters
         ----------
         create : bool
-            Make the tables of a database that has none.
+            True to make the tables of a database that has none.
         upgrade : callable
-            Called with this store and the version of its tables if they are older, before they are changed: to back
-            them up, or to refuse.
+            Function that is called with this store and the version of its tables if they are older, before they are
+            changed. It backs them up, or refuses.
         """
         with self._working() as run:
             version = self._version(run)
@@ -261,7 +264,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                 self._entry(run, at, COMMAND_LINE, "restore", "", name)
 
     def _version(self, run: Run) -> int | None:
-        """Return the version of the tables, None if there are none."""
+        """Return the version of the tables, or None if there are none."""
         return checked_version(dict(run("SELECT key, value FROM meta"))) if self._tables(run) else None
 
     def _migrating(self) -> AbstractContextManager[Run]:
@@ -271,10 +274,10 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
     def ready(self) -> None:
         """Raise StoreError unless reports can be stored now.
 
-        It does what an upload does and a little more: rows are put into the inbox, of a collection that there is none,
-        and taken out again, and that is committed. So pages are found or added, and written to the disk, as an upload
-        of some reports needs it; on a full disk this fails where uploads do. No row stays, and the pages are used
-        again. An update that changes nothing would not do: SQLite writes nothing for it.
+        The method does what an upload does and a little more. It puts rows into the inbox, of a collection that does
+        not exist, takes them out again, and commits that. Pages are thus found or added, and written to the disk, as an
+        upload of some reports needs it. On a full disk this fails where uploads do. No row stays, and the pages are
+        used again. An update that changes nothing would not do, because SQLite writes nothing for it.
         """
         with self._taking() as run:
             for _ in range(_PROBES):
@@ -291,7 +294,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return [_row(*row) for row in rows]
 
     def documents(self, collection: str) -> tuple[str, str, dict[str, tuple[str, bytes]]]:
-        """Return a collection's document and page, and of each of its dictionaries, by attribute, the file's name."""
+        """Return a collection's document and page, and the file name of each of its dictionaries, by attribute."""
         with self._reading() as run:
             ((document, page),) = run("SELECT document, page FROM collections WHERE id = ?", collection)
             found = run("SELECT attribute, file, words FROM dictionaries WHERE collection = ?", collection)
@@ -306,7 +309,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         counts: bytes,
         dictionaries: Mapping[str, tuple[str, bytes]],
     ) -> None:
-        """Enter the first round of a survey as a draft; it takes the place of an earlier draft.
+        """Add the first round of a survey as a draft, in the place of an earlier draft if there is one.
 
         Raises
         ------
@@ -346,7 +349,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         counts: bytes,
         dictionaries: Mapping[str, tuple[str, bytes]],
     ) -> None:
-        """Enter the next round of a survey as a draft, after a round that is closed.
+        """Add the next round of a survey as a draft, after a round that is closed.
 
         Raises
         ------
@@ -371,7 +374,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                 run("INSERT INTO dictionaries VALUES (?, ?, ?, ?)", collection, attribute, file, words)
 
     def move(self, collection: str, before: Sequence[State], state: State, accepts_until: str | None = None) -> bool:
-        """Move a collection to another state; False if it was in none of those before."""
+        """Move a collection to another state and return True; return False if it was in none of the states `before`."""
         with self._working() as run:
             # Whoever is taking reports for it is waited for.
             ((found,),) = run(f"SELECT state FROM collections WHERE id = ?{self._changes}", collection)
@@ -381,7 +384,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return True
 
     def delete(self, collection: str) -> bool:
-        """Delete a draft or a closed collection with all that is kept of it; False in any other state."""
+        """Delete a draft or a closed collection with all that is kept of it; return False in any other state."""
         with self._working() as run:
             self._claim(run, collection, wait=True)
             found = run(f"SELECT state, number, slug FROM collections WHERE id = ?{self._changes}", collection)
@@ -405,7 +408,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         Returns
         -------
         dict of str to int64[n] or State
-            For every report `NEW`, `ALREADY` or `UNINVITED`; the collection's state, if that takes none.
+            `NEW`, `ALREADY` or `UNINVITED` for every report; or the state of the collection, if it takes no reports.
         """
         outcome: dict[str, NDArray[np.int64] | State] = {}
         with self._taking() as run:
@@ -436,26 +439,27 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return outcome
 
     def counted(self, collection: str, name: bytes) -> bool:
-        """Return whether a report of this id was taken."""
+        """Return whether a report with this id was taken."""
         with self._reading() as run:
             return bool(run(f"SELECT 1 FROM receipts WHERE collection = {_NUMBER} AND nullifier = ?", collection, name))
 
     def waiting(self, collection: str) -> int:
-        """Return the number of reports in the inbox; analysts are never told."""
+        """Return the number of reports in the inbox, which analysts are never told."""
         with self._reading() as run:
             return int(run(f"SELECT count(*) FROM inbox WHERE collection = {_NUMBER}", collection)[0][0])
 
     def drain(
         self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False, step: Step = WHOLE_DAY
     ) -> int:
-        """Empty an inbox of at least so many reports into the sum; to `close`, of any number, and close the collection.
+        """Move an inbox of at least `least` reports into the sum, and return the number of reports moved.
 
-        What is due by the release step is released in the same transaction, and at the close everything.
+        With `close`, an inbox of any size is emptied, and the collection is closed. The same transaction releases what
+        is due by the release step; at the close it releases everything.
 
         Returns
         -------
         int
-            Number of reports that were added; 0 if there were too few, or another collector is at it.
+            Number of reports that were added; 0 if there were too few, or another collector drains the inbox.
         """
         added = stirred = 0
         with self._working() as run:
@@ -503,7 +507,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return rows[:, :-LEAF_BYTES], filled(rows[:, -LEAF_BYTES:])
 
     def release(self, collection: str, step: Step, day: str) -> bool:
-        """Release the sum to analysts if that is due; whether it was."""
+        """Release the sum to analysts if a release is due, and return whether it was."""
         with self._working() as run:
             return self._claim(run, collection, wait=False) and self._release(run, collection, step, day)
 
@@ -538,20 +542,21 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return [Release(*row) for row in found]
 
     def settle(self) -> None:
-        """Let go of what the database keeps of reports that were taken out; called as often as inboxes are looked at.
+        """Have the database release what it keeps of reports that were taken out.
 
-        It is done once more than seems needed: a transaction that began before a drain keeps its rows from going.
+        The method is called as often as inboxes are looked at. It works once more than seems necessary, because a
+        transaction that began before a drain keeps its rows from going.
         """
         if self._traces and self._settle():
             self._traces -= 1
 
     def batches(self, collection: str) -> list[tuple[int, str, int]]:
-        """Return number, day and size of every batch, in order."""
+        """Return the number, day and size of every batch, in order."""
         with self._reading() as run:
             return run("SELECT number, day, n FROM batches WHERE collection = ? ORDER BY number", collection)
 
     def days(self, collection: str, batches: int) -> list[tuple[str, int, int]]:
-        """Return the days on which the first `batches` were drained, in order, how many they were and their reports."""
+        """Return the days on which the first `batches` were drained, in order, and each day's batches and reports."""
         with self._reading() as run:
             found = run(
                 "SELECT day, count(*), sum(n) FROM batches WHERE collection = ? AND number <= ?"
@@ -573,7 +578,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         return bytes(content)
 
     def forget_receipts(self, day: str) -> None:
-        """Drop the receipts and invitations of collections that were closed before a day."""
+        """Delete the receipts and invitations of collections that were closed before a day."""
         with self._working() as run:
             for (number,) in run("SELECT number FROM collections WHERE closed_day < ?", day):
                 for table in ("receipts", "invitations"):
@@ -582,7 +587,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
     # ---------------------------------------------------------------- what is counted only
 
     def reject(self, counts: Mapping[tuple[str, str, str], int]) -> None:
-        """Count rejections, by collection, day and reason."""
+        """Count rejected reports by collection, day and reason."""
         with self._working() as run:
             for (collection, day, reason), count in sorted(counts.items()):
                 # A survey that was deleted meanwhile keeps none.
@@ -593,7 +598,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                 )
 
     def rejections(self, collection: str) -> dict[str, int]:
-        """Return how many reports were rejected, by reason."""
+        """Return the number of rejected reports, by reason."""
         with self._reading() as run:
             found = run(
                 "SELECT reason, sum(count) FROM rejections WHERE collection = ? GROUP BY reason ORDER BY reason",
