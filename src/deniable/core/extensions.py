@@ -1,7 +1,7 @@
-"""Extensions: what other packages add to this one, found by entry points and read only when it is asked for.
+"""Extensions: additions of other packages, found by entry points and loaded only when they are needed.
 
-`deniable.research` comes in by the same door: it registers in this distribution's own `pyproject.toml`, and nothing
-outside it imports it.
+`deniable.research` is found in the same way. It registers in this distribution's own `pyproject.toml`, and nothing
+outside `deniable.research` imports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 def extensions(group: Group) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, sorted by name; none of them is loaded yet.
+    """Return the entry points of a group, sorted by name. None of them is loaded yet.
 
     Examples
     --------
@@ -36,12 +36,13 @@ def extensions(group: Group) -> tuple[EntryPoint, ...]:
 
 
 def extension(group: Group, name: str) -> Any:
-    """Load what is registered under a name.
+    """Return the object that is registered under a name, after loading it.
 
     Raises
     ------
     MissingExtraError
-        If nothing is: the package that adds it is not installed, or was installed before it did.
+        If nothing is registered under the name. The package that adds it is not installed, or an older version is
+        installed.
 
     Examples
     --------

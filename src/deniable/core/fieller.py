@@ -1,6 +1,7 @@
-"""Fieller's interval: a quotient of two estimates that are jointly normal, or nothing where they do not tell.
+"""Fieller's interval for the quotient of two estimates that are jointly normal.
 
-Fieller, *Some problems in interval estimation* (1954): all t for which (a - t b)^2 <= z^2 Var(a - t b).
+Fieller, *Some problems in interval estimation* (1954): the interval is all t for which (a - t b)^2 <= z^2 Var(a - t b).
+Where that set is not a bounded interval, the estimates do not determine the quotient.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import math
 
 
 def fieller(a: float, b: float, variances: tuple[float, float, float], z: float) -> tuple[float, float]:
-    """Return the interval of E a / E b, (-inf, inf) where it is not a bounded interval.
+    """Return the interval of E a / E b, or (-inf, inf) if it is not a bounded interval.
 
     Parameters
     ----------
     a, b : float
         Estimates of numerator and denominator.
     variances : (float, float, float)
-        Var a, Cov(a, b), Var b.
+        The variances Var a, Cov(a, b) and Var b.
     z : float
-        Normal quantile.
+        Quantile of the normal distribution.
 
     Examples
     --------

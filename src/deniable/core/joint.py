@@ -1,10 +1,11 @@
-"""Covariance of one attribute's estimated frequencies: the variance of any weighted sum of them.
+"""Covariance of one attribute's estimated frequencies, which gives the variance of every weighted sum of them.
 
-A joint noise is a function (weights, f) -> variance of one report's estimate of sum_v weights[v] 1[x = v], the mean
-over contributors whose frequencies are f, NaN where it is not determined; n reports have 1/n of it. `weights` and `f`
-are float64[k].
+A joint noise is a function of (weights, f). It returns the variance of one report's estimate of sum_v weights[v] 1[x =
+v], as the mean over contributors whose frequencies are f. It returns NaN where the variance is not determined. The
+variance for n reports is 1/n of it. `weights` and `f` are float64[k].
 
-A report's law (`ReportLaw`) says more: the variance given each value, and the least and largest estimate of one report.
+The distribution of a report (`ReportLaw`) says more: the variance given each value, and the smallest and largest
+estimate of one report.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ JointNoise: TypeAlias = Callable[[Floats, Floats], float]
 
 
 def exchangeable(p: float, q: float, own: float, other: float) -> JointNoise:
-    """Return the noise of supports of which every pair is correlated alike, in O(k).
+    """Return the noise of supports if all pairs have the same correlation. The noise is computed in O(k).
 
     Parameters
     ----------
     p, q : float
         Probability that a report supports v if its contributor holds v, and if not.
     own, other : float
-        Covariance of one report's supports of v and w if its contributor holds one of them, and neither.
+        Covariance of one report's supports of v and w if its contributor holds one of them (own) or neither (other).
     """
     return partial(_exchangeable, p * (1 - p), q * (1 - q), own, other, (p - q) ** 2)
 
@@ -47,7 +48,7 @@ def _exchangeable(
 
 
 def unary_reports(p: float, q: float) -> ReportLaw:
-    """Return the law of reports that support every value independently of the others."""
+    """Return the distribution of reports that support every value independently of the others."""
     return partial(_unary_reports, p, q)
 
 
@@ -64,7 +65,7 @@ def _unary_reports(p: float, q: float, weights: Floats) -> Added:
 
 
 def support_reports(p: float, q: float, own: float, other: float, sizes: tuple[int, int], k: int) -> ReportLaw:
-    """Return the law of reports that support from sizes[0] to sizes[1] of k values; see `exchangeable`."""
+    """Return the distribution of reports that support sizes[0] to sizes[1] of k values (see `exchangeable`)."""
     return code_reports(p, q) if sizes == (1, 1) else partial(_support_reports, p, q, own, other, sizes, k)
 
 
@@ -83,9 +84,10 @@ def _support_reports(
 
 
 def _two_points(means: Floats, variances: Floats, ends: tuple[float, float], rates: Floats) -> Floats:
-    """Return log E exp(rate W) of the W of two points with these means and variances, one of them an end.
+    """Return log E exp(rate W) for the two-point W with these means and variances that has one point at the end.
 
-    Among all W of a mean and a variance, up to an end, it is the largest: Bennett (1962).
+    Among all W with the given mean and variance that do not exceed the end, this W has the largest value (Bennett
+    1962).
     """
     far = np.where(rates < 0, *ends)[:, None]
     room = far - means
@@ -96,7 +98,7 @@ def _two_points(means: Floats, variances: Floats, ends: tuple[float, float], rat
 
 
 def _largest(weights: Floats, sizes: tuple[int, int], k: int) -> float:
-    """Return the largest sum of the weights of sizes[0] to sizes[1] of k values; values beyond the weights have 0."""
+    """Return the largest sum of weights of sizes[0] to sizes[1] of k values. Values without a weight have weight 0."""
     least, most = sizes
     ups, downs = -np.sort(-weights[weights > 0])[:most], -np.sort(-weights[weights < 0])
     forced = max(0, least - (k - len(downs)))
@@ -104,7 +106,7 @@ def _largest(weights: Floats, sizes: tuple[int, int], k: int) -> float:
 
 
 def one_code(p: Floats, q: Floats) -> JointNoise:
-    """Return the noise of reports that are one code each, which is v with probability p_v if v is held, else q_v."""
+    """Return the noise of reports of one code each, which is v with probability p_v if v is held, else q_v."""
     return partial(_one_code, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
 
 
@@ -118,7 +120,7 @@ def _one_code(p: Floats, q: Floats, weights: Floats, f: Floats) -> float:
 
 
 def code_reports(p: Floats | float, q: Floats | float) -> ReportLaw:
-    """Return the law of reports that are one code each; see `one_code`."""
+    """Return the distribution of reports that are one code each (see `one_code`)."""
     return partial(_code_reports, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
 
 
@@ -143,7 +145,7 @@ def _code_reports(p: Floats, q: Floats, weights: Floats) -> Added:
 
 
 def one_support(p: float, q: float) -> ReportLaw:
-    """Return the law of whether a report supports one category, for weights of that category and of all others, 0."""
+    """Return the distribution of a report's support of one category that alone has a weight other than 0."""
     return partial(_one_support, p, q)
 
 
@@ -161,14 +163,15 @@ def _one_support(p: float, q: float, weights: Floats) -> Added:
 
 
 def listed_reports(means: Callable[[Floats], Floats], scores: Floats) -> Added:
-    """Return what reports add that count for scores float64[outputs], unbiased.
+    """Return the contribution of reports whose outputs have unbiased scores float64[outputs].
 
     Parameters
     ----------
     means : callable
-        float64[m, outputs] -> float64[m, x], the mean of what outputs count for, for every value that is held.
+        Function from float64[m, outputs] to float64[m, x]. It returns the mean of the outputs' numbers for every value
+        x that is held.
     scores : float64[outputs]
-        What each output counts for.
+        Score of each output.
     """
     centre = float(scores.mean())
     most = float(np.abs(scores - centre).max())
@@ -182,7 +185,7 @@ def listed_reports(means: Callable[[Floats], Floats], scores: Floats) -> Added:
 
 
 def mixed(noises: Sequence[JointNoise], shares: Sequence[float]) -> JointNoise:
-    """Return the noise of a sum of independent estimates: that of each, `shares` times."""
+    """Return the noise of the sum of independent estimates, each multiplied by its entry of `shares`."""
     return partial(_mixed, tuple(noises), tuple(shares))
 
 

@@ -1,9 +1,9 @@
-"""Array loops that run compiled for many rows and interpreted for a few.
+"""Array loops that run compiled for many rows and interpreted for few rows.
 
-A contributor's device makes one report and must not wait for a compiler; a simulation makes a million and must not
-wait for an interpreter. Both run the *same source*, so they cannot disagree: of a `kernel` few rows run with numpy's
-scalars, which wrap around as compiled integers do; of an `exact_kernel`, none of whose integers wraps, with Python's
-own, which are several times as fast. `Kernel.__call__` alone chooses.
+A contributor's device makes one report and must not wait for a compiler. A simulation makes a million reports and must
+not wait for an interpreter. Both run the *same source*, so they cannot disagree. In a `kernel`, few rows run with
+numpy's scalars, which wrap around as compiled integers do. In an `exact_kernel`, no integer wraps around, so few rows
+run with Python's own numbers, which are several times as fast. Only `Kernel.__call__` chooses.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ INTERPRETED_ROWS = 16
 
 
 def worth_compiling(rows: int) -> bool:
-    """Return whether this many rows repay a compiler, or tables and algorithms that pay only for many rows.
+    """Return whether compiling, or a table or algorithm for many rows, is worthwhile for this many rows.
 
-    It alone decides what a device does for one report and a simulation for many: kernels ask it, and so does code that
-    has one algorithm for each.
+    Only this function decides between the algorithms of a device with one report and of a simulation with many. Kernels
+    call it, and so does code that has an algorithm for each case.
     """
     return rows > INTERPRETED_ROWS
 
@@ -40,9 +40,9 @@ _NUMBERS = SimpleNamespace(int64=int, uint64=int)
 
 
 class _PlainForms(dict[type, Callable[[Any], Any]]):
-    """Conversion of an argument of each type that is handed to an exact kernel that is interpreted.
+    """Conversions of the arguments of an interpreted exact kernel, by type.
 
-    Elements of a memoryview are plain numbers, and one that does not fit where it is written raises ValueError.
+    Elements of a memoryview are plain numbers. Writing a number that does not fit raises ValueError.
     """
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
@@ -72,7 +72,7 @@ class Kernel(Generic[Parameters, Result]):
 
     @functools.cached_property
     def compiled(self) -> Callable[Parameters, Result]:
-        """The same function compiled by numba on first use, cached on disk where there is a place to write."""
+        """The same function, compiled by numba on first use. It is cached on disk if there is a place to write."""
         import numba
 
         result: Callable[Parameters, Result]
@@ -84,14 +84,14 @@ class Kernel(Generic[Parameters, Result]):
         return result
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        """Run compiled if the rows of the first argument are `worth_compiling`, else `few`."""
+        """Run the compiled function if the rows of the first argument are `worth_compiling`, otherwise `few`."""
         rows = args[0]
         if isinstance(rows, np.ndarray) and not worth_compiling(len(rows)):
             return self.few(*args, **kwargs)
         return self.compiled(*args, **kwargs)
 
     def for_batch(self, rows: int) -> Callable[Parameters, Result]:
-        """Return what runs on each block of a batch of this many rows, so that a small block is compiled, too."""
+        """Return the function for every block of a batch with this many rows, so that small blocks are compiled too."""
         return self.compiled if worth_compiling(rows) else self.few
 
     def _wrapping(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -99,13 +99,13 @@ class Kernel(Generic[Parameters, Result]):
             return self.interpreted(*args, **kwargs)
 
     def for_few(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        """Decorate what does the same to a few rows in fewer steps than the loop has."""
+        """Decorate a function that does the same as the loop for few rows, in fewer steps."""
         self.few = function
         return function
 
 
 def _plainly(function: Any) -> Any:
-    """Return the same code on plain numbers: `PLAIN` is true, numpy is `_NUMBERS`, its module's constants are plain."""
+    """Return the same code for plain numbers: `PLAIN` is true, numpy is `_NUMBERS`, and constants are plain."""
     plain: Any = None
 
     def few(*args: Any) -> Any:
@@ -123,20 +123,20 @@ def _plainly(function: Any) -> Any:
 def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
     """Decorate a loop over the rows of its first argument.
 
-    Write integer constants as ``np.uint64(...)`` where they meet ``uint64`` words: numba would otherwise promote a mix
-    of signed and unsigned to float.
+    Write integer constants as ``np.uint64(...)`` where they meet ``uint64`` words: otherwise numba would promote a mix
+    of signed and unsigned integers to float.
     """
     return Kernel(function, exact=False)
 
 
 def sum_kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
-    """Decorate a loop that adds up floats, in an order that the compiler chooses: rounding differs between machines."""
+    """Decorate a loop that adds up floats in an order that the compiler chooses. Rounding differs between machines."""
     return Kernel(function, exact=False, reorder=True)
 
 
 def exact_kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
-    """Decorate a loop whose results do not depend on integers that wrap around: few rows run on Python's own numbers.
+    """Decorate a loop whose results do not depend on integer wrap-around. Few rows run on Python's own numbers.
 
-    It must read and write elements and stretches of arrays only, not rows of tables; floats are of 64 bits.
+    The loop may read and write only elements and slices of arrays, not rows of tables. Its floats must have 64 bits.
     """
     return Kernel(function, exact=True)

@@ -1,11 +1,11 @@
-"""The root base class of all mechanisms, with the code that they have in common.
+"""Root base class of all mechanisms, with the code that they have in common.
 
-Every member is data with a default, is abstract, or has a body that no class overrides (a test holds that). Nothing
-about a mechanism is found by looking whether it has a member. Actors and methods: contributors randomise, the collector
-aggregates, the analyst estimates; a mechanism is a frozen dataclass of public parameters that configures all three.
+Every member is data with a default, is abstract, or has a body that no class overrides (a test checks that). No code
+finds out something about a mechanism by looking whether it has a member. Contributors randomise, the collector
+aggregates, and the analyst estimates. A mechanism is a frozen dataclass of public parameters that configures all three.
 
-Below this base stand `oracles` for one attribute (`FrequencyOracle`, `PureOracle`), `records` for d attributes
-(`RecordMechanism`), and mechanisms whose coins somebody deals (`DealtMechanism`).
+Three groups of classes derive from this base: `oracles` for one attribute (`FrequencyOracle`, `PureOracle`), `records`
+for d attributes (`RecordMechanism`), and mechanisms whose random draws a dealer deals (`DealtMechanism`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class SkipsInvalid(ABC):
 
     @abstractmethod
     def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
-        """Return which rows a client can have produced, bool[n], and what is wrong with the first other row."""
+        """Return which rows a client can have produced, bool[n], and a message about the first other row."""
 
 
 class ChecksRows(ABC):
@@ -384,7 +384,7 @@ class Mechanism(ABC, Generic[Reports]):
         return self._teller(attributes)._listed_likelihood(tuple(attributes))
 
     def _teller(self, attributes: Sequence[int]) -> TellsAnswers:
-        """Return the mechanism, if its reports say something about these attributes together."""
+        """Return the mechanism if its reports contain information about these attributes together."""
         for attribute in attributes:
             checked_integer("attribute", attribute, 0, len(self.domain) - 1)
         if not isinstance(self, TellsAnswers):
@@ -411,7 +411,7 @@ class Mechanism(ABC, Generic[Reports]):
     def _local_guarantee(
         self, *remarks: str, epsilon: float | None = None, per_attribute: tuple[float, ...] | None = None
     ) -> Guarantee:
-        """Return the guarantee of a plain local mechanism: the declared epsilon, or the tight one given."""
+        """Return the guarantee of a plain local mechanism, with the declared epsilon or the given tight epsilon."""
         tight = float(self.epsilon) if epsilon is None else epsilon
         return local_guarantee(tight, self.implemented_epsilon(), per_attribute, remarks)
 
@@ -438,7 +438,7 @@ class Mechanism(ABC, Generic[Reports]):
 
     @abstractmethod
     def _channel(self) -> NDArray[Any]:
-        """Return P(report | input) as Fractions, rows in the order of codes or records, columns as `outputs`."""
+        """Return P(report | input) as Fractions. Rows are in the order of codes or records, columns as in `outputs`."""
 
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(report | input), shape (inputs, outputs): float64, or if `exact`, Fractions whose rows sum to one.
@@ -508,7 +508,7 @@ def check_channel_size(inputs: int, outputs: int, what: str) -> None:
 
 
 def checked_mechanism(mechanism: object) -> Mechanism[Any]:
-    """Return a mechanism as it is, or raise InvalidParameterError for anything else."""
+    """Return a mechanism unchanged, or raise InvalidParameterError for anything else."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidParameterError(
             f"mechanism must be an object such as GRR(k=3, epsilon=1.0), got mechanism={quoted(mechanism)}"

@@ -1,7 +1,7 @@
-"""Names: which class stands behind which name, in one static table, so that nothing is imported only to be listed.
+"""Names of mechanisms and their classes, in a static table. So no class is imported only to be listed.
 
-Mechanisms of other packages register by an entry point of the group `deniable.mechanisms`, "NAME = module:Class". It is
-read for names that this table does not have, and only then.
+Mechanisms of other packages register by an entry point of the group `deniable.mechanisms`, "NAME = module:Class". Entry
+points are read only for names that this table does not have.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class Found(NamedTuple):
     Attributes
     ----------
     name : str
-        In its own spelling.
+        The name in its official spelling.
     make : callable
-        The class, or the function of a special case.
+        Class, or function of a special case.
     settings : dict of str to value
         Parameters that the name sets: "SMP[OUE]" is SMP with ``oracle="OUE"``.
     """
@@ -94,7 +94,7 @@ class Found(NamedTuple):
 
 
 def spelling(name: str) -> str:
-    """Return a name without case, plus signs, hyphens and spaces: "Corr-RR two pivots" is also "corrrrtwopivots"."""
+    """Return a name in lower case without plus signs, hyphens and spaces ("Corr-RR two pivots": "corrrrtwopivots")."""
     return name.translate(_SEPARATORS).casefold()
 
 
@@ -122,20 +122,20 @@ def mechanism_class(name: str) -> Any:
 
 
 def cards() -> Iterator[tuple[str, Card]]:
-    """Yield the name and the card of every mechanism of this package, in their order; imports all of them."""
+    """Yield the name and the card of every mechanism of this package, in order. It imports all mechanisms."""
     for name in CLASSES:
         yield name, mechanism_class(name).card
 
 
 def find(name: str) -> Found:
-    """Return what a name means that somebody typed: of a class, a special case, a variant or an alias on a card.
+    """Return the meaning of a typed name of a class, special case or variant, or of an alias on a card.
 
-    Case, plus signs, hyphens and spaces do not matter: "rsfd[grr]" is "RS+FD[GRR]".
+    Upper and lower case, plus signs, hyphens and spaces make no difference: "rsfd[grr]" is "RS+FD[GRR]".
 
     Raises
     ------
     InvalidParameterError
-        If it means nothing.
+        If the name has no meaning.
     """
     known = {spelling(one): one for one in (*CLASSES, *SPECIAL_CASES)}
     outside, bracket, inside = name.removesuffix("]").partition("[")

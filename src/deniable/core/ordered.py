@@ -1,4 +1,4 @@
-"""Ordered answers: the distribution function of an attribute, with a band, and its quantiles.
+"""Distribution function of an ordered attribute, with a band, and its quantiles.
 
 The interval of a quantile inverts the band (Bonferroni over the cut points). If the band holds, the intervals of all
 quantiles hold together.
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 class Cdf:
     """Share of the answers up to each category, in their order.
 
-    Analysts get it from `Estimate.cdf`. It is raw, so because of the noise, shares may fall from one category to the
-    next.
+    Analysts get it from `Estimate.cdf`. It is not post-processed, so the noise can make a share smaller than that of
+    the category before.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class Cdf:
 
     @property
     def values(self) -> Floats:
-        """Estimated shares up to each category, float64[m]."""
+        """Estimated share up to each category, float64[m]."""
         return np.array([*(answer.value for answer in self.answers), 1.0])
 
     def standard_errors_for(self, target: Target = "contributors") -> Floats:
-        """Return the standard errors of the shares for a target, float64[m]; 0 for the last."""
+        """Return the standard errors of the shares for a target, float64[m]. The last one is 0."""
         return np.array([*(answer.standard_error_for(target) for answer in self.answers), 0.0])
 
     @property
@@ -66,7 +66,9 @@ class Cdf:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
     ) -> tuple[Floats, Floats]:
-        """Return (lower, upper) of every share, each float64[m], as `Answer.interval`; True: all hold together.
+        """Return (lower, upper) of every share, each float64[m]. If `simultaneous` is True, all hold together.
+
+        The parameters are those of `Answer.interval`.
 
         Raises
         ------
@@ -107,11 +109,11 @@ class Cdf:
 
     @cached_property
     def _bands(self) -> dict[tuple[float, Target, int], tuple[Floats, Floats]]:
-        """Bands found so far: every quantile reads its ends from the same one."""
+        """Bands computed so far, so that all quantiles read their ends from the same band."""
         return {}
 
     def quantile(self, p: float) -> Quantile:
-        """Return the quantile of p in (0, 1): the lowest category up to which a share of at least p lies."""
+        """Return the quantile of p in (0, 1), which is the lowest category up to which at least a share p lies."""
         p = checked_probability("p", p, open_interval=True)
         return Quantile(p, self, int(np.argmax(self.values >= p)))
 
@@ -146,13 +148,13 @@ class Quantile:
 
     @property
     def value(self) -> float:
-        """Score of the category; NaN if categories have no scores."""
+        """Score of the category, or NaN if categories have no scores."""
         return self._score(self.place)
 
     def places(
         self, confidence: float = 0.95, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[int, int]:
-        """Return the places in the cdf of the lowest and the highest category that the band allows; see `Cdf.band`."""
+        """Return the places in the cdf of the lowest and highest category that the band allows (see `Cdf.band`)."""
         lower, upper = self.cdf.band(confidence, target, simultaneous)
         if not self.cdf.answers or np.isnan(lower).any():
             return 0, len(self.cdf.labels) - 1
@@ -164,7 +166,7 @@ class Quantile:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[str, str]:
-        """Return the lowest and the highest category that the band allows; intervals of all quantiles hold together.
+        """Return the lowest and highest category that the band allows. Intervals of all quantiles hold together.
 
         Raises
         ------
@@ -177,7 +179,7 @@ class Quantile:
     def bounds(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[float, float]:
-        """Return the scores of `interval`; NaN if categories have no scores."""
+        """Return the scores of the ends of `interval`, or NaN if categories have no scores."""
         least, most = self.places(confidence, target, simultaneous)
         return self._score(least), self._score(most)
 

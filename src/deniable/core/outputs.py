@@ -1,12 +1,11 @@
-"""Outputs that appear whole or not at all, by one writer at a time.
+"""Output files that appear complete or not at all, with one writer at a time.
 
-An output is written under a hidden name beside its own, which its writer keeps locked (flock) until the file is
-complete and on the disk; then it is renamed. A hidden file that nobody has locked was left by a process that was
-killed: the next writer in that directory removes it. Locks end with their process, however it ends.
+A writer writes an output under a hidden name in the same directory, and keeps the hidden file locked (flock). When the
+file is complete and on the disk, the writer renames it. A hidden file that no process has locked was left by a killed
+process. The next writer in that directory removes it. A lock ends with its process, however the process ends.
 
-A hidden file can be read by its owner only, whatever becomes of it: half a file of reports is of no use to a collector,
-and a second draw of the same reports spends epsilon again. The permissions that the user's umask gives come with the
-name.
+Only its owner can read a hidden file, in all cases. A collector cannot use half a file of reports, and a second draw of
+the same reports spends epsilon again. The file gets the permissions of the user's umask when it gets its name.
 """
 
 from __future__ import annotations
@@ -37,10 +36,11 @@ _PATIENCE = 0.5
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str], *, private: bool = False, commit: Commit | None = None) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; move it into place on success, remove it on any failure.
+    """Yield a temporary path beside `path`. It is moved to `path` on success and removed on any failure.
 
-    The content is on the disk before the name is, and the name before this returns. Until then only its owner can read
-    the file. A `private` file stays like that; another one gets the permissions of a new file with its name.
+    The content is on the disk before the name, and the name is on the disk before this function returns. Until then
+    only its owner can read the file. A `private` file stays readable only by its owner. Any other file gets the
+    permissions of a new file with its name.
 
     Raises
     ------
@@ -55,14 +55,14 @@ def atomic_path(path: str | os.PathLike[str], *, private: bool = False, commit: 
 
 @contextlib.contextmanager
 def atomic_directory(path: str | os.PathLike[str], *, commit: Commit | None = None) -> Iterator[Path]:
-    """Yield a temporary directory of its owner beside `path`; move it into place on success, remove it on any failure.
+    """Yield a temporary private directory beside `path`, moved to `path` on success and removed on any failure.
 
     Raises
     ------
     OutputInUseError
         If another run is writing the same directory.
     OutputError
-        If it exists, or its parent cannot be written.
+        If `path` exists, or its parent cannot be written.
     """
     with _atomic(Path(path), lambda name: os.mkdir(name, 0o700), commit, shared=False) as temporary:
         yield temporary
@@ -70,7 +70,7 @@ def atomic_directory(path: str | os.PathLike[str], *, commit: Commit | None = No
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock that a file stands for, after waiting for it; the file is there only meanwhile.
+    """Wait for the lock of a file, and hold it. The file exists only while the lock is held.
 
     Raises
     ------
@@ -133,9 +133,10 @@ def _create(path: Path, mode: int) -> int:
 
 
 def _usual_mode(directory: Path) -> int:
-    """Return the permissions of a new file, read off an empty one: to read a umask is to change it for all threads.
+    """Return the permissions of a new file, read from an empty file that is made for this purpose.
 
-    It is a file of its own: whoever opened the output while it was empty could read it once it is full.
+    The umask is not read, because reading it changes it for all threads. The output itself is not used, because a
+    process that opened it while it was empty could read its content later.
     """
     path = directory / f".{secrets.token_hex(8)}{PARTIAL}"
     descriptor = _create(path, 0o666)
@@ -147,7 +148,7 @@ def _usual_mode(directory: Path) -> int:
 
 
 def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
-    """Create what a hidden name stands for and lock it; return its descriptor, or raise BlockingIOError."""
+    """Return the descriptor of a hidden file or directory after creating and locking it, or raise BlockingIOError."""
     until = time.monotonic() + _PATIENCE
     while True:
         remove_left_over(temporary.parent)
@@ -163,7 +164,7 @@ def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
 
 
 def remove_left_over(directory: Path) -> None:
-    """Remove what killed processes left unfinished in a directory: hidden names that nobody has locked."""
+    """Remove the files that killed processes left in a directory: hidden names that no process has locked."""
     for path in directory.glob(f".*{PARTIAL}"):
         # What is locked, or not ours to open, stays.
         with contextlib.suppress(OSError):
@@ -178,12 +179,12 @@ def remove_left_over(directory: Path) -> None:
 
 
 def _hold(path: Path, flags: int = 0, *, wait: bool = False) -> int | None:
-    """Lock a file or directory; return its descriptor, or None if the path stands for another one by now, or none.
+    """Lock a file or directory and return its descriptor, or None if the path was moved, replaced or removed.
 
     Raises
     ------
     BlockingIOError
-        If another process has locked it, unless `wait`.
+        If another process has locked it and `wait` is false.
     """
     # NFS locks only what is open for writing, and no directory can be.
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR
@@ -205,7 +206,7 @@ def _hold(path: Path, flags: int = 0, *, wait: bool = False) -> int | None:
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Return whether a path stands for an open file: nobody has moved or replaced it."""
+    """Return whether an open file is still at a path, so that nobody has moved or replaced it."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -213,7 +214,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _discard(path: Path, descriptor: int) -> None:
-    """Remove a hidden file or directory that is locked, if it is still there under that name."""
+    """Remove a locked hidden file or directory if it still has that name."""
     if _is_at(path, descriptor):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -222,7 +223,7 @@ def _discard(path: Path, descriptor: int) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Wait until a directory's names are on the disk, where the file system offers that."""
+    """Wait until a directory's names are on the disk, if the file system supports that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

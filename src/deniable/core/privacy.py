@@ -1,4 +1,4 @@
-"""Guarantee: the bounds of a mechanism against every adversary, as data."""
+"""Guarantee: bounds of a mechanism against every adversary, as data."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class QuestionBound(NamedTuple):
     Attributes
     ----------
     name : str
-        The question.
+        Name of the question.
     epsilon : float
         Bound for two contributors who differ only in this question, in any of its columns.
     status : {"exact", "upper bound"}
@@ -95,11 +95,11 @@ class QuestionBound(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The bound in a few words."""
+        """Text of the bound in a few words."""
         return f"epsilon = {bound_text(self.epsilon)} for {self.name} ({self.status})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON data."""
+        """Return the bound as plain JSON data."""
         return self._asdict()
 
 
@@ -392,7 +392,7 @@ def odds(epsilon: float) -> Decimal:
 
 
 def odds_text(epsilon: float) -> str:
-    """Return `odds` as text.
+    """Return `odds` as a text.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def odds_text(epsilon: float) -> str:
 
 
 def repeated(view: str, epsilon: float, note: str = "") -> TrustModel:
-    """Return the row for a collector who sees r reports, whose bounds add up."""
+    """Return the guarantee's row for a collector who sees r reports, whose bounds add up."""
     return TrustModel("collector", view, epsilon, status="upper bound", note=note, scaling="per report")
 
 
@@ -413,7 +413,7 @@ def local_guarantee(
     per_attribute: tuple[float, ...] | None = None,
     remarks: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Return the guarantee of a plain local mechanism: nobody is trusted, and bounds of several reports add up."""
+    """Return the guarantee of a plain local mechanism, which trusts nobody. Bounds of several reports add up."""
     return Guarantee(
         epsilon=epsilon,
         per_attribute=per_attribute if per_attribute is not None else (epsilon,),

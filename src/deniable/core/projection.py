@@ -1,4 +1,4 @@
-"""The nearest distribution: from unbiased frequencies to ones that could be true."""
+"""Projection of unbiased frequencies onto the nearest distribution."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 
 def nearest_distribution(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the point of the probability simplex nearest to float64[k]; NaN anywhere gives NaN everywhere.
+    """Return the point of the probability simplex nearest to float64[k]. A NaN anywhere makes all values NaN.
 
-    Held, Wolfe, Crowder, *Validation of subgradient optimization* (1974): sort, and find how many values stay positive.
+    Held, Wolfe, Crowder, *Validation of subgradient optimization* (1974): sort the values, and find how many of them
+    stay positive.
     """
     if np.isnan(frequencies).any():
         return np.full(len(frequencies), np.nan)

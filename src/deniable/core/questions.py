@@ -1,4 +1,4 @@
-"""Questions about the frequencies of one attribute: totals, means, differences, distribution function, quantiles.
+"""Questions about one attribute's frequencies: totals, means, differences, distribution function, quantiles.
 
 All answers are linear in the frequencies, or quotients of such answers. A class that implements these two kinds answers
 all questions.
@@ -69,7 +69,7 @@ class Questions(ABC):
     @property
     @abstractmethod
     def scores(self) -> Floats | None:
-        """Return each category's score in a mean, float64[k], NaN for none; None if no category has a score."""
+        """Return each category's score in a mean, float64[k] (NaN for none), or None if no category has a score."""
 
     @property
     @abstractmethod
@@ -92,7 +92,7 @@ class Questions(ABC):
         weights : float[k], or mapping of label to float
             Weights. In a mapping, categories that are left out have weight 0.
         question : str
-            What the sum is, in words.
+            Description of the sum in words.
 
         Raises
         ------
@@ -104,23 +104,23 @@ class Questions(ABC):
 
     @abstractmethod
     def _shifted(self, weights: Floats, question: str) -> Answer:
-        """Return sum_v weights[v] f(v) where frequencies sum to one, by the shift of least variance."""
+        """Return sum_v weights[v] f(v) for frequencies that sum to one, using the shift of least variance."""
 
     @abstractmethod
     def _terms(self, above: Floats, below: Floats) -> Terms:
-        """Return sum above f(v) and sum below f(v), likewise, with their joint variances."""
+        """Return sum above f(v) and sum below f(v), shifted as in `_shifted`, with their joint variances."""
 
     @abstractmethod
     def _differences(self, above: Floats, below: Floats, ratios: Floats) -> tuple[BoundedSum, ...]:
-        """Return the sums behind sum (above - t below) f(v) for every ratio t; () where their law is not known."""
+        """Return the sums behind sum (above - t below) f(v) for every t, or () if their distribution is not known."""
 
     @abstractmethod
     def _labels_of(self) -> tuple[str, ...]:
-        """Return the categories' names, all k."""
+        """Return the names of all k categories."""
 
     @abstractmethod
     def _check_whole(self, question: str) -> None:
-        """Raise InvalidParameterError unless these are all categories of the attribute."""
+        """Raise InvalidParameterError unless this object has all categories of the attribute."""
 
     # ---------------------------------------------------------------- questions
 
@@ -231,7 +231,7 @@ class Questions(ABC):
     # ---------------------------------------------------------------- helpers
 
     def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
-        """Return sum above f(v)/sum below f(v), with Fieller's interval."""
+        """Return the quotient sum above f(v) / sum below f(v), with Fieller's interval."""
         a, b, variances, n, source, refusal = self._terms(above, below)
         value = a / b if b else math.nan
         errors = {}
@@ -250,14 +250,14 @@ class Questions(ABC):
         return Answer(value, errors, question, n, intervals, refusal=refusal, source=source)
 
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:
-        """Return sum_v weights[v] f(v) among contributors with these codes; weights are 0 elsewhere."""
+        """Return sum_v weights[v] f(v) among contributors with these codes. The weights of other codes are 0."""
         if len(codes) == len(weights):
             return self._shifted(weights, question)
         return self._quotient(weights, self._indicator(codes), f"{question} (of those who gave an answer that counts)")
 
     @property
     def ranked(self) -> NDArray[np.intp]:
-        """Codes of the ordered categories, the lowest first, by scores, or by codes without scores."""
+        """Codes of the ordered categories, lowest first, ordered by scores, or by codes if there are no scores."""
         if self.scores is None:
             return np.setdiff1d(np.arange(self.k), self.unranked)
         order = np.argsort(self.scores, kind="stable")
@@ -290,7 +290,7 @@ class Questions(ABC):
         return given
 
     def _by_code(self, given: ArrayLike | Mapping[str, float], absent: float) -> Floats:
-        """Return what is given for every code, or for labels and `absent` for all others, as an array."""
+        """Return an array of values given for every code, or given by label, with `absent` for all other codes."""
         if not isinstance(given, Mapping):
             return np.asarray(given, dtype=np.float64)
         values = np.full(self.k, absent)

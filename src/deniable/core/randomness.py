@@ -1,9 +1,9 @@
-"""Sources of random bits: the operating system for contributors, a seed for simulations.
+"""Sources of random bits: the operating system for contributors, and a seed for simulations.
 
 Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
 every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
 
-Only this module takes words from a source, and takes each word once: through `WordStream`. `draw`, `blocks` and
+Only this module takes words from a source, through `WordStream`, which takes each word once. `draw`, `blocks` and
 `piece_blocks` are short forms of it for the usual cases.
 """
 
@@ -36,14 +36,14 @@ class Randomness(Protocol):
     """A source of independent uniform 64-bit words."""
 
     def fill(self, words: Words) -> None:
-        """Overwrite a contiguous uint64 array with fresh uniform words."""
+        """Overwrite a contiguous uint64 array with new uniform words."""
 
 
 class SpawningRandomness(Randomness, Protocol):
-    """A source that can make another source, for draws that must not change which words reports use."""
+    """Source that can make another source, for draws that must not change which words reports use."""
 
     def spawn(self) -> SpawningRandomness:
-        """Return another source of the same kind, independent of this one, without drawing from this one."""
+        """Return another source of the same kind that is independent of this one, without drawing from this one."""
 
 
 Source = TypeVar("Source", bound=Randomness)
@@ -70,22 +70,23 @@ class _Keystream:
 
 
 class _Process:
-    """Tells the current process from the one that it was forked from: by an object of its own, and by its number.
+    """Identity of the current process, to tell it from the process that it was forked from.
 
-    Two processes can have the same number in different process namespaces, so the object is replaced after every fork.
-    The number serves where a fork did not go through Python.
+    The identity is an object and the process number. Two processes can have the same number in different process
+    namespaces, so the object is replaced after every fork. The number is needed for forks that did not go through
+    Python.
     """
 
     token: ClassVar[object] = object()
 
     @classmethod
     def renew(cls) -> None:
-        """Give this process a token of its own."""
+        """Give this process its own token."""
         cls.token = object()
 
     @classmethod
     def current(cls) -> tuple[object, int]:
-        """Return what no other process that holds a copy of our memory has."""
+        """Return an identity that no other process with a copy of our memory has."""
         return cls.token, os.getpid()
 
 
@@ -94,7 +95,7 @@ if sys.platform != "win32":
 
 
 class _ProcessState:
-    """Source that one process draws from; its own lock too, because a fork may copy one that another thread holds."""
+    """Source and lock of one process. It has its own lock because a fork may copy a lock held by another thread."""
 
     def __init__(self) -> None:
         self.process = _Process.current()
@@ -121,7 +122,7 @@ class SecureRandomness:
         self._state = _ProcessState()
 
     def fill(self, words: Words) -> None:
-        """Overwrite a contiguous uint64 array with fresh uniform words."""
+        """Overwrite a contiguous uint64 array with new uniform words."""
         target = words.data.cast("B")
         if len(target) <= _DIRECT_BYTES:
             target[:] = os.urandom(len(target))
@@ -194,7 +195,7 @@ class SimulationRandomness:
         return SimulationRandomness(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big"))
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be copied or pickled: half of its state would be left behind."""
+        """Refuse to be copied or pickled, because the copy would lack half of the state."""
         raise TypeError(
             "SimulationRandomness can be neither copied nor pickled: make another SimulationRandomness from a seed"
         )
@@ -207,7 +208,7 @@ _SOURCES = SecureRandomness, SimulationRandomness
 
 
 def checked_randomness(rng: Source) -> Source:
-    """Return the source, or raise InvalidParameterError if it is not one: None, a seed, a numpy generator, a class."""
+    """Return the source, or raise InvalidParameterError for None, a seed, a numpy generator, a class or the like."""
     if not isinstance(rng, _SOURCES) and (isinstance(rng, type) or not callable(getattr(rng, "fill", None))):
         raise InvalidParameterError(
             "rng must be SecureRandomness() for contributors, or SimulationRandomness(seed) for simulations, got "
@@ -232,7 +233,7 @@ class WordStream:
     Attributes
     ----------
     overwrites : bool
-        Whether `take` overwrites the words of the last take, so that code that still reads them fails its tests. The
+        True if `take` overwrites the words of the last take, so that code that still reads them fails its tests. The
         project's tests set it.
 
     Raises
@@ -262,13 +263,13 @@ class WordStream:
         self._unread, self._handed_back = 0, False
 
     def take(self, count: int) -> Words:
-        """Return the next `count` words, uint64[count]: first those that were handed back, then fresh ones.
+        """Return the next `count` words, uint64[count]. Words that were handed back come first, then new ones.
 
         Raises
         ------
         InvalidParameterError
-            If another thread or process than the one that made the stream calls it, because both would receive the same
-            words.
+            If the caller is another thread or process than the one that made the stream, because both would receive the
+            same words.
         """
         if self._owner != (threading.get_ident(), _Process.current()):
             raise InvalidParameterError(
@@ -289,12 +290,12 @@ class WordStream:
         return words
 
     def hand_back(self, unread: int) -> None:
-        """Give back the last `unread` words of the last take, which nobody has read; the next take begins with them.
+        """Hand back the last `unread` words of the last take, which nobody has read, for the next take.
 
         Raises
         ------
         InvalidParameterError
-            If the last take had fewer words, or words of it were handed back before.
+            If the last take had fewer words, or if words of it were handed back before.
         """
         if not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
@@ -326,12 +327,12 @@ def draw(rng: Randomness, size: int) -> Words:
 
 
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterable[tuple[slice, Words]]:
-    """Return ``(rows, words)`` blocks that together cover `rows` rows; every row has its own words.
+    """Return ``(rows, words)`` blocks that together cover `rows` rows. Every row has its own words.
 
-    Row i has words i w to (i + 1) w - 1 of the next words of the source, with w = `words_per_row`. They are taken at
-    once if they fit into a block, and otherwise from their own stream.
+    Row i has words i w to (i + 1) w - 1 of the next words of the source, with w = `words_per_row`. The words are taken
+    at once if they fit into a block, and otherwise from their own stream.
 
-    `words` is uint64[block rows, w], or uint64[block rows] if w is 1. Use it before asking for the next block.
+    `words` is uint64[block rows, w], or uint64[block rows] if w is 1. Use `words` before you ask for the next block.
     """
     if rows * words_per_row > BLOCK_WORDS:
         return _several_blocks(rng, rows, words_per_row)
@@ -350,7 +351,7 @@ def _several_blocks(rng: Randomness, rows: int, words_per_row: int) -> Iterator[
 def piece_blocks(rng: Randomness, rows: int, dtype: type[Piece]) -> Iterator[tuple[slice, NDArray[Piece]]]:
     """Yield ``(rows, pieces)`` blocks that together cover `rows` rows, each row with a uniform piece of a word.
 
-    `pieces` is dtype[block rows], of 16 or 32 bits. Use it before asking for the next block.
+    `pieces` is dtype[block rows], of 16 or 32 bits. Use `pieces` before you ask for the next block.
     """
     stream, share = WordStream(rng), 8 // np.dtype(dtype).itemsize
     step = share * BLOCK_WORDS
@@ -360,9 +361,9 @@ def piece_blocks(rng: Randomness, rows: int, dtype: type[Piece]) -> Iterator[tup
 
 
 def uniform_below(rng: Randomness, bound: int, size: int, *, halves: bool = False) -> NDArray[np.int64]:
-    """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval.
+    """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejecting the incomplete last interval.
 
-    With `halves`, many numbers below at most `HALF_BOUNDS` are those of `uniform_below_by_halves`.
+    If `halves` is true, many numbers with a bound of at most `HALF_BOUNDS` come from `uniform_below_by_halves`.
     """
     if not 1 <= bound <= 1 << 63:
         raise out_of_range("bound", "in [1, 2^63]", bound)
@@ -388,10 +389,10 @@ HALF_BOUNDS = 1 << 24
 
 
 def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
-    """Return int64[size], exactly uniform on {0, ..., bound-1}, bound <= 2^24, of half a word each.
+    """Return int64[size], exactly uniform on {0, ..., bound-1}, with bound <= 2^24, from half a word each.
 
-    Lemire, *Fast random integer generation in an interval* (2019): of the product of 32 bits and the bound the upper
-    half is the choice; a lower half below 2^32 mod bound is drawn again.
+    Lemire, *Fast random integer generation in an interval* (2019): 32 bits are multiplied by the bound, and the upper
+    half of the product is the choice. If the lower half is below 2^32 mod bound, the number is drawn again.
     """
     result = np.empty(size, dtype=np.int64)
     rejected = 0
@@ -409,7 +410,7 @@ def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[n
 
 @kernel
 def _choose_by_halves(halves: NDArray[np.uint32], bound: np.uint32, result: NDArray[np.int64]) -> np.int64:
-    """Write the choice of every half, or -1 where it is drawn again; return how many are -1."""
+    """Write the choice of every half, or -1 if it must be drawn again, and return the number of -1."""
     factor, low = np.uint64(bound), np.uint64(0xFFFFFFFF)
     least = np.uint64(1 << 32) % factor
     rejected = np.int64(0)
@@ -432,7 +433,7 @@ def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) 
 
 @exact_kernel
 def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
-    """Write floor(word/width), or -1 where that is not a number below `bound`; return how many are -1."""
+    """Write floor(word/width), or -1 if that is not below `bound`, and return the number of -1."""
     reciprocal = 1.0 / float(width)
     rejected = np.int64(0)
     for i in range(words.shape[0]):
@@ -452,7 +453,7 @@ def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArr
 
 @exact_kernel
 def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
-    """Do what `_divide_by_product` does, for every width and bound."""
+    """Do the same as `_divide_by_product`, for every width and bound."""
     rejected = np.int64(0)
     for i in range(words.shape[0]):
         quotient = np.int64(words[i] // width)

@@ -1,6 +1,6 @@
-"""Renderers of estimates for people: a table, so that an estimate shows itself and knows no page.
+"""Table of renderers of estimates for people, so that an estimate can be shown without knowing its page.
 
-`deniable` itself, which is loaded before all packages in it, fills the table with what `report` has.
+`deniable`, which is loaded before all its packages, fills the table with the renderers of `report`.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ RENDERERS: dict[str, Callable[[Any], Any]] = {}
 
 
 def render(kind: str, estimates: Any) -> Any:
-    """Return what the renderer of that kind draws of estimates by attribute."""
+    """Return the drawing that the renderer of that kind makes of estimates, which are given by attribute."""
     return RENDERERS[kind](estimates)

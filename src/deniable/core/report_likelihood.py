@@ -20,16 +20,16 @@ MAX_LISTED = 256
 
 
 class ReportLikelihood(NamedTuple):
-    """P(report | answers) of n reports, for every cell of one attribute's codes, or of several attributes' together.
+    """P(report | answers) of n reports, for every code of an attribute, or every combination for several attributes.
 
     Attributes
     ----------
     relative : float64[n, cells]
         Each row divided by its maximum. The last attribute changes fastest.
     log_scale : float64[n]
-        Logarithm of that maximum; conditional on a public hash function, where a report has one.
+        Logarithm of that maximum. If a report has a public hash function, it is conditional on that function.
     asked : bool[n]
-        Whether the report is about these attributes at all. Rows that are not have ones, and a scale of zero.
+        True if the report is about these attributes. Other rows contain ones, and have a scale of zero.
     """
 
     relative: Floats
@@ -38,7 +38,7 @@ class ReportLikelihood(NamedTuple):
 
     @classmethod
     def silent(cls, n: int, cells: int) -> ReportLikelihood:
-        """Return the likelihood of n reports about something else."""
+        """Return the likelihood of n reports that are about other attributes."""
         return cls(np.ones((n, cells)), np.zeros(n), np.zeros(n, dtype=np.bool_))
 
     @classmethod
@@ -54,7 +54,7 @@ class ReportLikelihood(NamedTuple):
         Parameters
         ----------
         supported : bool[n, cells]
-            Which answers each report supports.
+            True for the answers that each report supports.
         ratio : float
             P(report | a supported answer) / P(report | another one).
         log_absent : float64[n]
@@ -87,14 +87,14 @@ class ReportLikelihood(NamedTuple):
         return ReportLikelihood(self.relative[rows], self.log_scale[rows], self.asked[rows])
 
     def placed(self, rows: NDArray[np.bool_]) -> ReportLikelihood:
-        """Return the likelihood of more reports, of which these are about the attributes, bool[m]."""
+        """Return the likelihood of m reports, where bool[m] marks the reports of this likelihood."""
         every = ReportLikelihood.silent(len(rows), self.relative.shape[1])
         every.relative[rows], every.log_scale[rows], every.asked[rows] = self
         return every
 
     @classmethod
     def product(cls, parts: Sequence[ReportLikelihood]) -> ReportLikelihood:
-        """Return the likelihood of several attributes together that were reported independently of each other."""
+        """Return the likelihood of several attributes together, which were reported independently of each other."""
         relative, log_scale, asked = parts[0]
         for part in parts[1:]:
             relative = (relative[:, :, None] * part.relative[:, None, :]).reshape(len(relative), -1)
@@ -103,14 +103,14 @@ class ReportLikelihood(NamedTuple):
 
 
 class ReportIndicators(NamedTuple):
-    """Unbiased indicators T of n reports: the mean of T[i, c] is 1 if cell c is the answer behind report i, else 0.
+    """Unbiased indicators T of n reports. The mean of T[i, c] is 1 if cell c is the answer behind report i, else 0.
 
     Attributes
     ----------
     values : float64[n, cells]
-        T; zero in rows that are about something else.
+        Indicators T. They are zero in rows that are about other attributes.
     asked : bool[n]
-        Whether the report is about these attributes at all; the means are given that it is.
+        True if the report is about these attributes. The means are conditional on that.
     """
 
     values: Floats
@@ -122,14 +122,14 @@ class ReportIndicators(NamedTuple):
         return cls(values, np.ones(len(values), dtype=np.bool_))
 
     def placed(self, rows: NDArray[np.bool_]) -> ReportIndicators:
-        """Return the indicators of more reports, of which these are about the attributes, bool[m]."""
+        """Return the indicators of m reports, where bool[m] marks the reports of these indicators."""
         values = np.zeros((len(rows), self.values.shape[1]))
         values[rows] = self.values
         return ReportIndicators(values, rows.copy())
 
     @classmethod
     def product(cls, parts: Sequence[ReportIndicators]) -> ReportIndicators:
-        """Return the indicators of several attributes together that were reported independently of each other."""
+        """Return the indicators of several attributes together, which were reported independently of each other."""
         values, asked = parts[0]
         for part in parts[1:]:
             values = (values[:, :, None] * part.values[:, None, :]).reshape(len(values), -1)
@@ -138,32 +138,33 @@ class ReportIndicators(NamedTuple):
 
 
 class TellsAnswers(ABC):
-    """A mechanism whose reports have a likelihood and unbiased indicators, each report for itself."""
+    """Mechanism in which every single report has a likelihood and unbiased indicators."""
 
     @abstractmethod
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
-        """Return `Mechanism.likelihood` of checked attributes."""
+        """Return the result of `Mechanism.likelihood` for checked attributes."""
 
     @abstractmethod
     def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:
-        """Return `Mechanism.indicators` of checked attributes."""
+        """Return the result of `Mechanism.indicators` for checked attributes."""
 
     @abstractmethod
     def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
-        """Return `Mechanism.listed_likelihood` of checked attributes."""
+        """Return the result of `Mechanism.listed_likelihood` for checked attributes."""
 
 
 class DealtTypes(NamedTuple):
-    """Joint law of the types that a dealer deals, where each report is what its type says.
+    """Joint distribution of the types that a dealer deals. The type of a contributor determines the report.
 
-    Types are "say v" for each of the k values, then "say the truth".
+    The types are "say v" for each of the k values, then "say the truth".
 
     Attributes
     ----------
     covariance : float64[k + 1, k + 1]
-        P(u and w) - P(u) P(w) of two contributors' types.
+        The value P(u and w) - P(u) P(w) for two contributors' types u and w.
     truth, lie : float
-        Probability that whoever is told to say the truth reports the true value, and any other one.
+        Probability that a contributor of type "say the truth" reports the true value (truth), and any one other value
+        (lie).
     """
 
     covariance: Floats
@@ -172,9 +173,9 @@ class DealtTypes(NamedTuple):
 
 
 class RelatedReports(ABC):
-    """A mechanism whose reports depend on each other, although each of them has the law of `likelihood`."""
+    """Mechanism whose reports depend on each other. Each single report has the distribution of `likelihood`."""
 
     @property
     @abstractmethod
     def _dealt_together(self) -> DealtTypes:
-        """The joint law of two contributors' types."""
+        """Joint distribution of two contributors' types."""

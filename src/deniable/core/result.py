@@ -1,4 +1,4 @@
-"""Results as data: a frozen dataclass that writes itself as JSON, without a second list of its fields."""
+"""Base of results: a frozen dataclass that writes itself as JSON, without a second list of its fields."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Result:
     """Keys of JSON beside the fields: the name there, and the property, dotted, that computes it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON data in full precision, None for numbers that do not exist."""
+        """Return all fields as plain JSON data in full precision. Numbers that do not exist are None."""
         head = {"format": self.format, "version": FORMAT_VERSION} if self.format else {}
         return head | fields_of(self) | {name: plain(attrgetter(path)(self)) for name, path in self.also.items()}
 
@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that JSON has, as plain data."""
+    """Return the fields of a dataclass that are written in JSON, as plain data."""
     found = {}
     for field in dataclasses.fields(value):
         name, own = field.metadata.get("json", field.name), getattr(value, field.name)

@@ -1,27 +1,29 @@
-"""Frequencies of attributes that share a domain, decoded together: arrays to arrays, for any unbiased estimates.
+"""Joint decoding of attributes that share a domain, from arrays of unbiased estimates to arrays.
 
-Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One says
-that the attributes resemble each other (pooled), five say that each is skewed to its own degree
-(`skewed_posteriors`); in large domains these come twice if some attribute has a dominant category. Which of them is
-right is not chosen but weighed: the posterior means are averaged by prior times evidence. A small share of the plain
-projection guards against all of them being wrong.
+Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One model
+says that the attributes resemble each other (pooled). Five models say that each attribute is skewed to its own degree
+(`skewed_posteriors`). In large domains these five come twice if some attribute has a dominant category. The models are
+not selected but weighted: the posterior means are averaged with weights prior times evidence. A small share of the
+plain projection protects against all models being wrong.
 
-Where one category holds most for certain, its share is free, and the others divide what it leaves. Under one Beta law
-for all categories of a large domain a share near one is next to impossible, and the posterior would draw it down by
-many standard errors. Here the dominant category has the flat law, and each of the k - 1 others ``Beta(a, a (k-1)/(1-s)
-- a)``, the marginal law of (1-s) times a Dirichlet(a, ..., a) up to its variance, with the mean (1-s)/(k-1). s is the
-dominant share's posterior mean.
+If one category certainly has the largest share, its share is free, and the other categories divide the rest. Under one
+Beta distribution for all categories of a large domain, a share near one is almost impossible, and the posterior would
+draw it down by many standard errors. So here the dominant category has the flat distribution. Each of the k - 1 others
+has ``Beta(a, a (k-1)/(1-s) - a)``, which is the marginal distribution of (1-s) times a Dirichlet(a, ..., a) up to its
+variance, with the mean (1-s)/(k-1). s is the posterior mean of the dominant share.
 
-Pooled attributes share a mean vector, which they scatter around:
+Pooled attributes share a mean vector and scatter around it:
 ``g_j = m + u_j + noise`` with ``m ~ N(0, tm^2 Q)``, ``u_j ~ N(0, tu^2 Q)``, noise ``N(0, V_j Q)`` and
-``Q = I - 11'/k``, so that everything sums to zero over the categories. (tm, tu) are not fitted: the answers of a grid
-of pairs are averaged by their evidence. Over the attributes the covariance is ``W = diag(V) + tu^2 I + tm^2 11'``,
-diagonal plus rank one, and what is needed of its inverse has a closed form (Sherman and Morrison, 1950).
+``Q = I - 11'/k``, so that all of them sum to zero over the categories. (tm, tu) are not fitted. The results for a grid
+of pairs are averaged, weighted by their evidence. The covariance over the attributes is
+``W = diag(V) + tu^2 I + tm^2 11'``, which is diagonal plus rank one. The needed parts of its inverse have a closed form
+(Sherman and Morrison, 1950).
 
-Skewed marginals: every frequency by itself, under Beta(a, (k-1) a), the marginal law of a flat or spiky Dirichlet.
-Small a means a few frequent categories and many rare ones. The posterior is summed over 100 cells of the window that
-the estimate leaves any chance, finer towards zero where the window touches it. Near a pole of the density, the factor
-that has it is integrated exactly over each cell, and the other is read at the cell's middle.
+Skewed marginals treat every frequency by itself, under Beta(a, (k-1) a), which is the marginal distribution of a flat
+or spiky Dirichlet. A small a means a few frequent categories and many rare ones. The posterior is summed over 100 cells
+of the window to which the estimate gives any chance. If the window touches zero, the cells are finer towards zero. Near
+a pole of the density, the factor with the pole is integrated exactly over each cell, and the other factor is read at
+the cell's middle.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ _LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))
 
 
 class Pooled(NamedTuple):
-    """Posterior mean of the centred frequencies f - 1/k, rows of sum zero; log density of g without powers of 2 pi."""
+    """Posterior mean of centred frequencies f - 1/k (rows sum to 0), and log density of g without powers of 2 pi."""
 
     mean: Floats
     log_evidence: float
 
 
 def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
-    """Return the posterior averaged over the grid of (tm, tu), of centred frequencies g and their noise variances s2.
+    """Return the posterior for centred frequencies g with noise variances s2, averaged over the grid of (tm, tu).
 
-    Both are float64[d, k], rows of g sum to zero, and s2 > 0.
+    Both arrays are float64[d, k]. The rows of g sum to zero, and s2 > 0.
     """
     d, k = g.shape
     noise = s2.mean(axis=1) * k / (k - 1)
@@ -88,7 +90,7 @@ _SMALLEST_REST = 1e-9
 
 
 def dominant_attributes(g: Floats, s2: Floats) -> NDArray[np.int64]:
-    """Return the indices of the attributes that have a dominant category; none if k < 16."""
+    """Return the indices of the attributes that have a dominant category. There are none if k < 16."""
     d, k = g.shape
     rows, top = np.arange(d), g.argmax(axis=1)
     certain = g[rows, top] + 1 / k - 0.5 > _CERTAIN * np.sqrt(s2[rows, top])
@@ -96,7 +98,7 @@ def dominant_attributes(g: Floats, s2: Floats) -> NDArray[np.int64]:
 
 
 def dominant_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
-    """Return what `skewed_posteriors` does, of attributes that have a dominant category and of no others."""
+    """Return the results of `skewed_posteriors` for attributes that all have a dominant category."""
     d, k = g.shape
     z, rows, top = g + 1 / k, np.arange(d), g.argmax(axis=1)
     rest = np.maximum(1 - _free_share(z[rows, top], np.sqrt(s2[rows, top])), _SMALLEST_REST)
@@ -107,7 +109,7 @@ def dominant_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
 
 
 def _free_share(z: Floats, deviations: Floats) -> Floats:
-    """Return the posterior means of shares with the flat prior below one: of normal laws cut at one."""
+    """Return the posterior means of shares with the flat prior below one: means of normals truncated at one."""
     beyond = np.maximum((1 - z) / deviations, -30.0)
     hazard = np.exp(-(beyond**2) / 2 - special.log_ndtr(beyond)) / np.sqrt(2 * np.pi)
     share: Floats = 1 - deviations * (beyond + hazard)
@@ -115,16 +117,16 @@ def _free_share(z: Floats, deviations: Floats) -> Floats:
 
 
 def decode_group(g: Floats, s2: Floats, *, dominant: bool = True) -> Floats:
-    """Return the frequencies of d attributes over one domain of k categories, float64[d, k]; rows sum to one.
+    """Return the frequencies of d attributes over one domain of k categories, float64[d, k]. Rows sum to one.
 
     Parameters
     ----------
     g : float64[d, k]
-        Unbiased frequencies, centred: each row sums to zero; k >= 2.
+        Unbiased frequencies, centred so that each row sums to zero, with k >= 2.
     s2 : float64[d, k]
-        Their noise variances, > 0.
+        Noise variances of the frequencies, > 0.
     dominant : bool
-        Whether to weigh the models of a dominant category too.
+        True to include the models of a dominant category.
 
     Examples
     --------
@@ -171,8 +173,9 @@ _BLOCK = 4096
 def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
     """Return posterior means float64[5, d, k] for each of `CONCENTRATIONS`, and log evidences float64[5, d].
 
-    Of centred unbiased frequencies g[d, k] and their noise variances s2[d, k] > 0. Rows of the means do not sum to one.
-    Evidences are on the scale of `pool_and_shrink`: k - 1 of the k frequencies of an attribute are free.
+    The input is centred unbiased frequencies g[d, k] and their noise variances s2[d, k] > 0. Rows of the means do not
+    sum to one. Evidences are on the scale of `pool_and_shrink`, where k - 1 of the k frequencies of an attribute are
+    free.
     """
     k = g.shape[1]
     first = np.array(CONCENTRATIONS)[:, None, None]
@@ -180,10 +183,10 @@ def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
 
 
 def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Return posterior means float64[m, d, k] and log evidences float64[m, d] under m priors, all of them Beta laws.
+    """Return posterior means float64[m, d, k] and log evidences float64[m, d] under m Beta priors.
 
-    Of unbiased frequencies z[d, k] and their noise variances s2[d, k] > 0; the parameters of the Beta laws, `first` and
-    `second`, broadcast to [m, d, k].
+    The input is unbiased frequencies z[d, k] and their noise variances s2[d, k] > 0. The parameters of the Beta
+    distributions, `first` and `second`, broadcast to [m, d, k].
     """
     (d, k), m = z.shape, max(first.shape[0], second.shape[0])
     a, b = (np.broadcast_to(side, (m, d, k)) for side in (first, second))
@@ -197,10 +200,10 @@ def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tup
 
 
 def _different(z: Floats, sides: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (chosen, places): frequencies that stand for all others, and which of them stands for each.
+    """Return (chosen, places): representative frequencies, and the representative of each frequency.
 
-    Estimates are linear in counts, and priors are functions of estimates: of the frequencies of a large domain most
-    have all they are decoded from in common with another, bit for bit.
+    Estimates are linear in counts, and priors are functions of estimates. So in a large domain, the inputs for decoding
+    most frequencies are equal to those of another frequency, bit for bit.
     """
     rows = np.ascontiguousarray(np.concatenate([z[None], sides]).T)
     _, chosen, places = np.unique(rows.view(f"V{rows[0].nbytes}")[:, 0], return_index=True, return_inverse=True)
@@ -254,5 +257,5 @@ def _cell_edges(z: Floats, deviations: Floats) -> Floats:
 
 
 def _log_power_integrals(log_high: Floats, log_low: Floats, exponent: Floats) -> Floats:
-    """Return ln of the integral of t^(exponent-1) from low to high, both given as logarithms."""
+    """Return ln of the integral of t^(exponent-1) from low to high, which are given as logarithms."""
     return exponent * log_high + np.log(-np.expm1(exponent * (log_low - log_high))) - np.log(exponent)

@@ -1,4 +1,4 @@
-"""Mechanisms as data: the JSON that configures client and server alike.
+"""Specifications of mechanisms: the JSON that configures client and server.
 
 A mechanism is a frozen dataclass of public parameters, so its specification is its name and its fields. Numbers that
 carry privacy are written as exact decimals.
@@ -37,7 +37,7 @@ def from_spec(spec: dict[str, Any]) -> Any:
     Raises
     ------
     FileFormatError
-        If the name is unknown, or a field is missing or unknown.
+        If the name is unknown, or if a field is missing or unknown.
     InvalidParameterError
         If a parameter is out of bounds.
     """
@@ -64,7 +64,7 @@ def from_spec(spec: dict[str, Any]) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON with sorted keys and no white space: the text that content hashes are taken of."""
+    """Return JSON with sorted keys and no white space, the text that content hashes are computed from."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

@@ -1,10 +1,10 @@
-"""CSV for spreadsheets: no cell is a formula, whatever a stranger wrote into a label.
+"""CSV for spreadsheets. No cell is a formula, whatever text a label contains.
 
-A spreadsheet runs a cell that begins with =, +, - or @, and one that begins so after a tab or a line end. Such a text
-gets an apostrophe in front, which spreadsheets take as "this is text". Numbers stay numbers, those with a sign as well.
+A spreadsheet runs a cell that begins with =, +, - or @, also after a tab or a line end. Such a text gets an apostrophe
+in front, which tells spreadsheets that the cell is text. Numbers stay numbers, also numbers with a sign.
 
-Every CSV that is made to be looked at is written here. Files of answers are not: they are read again, by this program,
-and an apostrophe would make another answer of each.
+This module writes every CSV that is made for people to look at. It does not write files of answers. This program reads
+those files again, and an apostrophe would change the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BREAKS, _QUOTED = frozenset("\t\r\n"), frozenset(',"\r\n')
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    r"""Return rows as CSV, every text in a form that a spreadsheet shows and does not run.
+    r"""Return rows as CSV, with every text in a form that a spreadsheet shows and does not run.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Laws that the counters of every set of reports obey: what `check_state` of a mechanism is made of.
+"""Checks of rules that the counters of every set of reports obey, for `check_state` of mechanisms.
 
-An aggregate comes from a file or from another program as often as from reports. No counter is believed that no n
-reports can give: each function here refuses some of them, names the first cell that is wrong, its bound and its value,
-and reads the counters once or twice.
+An aggregate comes from a file or from another program as often as from reports. Counters that no n reports can give are
+refused. Each function of this module refuses some of them, and names the first wrong cell with its bound and its value.
+Each function reads the counters once or twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Checked(Protocol):
         """Length of the state."""
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts that no n reports have."""
+        """Raise DamagedStateError for counts that n reports cannot have."""
 
 
 def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
@@ -40,7 +40,7 @@ def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
     counts : int[cells]
         Counters.
     low, high : int
-        Bounds, inclusive; none beyond `LIMIT` is taken.
+        Bounds, inclusive. Bounds beyond `LIMIT` are replaced by the nearest allowed bound.
     first : int
         Number of the first cell in the whole vector, for the message.
     """
@@ -52,7 +52,7 @@ def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
 
 
 def counts_sum_to(counts: Counts, total: int, first: int = 0) -> None:
-    """Raise DamagedStateError unless no counter is negative and together they are `total`: a histogram."""
+    """Raise DamagedStateError unless the counters are a histogram: none is negative, and their sum is `total`."""
     peak = int(np.bitwise_or.reduce(counts)) if counts.size else 0
     # Above every counter if none is negative, and negative if one is: most states are seen to be right in two passes.
     if not (peak >= 0 and peak * len(counts) < 1 << 63 and int(counts.sum(dtype=np.int64)) == total):
@@ -69,7 +69,7 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
     sizes : sequence of int
         Lengths of the stretches.
     totals : int or int[len(sizes)]
-        What each must sum to.
+        Sum that each stretch must have.
     first : int
         Number of the first cell in the whole vector, for messages.
     """
@@ -93,12 +93,13 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
 
 
 def check_parts(parts: Sequence[Checked], counts: Counts, reported: Sequence[int] | Counts) -> None:
-    """Raise DamagedStateError unless every part's stretch of the counters is a state of as many reports.
+    """Raise DamagedStateError unless each part's stretch of the counters is a state of its number of reports.
 
     Parameters
     ----------
     parts : sequence of mechanisms
-        One per group of contributors; each checks its own `state_size` counters, one stretch after another.
+        Mechanisms, one for each group of contributors. Each checks its own `state_size` counters, one stretch after
+        another.
     counts : int[at least the sum of state sizes]
         Counters.
     reported : int[parts]

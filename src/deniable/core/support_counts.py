@@ -1,13 +1,14 @@
-"""Counts that an estimate was made from, where their law is known, and the influence of one crafted report.
+"""Counts with a known distribution behind an estimate, and the influence of one crafted report.
 
-Of n independent reports C(v) support the value v: each with probability p if its contributor holds v, with q < p if
-not. Of m holders among n contributors it is therefore a sum of two independent binomials,
+Among n independent reports, C(v) support the value v. Each report supports v with probability p if its contributor
+holds v, and with probability q < p if not. With m holders among n contributors, C(v) is therefore a sum of two
+independent binomials,
 
     C(v) ~ Binomial(m, p) + Binomial(n - m, q),
 
-which grows with m. The interval for m / n is of all m for which neither P(C <= c) nor P(C >= c) is as small as `tail`:
-it misses the truth with probability at most 2 `tail`, whatever m is. If the n contributors are themselves drawn from a
-population, C(v) is one Binomial(n, pf + q(1 - f)), and this is Clopper and Pearson's interval (1934).
+which grows with m. The interval for m / n consists of all m for which neither P(C <= c) nor P(C >= c) is as small as
+`tail`. It misses the truth with probability at most 2 `tail`, whatever m is. If the n contributors are themselves drawn
+from a population, C(v) is one Binomial(n, pf + q(1 - f)), and this is Clopper and Pearson's interval (1934).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Influence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SupportCounts:
-    """Counts that an estimate was made from, where every report supports v on its own: the law of the counts is known.
+    """Counts behind an estimate in which reports support v independently, so that the counts' distribution is known.
 
     Parameters
     ----------
@@ -63,11 +64,13 @@ class SupportCounts:
     n : int
         Number of reports.
     p, q : float64 or float64[k]
-        Probability that a report supports v if its contributor holds v, and, whatever they hold instead, if not.
+        Probability that a report supports v if its contributor holds v (p), and if the contributor holds any other
+        value (q).
     sizes : (int, int), optional
-        Least and most values that one report can support, whoever made it; 0 and all of them by default.
+        Smallest and largest number of values that one report can support, whoever made it. By default 0 and all of
+        them.
     k : int, optional
-        Number of values that there are; that of the counts by default.
+        Number of all values. By default, the number of counts.
     """
 
     counts: NDArray[np.int64]
@@ -85,11 +88,11 @@ class SupportCounts:
 
     @property
     def one_each(self) -> bool:
-        """Return whether every report supports exactly one value, with probabilities that are the same for all."""
+        """Return whether every report supports exactly one value, with the same probabilities for all values."""
         return self.sizes == (1, 1) and self.p.ndim == self.q.ndim == 0
 
     def pooled(self, codes: NDArray[np.intp]) -> SupportCounts:
-        """Return the one count of reports of any of these values, where they support `one_each`."""
+        """Return the pooled count of reports of any of these values, for reports that support `one_each`."""
         p, q, s = float(self.p), float(self.q), len(codes)
         total = self.counts[codes].sum(keepdims=True)
         return SupportCounts(
@@ -97,13 +100,13 @@ class SupportCounts:
         )
 
     def without(self, malicious: int) -> tuple[SupportCounts, SupportCounts]:
-        """Return the fewest and the most supports that the honest reports can have, if this many are malicious."""
+        """Return the smallest and largest counts of the honest reports, if this many reports are malicious."""
         honest = self.n - malicious
         least, most = np.maximum(self.counts - malicious, 0), np.minimum(self.counts, honest)
         return replace(self, counts=least, n=honest), replace(self, counts=most, n=honest)
 
     def bounds(self, tail: float, target: Target) -> tuple[Floats, Floats]:
-        """Return exact bounds, each float64[k]; NaN where at least `FEW` reports are expected to be mistaken."""
+        """Return exact bounds, each float64[k]. They are NaN where at least `FEW` mistaken reports are expected."""
         few = np.broadcast_to(self.n * np.minimum(self.q, 1 - self.p) < FEW, self.counts.shape)
         lower, upper = np.full((2, len(few)), np.nan)
         if few.any():
@@ -125,17 +128,17 @@ class SupportCounts:
 
 
 def influence(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Probability) -> Influence:
-    """Return what one crafted report does to the frequency of so many of k values together.
+    """Return the influence of one crafted report on the total frequency of `targets` of the k values.
 
-    Cao, Jia, Gong, *Data poisoning attacks to local differential privacy protocols* (2021), whose maximal gain attack
-    is the upper end: ((targets it can support) - targets q)/(p - q).
+    Cao, Jia, Gong, *Data poisoning attacks to local differential privacy protocols* (2021), describe the maximal gain
+    attack, which is the upper end: ((targets it can support) - targets q)/(p - q).
 
     Parameters
     ----------
     targets, k : int
-        Number of targets, and of values.
+        Number of targets, and number of values.
     sizes : (int, int)
-        Least and most values that a report supports.
+        Smallest and largest number of values that a report supports.
     p, q : float or Fraction
         Probabilities of support.
 
@@ -155,12 +158,12 @@ def influence(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: P
 
 
 def normal_quantile(tail: float) -> float:
-    """Return the z that a normal variable exceeds with probability `tail`."""
+    """Return the z that a standard normal variable exceeds with probability `tail`."""
     return -NormalDist().inv_cdf(tail)
 
 
 def of_contributors(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Return bounds of the share of holders among these n contributors, each missed with probability <= tail.
+    """Return the bounds of the share of holders among these n contributors. Each fails with probability <= tail.
 
     Parameters
     ----------
@@ -169,15 +172,16 @@ def of_contributors(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -
     n : int
         Number of reports.
     p, q : float64[s]
-        Their probabilities; n q or n (1 - p) is small, or this takes long.
+        Support probabilities of the reports. The function is slow unless n q or n (1 - p) is small.
     tail : float
         At most 1/2.
 
     Returns
     -------
     (float64[s], float64[s])
-        In [0, 1], from the least and the largest number of holders that is not rejected. Where none is, since even
-        extreme shares make the count improbable, both are the share at which rejection changes sides.
+        Bounds in [0, 1], from the smallest and the largest number of holders that is not rejected. If all numbers are
+        rejected, because even extreme shares make the count improbable, both bounds are the share at which rejection
+        changes sides.
 
     Examples
     --------
@@ -206,7 +210,7 @@ def _of_part(law: Callable[..., Floats], size: int, n: int, tail: float) -> Floa
 
 
 def of_population(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Return bounds of the frequency in the population that the n reporters were drawn from, as `of_contributors`.
+    """Return the same bounds as `of_contributors` for the frequency in the population of the n reporters.
 
     Examples
     --------
@@ -225,7 +229,7 @@ def of_population(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> 
 
 
 def _first(holds: Callable[[Counts], NDArray[np.bool_]], size: int, n: int) -> Counts:
-    """Return for every entry the least number in 0..n at which a condition holds that stays once it does; n if none."""
+    """Return for every entry the smallest number in 0..n at which a condition holds for good, or n if there is none."""
     low, high = np.zeros(size, dtype=np.int64), np.full(size, n, dtype=np.int64)
     while (low < high).any():
         middle = (low + high) // 2
@@ -236,14 +240,14 @@ def _first(holds: Callable[[Counts], NDArray[np.bool_]], size: int, n: int) -> C
 
 
 def _terms(mean: float) -> int:
-    """Return a number of terms beyond which a binomial of at most this mean has less than 1e-18."""
+    """Return a number of terms beyond which a binomial with at most this mean has probability below 1e-18."""
     return math.ceil(mean + 10 * math.sqrt(mean) + 32)
 
 
 def _probability(holders: Counts, counts: Counts, n: int, p: Floats, q: Floats, terms: int, *, above: bool) -> Floats:
     """Return P(C >= count), or P(C <= count), for these numbers of holders.
 
-    The sum goes over the rarer mistakes: supports by others (q), or holders' reports that fail to (1 - p).
+    The sum is over the rarer mistakes: supports by others (q), or holders' reports that do not support (1 - p).
     """
     false = q <= 1 - p
     rare, common = np.where(false, n - holders, holders), np.where(false, holders, n - holders)
@@ -256,7 +260,7 @@ def _probability(holders: Counts, counts: Counts, n: int, p: Floats, q: Floats, 
 
 
 def _binomial(n: Counts, p: Floats, terms: int) -> Floats:
-    """Return P(X = x) for x < terms, by recursion: float64[len(n), terms]."""
+    """Return P(X = x) for x < terms as float64[len(n), terms], computed by recursion."""
     x = np.arange(1, terms)
     ratios = np.maximum(n[:, None] - x + 1, 0) / x * (p / (1 - p))[:, None]
     first = np.exp(n * np.log1p(-p))[:, None]

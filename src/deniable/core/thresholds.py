@@ -1,7 +1,7 @@
 """Exact thresholds: probabilities as integers over 2^64, rounded towards privacy.
 
-A decision compares one uniform 64-bit word with an integer threshold. Everything the guarantee says is computed from
-those integers in rational arithmetic, so no float ever stands between the mathematics and the coin.
+A decision compares one uniform 64-bit word with an integer threshold. All numbers of the guarantee are computed from
+those integers in rational arithmetic. So the guarantee and the random draws use the same exact numbers, and no floats.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EpsilonLike = float | Fraction | Decimal | str
 
 
 class BudgetShare(Fraction):
-    """A part of a budget that `spent` has rounded already: what a mechanism gives to one of its parts, as it is."""
+    """Part of a budget that `spent` has already rounded. A mechanism gives it to one of its parts unchanged."""
 
 
 MAX_DIGITS = 4096
@@ -34,7 +34,7 @@ _SHOWN = 60
 
 
 def exact(value: EpsilonLike, name: str = "value") -> Fraction:
-    """Return the number as written: a float of any precision stands for its shortest decimal (``0.1`` is 1/10).
+    """Return the number as written. A float of any precision means its shortest decimal (``0.1`` is 1/10).
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _parsed(text: str) -> Fraction:
 
 
 def exact_text(value: EpsilonLike) -> str:
-    """Return the exact decimal of a number, or ``"numerator/denominator"`` if it has none."""
+    """Return the exact decimal of a number, or ``"numerator/denominator"`` if it has no exact decimal."""
     number = exact(value)
     decimal = Context(prec=400).divide(Decimal(number.numerator), Decimal(number.denominator))
     if Fraction(decimal) != number:
@@ -87,7 +87,7 @@ def exact_text(value: EpsilonLike) -> str:
 
 
 def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Fraction:
-    """Validate a privacy budget and normalise it to a float, or to a Fraction where no float is written the same.
+    """Return a checked privacy budget as a float, or as a Fraction if no float is written the same.
 
     Raises
     ------
@@ -105,11 +105,12 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
 
 
 def spent(epsilon: EpsilonLike, name: str = "epsilon") -> Fraction:
-    """Return t, the number that thresholds are made from: the declared decimal or its nearest float, whichever is less.
+    """Return t, from which thresholds are made: the declared decimal or its nearest float, whichever is less.
 
-    The float nearest to .35 is less than .35. Thresholds of .35 itself would implement an epsilon that every program
-    which compares floats finds one unit too large; those of t implement at most ``float(epsilon)``. The rounding is
-    done once, for the whole budget: every split of it is an exact fraction of t (`BudgetShare`).
+    The float nearest to .35 is less than .35. Thresholds made from .35 itself would implement an epsilon that every
+    program which compares floats finds one unit too large. Thresholds made from t implement at most ``float(epsilon)``.
+    The rounding is done once, for the whole budget, so every share of the budget is an exact fraction of t
+    (`BudgetShare`).
 
     Examples
     --------
@@ -121,7 +122,7 @@ def spent(epsilon: EpsilonLike, name: str = "epsilon") -> Fraction:
 
 
 def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Return rational (lower, upper) bounds of e^exponent, relative width below 1e-55."""
+    """Return rational (lower, upper) bounds of e^exponent, with a relative width below 1e-55."""
     down, up = Context(prec=_DIGITS, rounding=ROUND_FLOOR), Context(prec=_DIGITS, rounding=ROUND_CEILING)
     numerator, denominator = Decimal(exponent.numerator), Decimal(exponent.denominator)
     # Decimal.exp is correctly rounded (half-even whatever the context says): one more unit each side is a bound.
@@ -141,9 +142,9 @@ def threshold_up(probability: Fraction) -> int:
 
 
 def log_up(ratio: Fraction | float) -> float:
-    """Return ln(ratio), rounded up to a float: the smallest double that is surely not below it, or one above.
+    """Return ln(ratio) rounded up to a float: the smallest double that is surely not below it, or the next one.
 
-    The ratio is exact; the one float is infinity.
+    The ratio is exact. The only float that it may be is infinity.
     """
     if not isinstance(ratio, Fraction):
         return math.inf
