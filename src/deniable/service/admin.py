@@ -165,7 +165,7 @@ def _curve(results: Results) -> PrecisionCurve | None:
 
 
 class _AdminEndpoints:
-    """Endpoints for analysts and owners."""
+    """Endpoints of the admin port for analysts and owners."""
 
     def __init__(self, collector: Collector, people: AccountEndpoints, public_url: str) -> None:
         self._collector, self._people, self._public_url = collector, people, public_url

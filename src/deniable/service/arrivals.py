@@ -91,7 +91,7 @@ class Arrivals:
             )
 
     def gauges(self, row: CollectionRow, survey: Survey) -> dict[str, float]:
-        """Return planned and counted reports of a survey that takes reports, and whether they are off the plan."""
+        """Return planned and counted reports of a survey that takes reports, and whether arrivals are off the plan."""
         name = f'{{survey="{row.slug}"}}'
         found: dict[str, float] = {f"deniable_counted_reports{name}": row.n}
         if survey.page.contributors is not None and row.state != "closed":

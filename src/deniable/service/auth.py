@@ -79,8 +79,9 @@ class Analyst:
     name : str
         Name of the account.
     role : {"owner", "analyst", "inviter", "sender", "monitor"}
-        An owner reads results and changes surveys, an analyst reads results, an inviter makes invitations and reads the
-        response rate, a sender sends batches of reports to the public port, and a monitor reads the metrics.
+        Role of the account. An owner reads results and changes surveys. An analyst reads results. An inviter makes
+        invitations and reads the response rate. A sender sends batches of reports to the public port. A monitor reads
+        the metrics.
     surveys : frozenset of str or None
         Names of the surveys that it has these rights for; None for all.
     """

@@ -71,7 +71,7 @@ class JudgedClock:
         self._followed = False
 
     def __call__(self) -> datetime:
-        """Return the time."""
+        """Return the time, without jumps that have not lasted."""
         with self._lock:
             wall, elapsed = self._wall(), self._elapsed()
             zero = wall - timedelta(seconds=elapsed)

@@ -50,7 +50,7 @@ class LimitsShape(AllowanceShape):
 
 
 class ResultsShape(Document):
-    """Releases that analysts see while a survey is open: ``[results]``."""
+    """Setting for the releases that analysts see while a survey is open: ``[results]``."""
 
     while_open: Literal["day"] | Annotated[int, Field(ge=1)] = WHOLE_DAY
 
@@ -72,8 +72,8 @@ class Configuration(Document):
     trusted_proxies : list of str
         Networks of proxies of the public port whose forwarded addresses are believed.
     admin_proxies : list of str
-        Networks of proxies of the admin port, in the same way. A proxy of the public port says nothing about who comes
-        to the admin port.
+        Networks of proxies of the admin port whose forwarded addresses are believed. A proxy of the public port says
+        nothing about who comes to the admin port.
     log : str
         File that the log is written to; "" for stderr. It may be moved away while the collector runs.
     hosts : list of str

@@ -82,7 +82,7 @@ def demonstration(
 
 
 def make_survey(collector: Collector, collection: Collection) -> None:
-    """Enter the demonstration's survey with its page, and open it."""
+    """Add the demonstration's survey with its page, and open it."""
     page = draft_page(collection, contributors=6366)
     words = page.languages["en"].model_copy(
         update={
@@ -103,23 +103,23 @@ def make_survey(collector: Collector, collection: Collection) -> None:
 
 
 def rehearse(public: str, collection: Collection, contributors: int, progress: Progress | None = None) -> int:
-    """Let so many of the demonstration's women, chosen at random, answer through the public port.
+    """Let this many of the demonstration's women, chosen at random, answer through the public port.
 
     Parameters
     ----------
     public : str
         Address of the public port.
     collection : Collection
-        The demonstration's.
+        Collection of the demonstration.
     contributors : int
-        How many; none answers twice, so at most as many as there are.
+        Number of women. None answers twice, so there are at most as many as in the data.
     progress : callable, optional
-        Called with (answered, all).
+        Function that is called with (answered, all).
 
     Returns
     -------
     int
-        How many were counted.
+        Number of reports that were counted.
 
     Raises
     ------

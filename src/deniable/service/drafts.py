@@ -209,7 +209,7 @@ class Draft(_Shape):
     contributors : int or None
         Planned number of people.
     min_batch, closes_at, grace_hours, retention, access, second_person, consent_first
-        As in the survey page.
+        Terms of the survey, as in the survey page.
     notes : tuple of str
         Parts of an imported file that could not be taken.
     """
@@ -236,7 +236,7 @@ class Draft(_Shape):
 
     @property
     def title(self) -> str:
-        """The title in the first language."""
+        """Title of the survey in the first language."""
         return self.languages[self.first].title
 
     def question(self, key: str) -> DraftQuestion | None:

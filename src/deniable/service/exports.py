@@ -24,9 +24,9 @@ def reports_of_steps(store: Store, collection: Collection, source: str, only: in
     store : Store
         Database of the collector.
     collection : Collection
-        Id of the collection.
+        Collection whose reports are read.
     source : str
-        The collector's name for the collection; it makes each file the same batch in every export.
+        Collector's name for the collection, which makes each file the same batch in every export.
     only : int, optional
         Number of the one step to read, from 1.
     """

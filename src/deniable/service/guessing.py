@@ -85,7 +85,7 @@ class Guesses:
         Parameters
         ----------
         name : str
-            The name that was given, whether or not there is such an account.
+            Name that was given, whether or not there is such an account.
         address : str
             Address that the request comes from.
         right : callable

@@ -71,7 +71,7 @@ class Distribution:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """Count a number."""
+        """Count a number in the histogram."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
@@ -128,7 +128,7 @@ class Metrics:
     """Counters of one process since it started; any thread may count.
 
     Counts of reports that were taken are shown after the next drain of their survey. Otherwise they would say how many
-    reports wait, and an attacker who forges all but one report of a batch would know whose the last one is.
+    reports wait. An attacker who forges all but one report of a batch would then know whose the last one is.
     """
 
     def __init__(self) -> None:

@@ -396,8 +396,8 @@ class _Senders:
         Raises
         ------
         Problem
-            If there is a header without such a token (token), too many tokens from there were wrong (too-many), or the
-            token cannot be looked up (busy or store).
+            If there is a header without such a token (token). If too many tokens from there were wrong (too-many). If
+            the token cannot be looked up (busy or store).
         """
         kind, _, secret = authorization.partition(" ")
         name = digest(secret)

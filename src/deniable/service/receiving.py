@@ -23,8 +23,8 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
     Raises
     ------
     Problem
-        If the body is too large (too-large, before it is read if its length is stated), slow (slow), or its stated
-        length is not a number (malformed).
+        If the body is too large (too-large), before it is read if its length is stated. If the body is slow (slow). If
+        its stated length is not a number (malformed).
     GoneError
         If the sender hangs up.
     """

@@ -145,7 +145,7 @@ def send_file(
         Refuse, before anything is drawn or sent, if the contributors would have spent more in all collections of these
         answers that this user's ledger knows. Reports that were drawn earlier and kept count as well.
     person : str, optional
-        Name of the one person whose answers these are: what this person has spent is then added up over all
+        Name of the one person whose answers these are. The total that this person has spent is then added up over all
         collections, whatever the files are called. By default a file of one row is that of "me", and a file of more
         rows has no person. A mechanism that keeps permanent responses needs one person.
     delimiter : str, optional
@@ -164,7 +164,7 @@ def send_file(
     UploadError
         If the collector does not take the reports, or cannot be reached.
     MismatchError
-        If a link was made for another collection or other texts; or if the file holds other answers than those whose
+        If a link was made for another collection or other texts. If the file holds other answers than those whose
         reports were kept, or may hold others.
     PrivacyLimitError
         If the collection's epsilon, or the total of all collections of these answers, is larger than `max_epsilon`.

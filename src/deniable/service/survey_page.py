@@ -88,8 +88,8 @@ class Words(Document):
     questions : dict of str to str
         Question of every attribute.
     labels : dict of str to list of str
-        Names of every category, in the order of the collection's labels. Only attributes with a list of categories have
-        them: the words of a dictionary are shown as they are.
+        Label of every category, in the order of the collection's labels. Only attributes with a list of categories have
+        labels, because the words of a dictionary are shown as they are.
     """
 
     title: str
@@ -115,7 +115,7 @@ class SurveyPage(Document):
     retention : {"aggregate", "reports"}
         Data that are kept: the sum alone, or also the reports in shuffled batches.
     min_batch : int
-        Smallest number of reports in a batch that is added to the sum.
+        Least number of reports that are added to the sum together.
     opens_at, closes_at : str or None
         Times between which answers are taken (RFC 3339, "2026-05-01T00:00:00Z"); null if only the owner opens or closes
         the survey by hand.
@@ -290,7 +290,7 @@ def draft_page(
     Raises
     ------
     InvalidParameterError
-        If a language is not one of those, or the planned number of people is not positive.
+        If a language is not in `LANGUAGES`, or the planned number of people is not positive.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class Verification:
 
     @property
     def consistent(self) -> bool:
-        """Return whether no check failed."""
+        """Return whether no check failed; checks that are not determined do not count as failed."""
         return not self.of("failed")
 
     def require(self) -> None:
@@ -108,7 +108,7 @@ def verify_collector(
     collection : Collection
         Collection, read from a file that did not come from this collector.
     url : str
-        Link of the survey, or address of the collector. With the address alone, its texts and its page are not
+        Link of the survey, or address of the collector. With the address alone, the survey's texts and page are not
         determined.
     leaves : sequence of bytes, optional
         Leaves of the caller's own reports, to be found in a batch.

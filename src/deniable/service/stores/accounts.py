@@ -151,8 +151,8 @@ class Accounts(ABC):
     ) -> bool:
         """Add a session, a token or a one-time link by the digest of its secret, and return whether it was added.
 
-        Nothing is added if there is no such account, if `password` is given and no longer its hash, or if the account
-        has a token with this label.
+        Nothing is added if there is no such account, or if `password` is given and no longer its hash. A token is also
+        not added if the account has a token with this label.
         """
         with self._working() as run:
             # Whoever changes or removes the account at this moment is waited for.

@@ -1,7 +1,8 @@
 """Invitations: the ids that may be counted if a survey is for invited people, and the number of those that were used.
 
-A row has the hash that a link's holder sends as the id of a report, the channel by which the link went out, and the
-group that is reminded together. It has no person and no time. Only the receipts tell whether an invitation was used.
+A row has the hash that a link's holder sends as the id of a report. It also has the channel by which the link went out,
+and the group that is reminded together. It has no person and no time. Only the receipts tell whether an invitation was
+used.
 """
 
 from __future__ import annotations

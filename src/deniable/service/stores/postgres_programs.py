@@ -36,7 +36,7 @@ def check_dump(source: Path) -> None:
     Raises
     ------
     StoreError
-        If it is not; the message says what it is instead.
+        If the file is not one; the message says what it is instead.
     """
     program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]

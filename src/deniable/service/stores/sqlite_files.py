@@ -109,7 +109,7 @@ def check(source: Path) -> None:
     Raises
     ------
     StoreError
-        If it is not; the message says what it is instead.
+        If the file is not one; the message says what it is instead.
     """
     with source.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
