@@ -1,6 +1,6 @@
-"""Code that is here to study, to compare and to reproduce papers; nothing outside imports it.
+"""Code for studying and comparing mechanisms and for reproducing papers, which no code outside imports.
 
-Its mechanisms have names, cards and ids like all others, and its commands, plan rows and files come in by the entry
+Its mechanisms have names, cards and ids like all others. Its commands, plan rows and files are found through the entry
 points that other packages use.
 """
 

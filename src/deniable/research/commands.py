@@ -1,4 +1,4 @@
-"""The commands of this package, as the command line lists them: a module, and the first sentence of its help."""
+"""Commands of this package for the command line, each with its module and the first sentence of its help."""
 
 CALIBRATE = (
     "deniable.research.leakage.calibration.cli",

@@ -1,4 +1,4 @@
-"""Checks of states that only mechanisms of studies have."""
+"""Checks of states that only mechanisms for studies have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _CHUNK = 1 << 15
 def signs_of(counts: Counts, n: int, first: int = 0) -> None:
     """Raise DamagedStateError unless the counters are sums of n signs, each +1 or -1 in one cell.
 
-    Necessary and sufficient: the absolute values sum to n at most, and to an even number less.
+    The condition is necessary and sufficient: the sum of the absolute values is at most n, and differs from n by an
+    even number.
     """
     counts_between(counts, -n, n, first)
     total = absolute_sum(counts, n)
@@ -23,12 +24,12 @@ def signs_of(counts: Counts, n: int, first: int = 0) -> None:
 
 
 def exact_sum(counts: Counts, bound: int) -> int:
-    """Return the sum, exactly; no absolute value is above `bound`."""
+    """Return the exact sum of numbers whose absolute values are at most `bound`."""
     return int(counts.sum(dtype=np.int64)) if bound * len(counts) < 1 << 63 else sum(counts.tolist())
 
 
 def absolute_sum(counts: Counts, bound: int) -> int:
-    """Return the sum of absolute values, exactly; none of them is above `bound`."""
+    """Return the exact sum of the absolute values of numbers, none of which is above `bound`."""
     if bound * _CHUNK >= 1 << 63:
         return sum(map(abs, counts.tolist()))
     chunks = (counts[start : start + _CHUNK] for start in range(0, len(counts), _CHUNK))
@@ -36,6 +37,6 @@ def absolute_sum(counts: Counts, bound: int) -> int:
 
 
 def dealt_to(n: int, contributors: int) -> None:
-    """Raise DamagedStateError if there are more reports than contributors whom the deal was made for."""
+    """Raise DamagedStateError if there are more reports than contributors for whom the deal was made."""
     if n > contributors:
         refuse(f"a deal to n={contributors} contributors has at most as many reports, got {n}")

@@ -1,4 +1,4 @@
-"""Adversaries who guess from one report, in closed form and as papers run them, and their benchmarks."""
+"""Adversaries who guess from one report, in closed form and as in papers, and the benchmarks of these papers."""
 
 import lazy_loader
 

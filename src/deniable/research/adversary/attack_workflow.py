@@ -1,9 +1,10 @@
-"""The paper's statistical workflow: perturb, attack, tabulate, and ask whether the leakage could be chance.
+"""Statistical workflow of the paper: perturb, attack, tabulate, and test whether the leakage could be chance.
 
-Source: *The Hidden Cost of Correlation* (2025), section III-B. Every record is replicated, perturbed and attacked; the
+Source: *The Hidden Cost of Correlation* (2025), section III-B. Every record is replicated, perturbed and attacked. The
 leakage about X_i by the release of X_j is the largest log-ratio in a column of the table P(guess of X_j | X_i). Its
-limit is `attack_cpl` in closed form, so this is a cross-check, not a way to compute it. Surrogates permute a column:
-given both margins, the tables of permuted columns have one known law, which is drawn directly.
+limit is `attack_cpl` in closed form. So the workflow is a cross-check, not a way to compute the leakage. Surrogates
+permute a column. Given both margins, the tables of permuted columns have one known distribution, and they are drawn
+directly from it.
 """
 
 from __future__ import annotations
@@ -147,7 +148,10 @@ def statistical_cpl(
 
 
 def _cross_counts(codes: Codes, guesses: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[K, K]: how often each category of each attribute meets each guess of each attribute."""
+    """Return int64[K, K], which counts how often each category meets each guess.
+
+    The categories and the guesses are those of all attributes.
+    """
     total = int(starts[-1])
     counts = np.zeros((total, total), dtype=np.int64)
     step = max(1, min(1 << 20, _BLOCK_CELLS // total))  # float32 counts to 2^24 exactly
@@ -162,7 +166,7 @@ def _cross_counts(codes: Codes, guesses: NDArray[np.int64], starts: NDArray[np.i
 
 
 def _log_ratios(tables: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
-    """Return ln(column maximum/minimum) of the row-normalised tables [..., rows, columns], and where they lie."""
+    """Return ln(column maximum/minimum) of the row-normalised tables [..., rows, columns], and their places."""
     rows = tables / tables.sum(axis=-1, keepdims=True)
     high, low = rows.argmax(axis=-2), rows.argmin(axis=-2)
     top, bottom = rows.max(axis=-2), rows.min(axis=-2)
@@ -186,7 +190,7 @@ def _worst_log_ratio(table: NDArray[np.int64]) -> tuple[float, float]:
 def _significance(
     table: NDArray[np.int64], observed: float, surrogates: int, rng: SimulationRandomness
 ) -> tuple[float, float]:
-    """Return the 95% quantile of the surrogates' largest log-ratios, and the p-value of the observed one."""
+    """Return the 95% quantile of the surrogates' largest log-ratios, and the p-value of the observed log-ratio."""
     if surrogates == 0 or len(table) < 2:
         return 0.0, 1.0
     law = stats.random_table(table.sum(axis=1), table.sum(axis=0))

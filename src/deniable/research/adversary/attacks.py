@@ -1,14 +1,14 @@
-"""Attribute inference: what an adversary who sees one report guesses, and how often the guess is right.
+"""Attribute inference: guesses of an adversary who sees one report, and how often a guess is right.
 
-Source: *The Hidden Cost of Correlation* (2025), appendix C; its formulas are reconstructed from the rules. All eight
-rules are one: a report leaves a set of candidate values, and the guess is uniform among them, or among all values if
-there is none. Every rule has a symmetric channel "true value -> guess", that is GRR at an *effective epsilon* in
-closed form, so attack-based leakage needs no simulation.
+Source: *The Hidden Cost of Correlation* (2025), appendix C. Its formulas are reconstructed from the rules. All eight
+rules are special cases of one rule: a report leaves a set of candidate values, and the guess is uniform among them, or
+among all values if there is none. Every rule has a symmetric channel "true value -> guess". This channel is GRR at an
+*effective epsilon* in closed form, so attack-based leakage needs no simulation.
 
-An attack is not the mechanism. The effective epsilon is a lower bound on what a report reveals, and for unary
-encodings, local hashing and SHE it is far below epsilon because the rule throws most of the report away. That
-"RAPPOR, OUE, OLH and SHE leak less than GRR" in attack-based figures is a property of the rules: their channels leak at
-least as much. Show both, named.
+An attack is not the mechanism. The effective epsilon is a lower bound on what a report reveals. For unary encodings,
+local hashing and SHE it is far below epsilon, because the rule throws most of the report away. In attack-based figures,
+"RAPPOR, OUE, OLH and SHE leak less than GRR". This is a property of the rules: the channels of these mechanisms leak at
+least as much. Show both figures, with their names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ BLOCK_CELLS = 1 << 20
 
 
 def candidates(mechanism: FrequencyOracle[Any], reports: Any) -> NDArray[np.bool_]:
-    """Return which values a report leaves as candidates, bool[n, k]: those it supports; a row may be empty.
+    """Return the values that a report leaves as candidates, bool[n, k].
+
+    They are the values that the report supports. A row may be empty.
 
     Examples
     --------
@@ -55,11 +57,11 @@ def attack(mechanism: FrequencyOracle[Any], reports: Any, rng: Randomness) -> ND
     Parameters
     ----------
     mechanism : FrequencyOracle
-        Where the reports came from.
+        Mechanism that the reports came from.
     reports : batch of n reports
-        As ``mechanism.randomize`` returns them.
+        Reports in the form that ``mechanism.randomize`` returns.
     rng : Randomness
-        Breaks ties between candidates.
+        Source of random words that break ties between candidates.
 
     Returns
     -------
@@ -201,7 +203,9 @@ def attack_cpl(mechanism: FrequencyOracle[Any], conditional: ArrayLike) -> float
 
 
 def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
-    """Return the exact P(guess | true value), float64[k, k], by listing every report; for small mechanisms.
+    """Return the exact P(guess | true value), float64[k, k], by listing every report.
+
+    This is for small mechanisms.
 
     Raises
     ------
@@ -221,9 +225,9 @@ def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
 def continuous_she_success(k: int, epsilon: float) -> float:
     """Return Q of the argmax rule for SHE with *real* Laplace noise of scale b = 2/epsilon, as in the paper.
 
-    Q = integral of f(t - 1) F(t)^(k-1) dt. Below 0 and above 1 it is elementary; between, with s = e^(-t/b)/2, it is
-    e^(-1/b)/4 times the integral of (1-s)^(k-1)/s^2, done numerically. Not the implemented mechanism, whose noise is
-    discrete: see `attack_success`.
+    Q = integral of f(t - 1) F(t)^(k-1) dt. Below 0 and above 1 the integral is elementary. Between 0 and 1, with s =
+    e^(-t/b)/2, it is e^(-1/b)/4 times the integral of (1-s)^(k-1)/s^2, computed numerically. This is not the
+    implemented mechanism, whose noise is discrete: see `attack_success`.
 
     Examples
     --------

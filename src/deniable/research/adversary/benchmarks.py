@@ -1,11 +1,11 @@
-"""The two benchmarks of the paper: how far algorithms that estimate leakage are off, and what mechanisms leak.
+"""Two benchmarks of the paper: the errors of algorithms that estimate leakage, and the leakage of mechanisms.
 
-Source: *The Hidden Cost of Correlation* (2025), sections V-A and V-B. Everything is computed in closed form; nothing is
-simulated. CBP is left out: it calibrates budgets under univariate dominance LDP, whose definition the paper does not
-give, so any reconstruction would be an invention. ITS is `its`: what the paper says of it, that it solves the ratio for
-mechanisms of two probabilities; the rest is inferred. Channel-based leakage (of the report) and attack-based leakage
-(of an adversary's guess from it) stand side by side under their own names: the latter is what the paper plots, and
-ranks attacks as much as mechanisms.
+Source: *The Hidden Cost of Correlation* (2025), sections V-A and V-B. Everything is computed in closed form, and
+nothing is simulated. CBP is left out. It calibrates budgets under univariate dominance LDP, whose definition the paper
+does not give, so any reconstruction would be an invention. ITS is `its`. The paper only says about ITS that it solves
+the ratio for mechanisms of two probabilities. The rest of `its` is inferred. Channel-based leakage (of the report) and
+attack-based leakage (of an adversary's guess from the report) are returned side by side under their own names. The
+paper plots the attack-based leakage, which ranks attacks as much as mechanisms.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class AlgorithmScore:
 
 
 def score(name: str, estimate: ArrayLike, reference: ArrayLike, epsilon: float) -> AlgorithmScore:
-    """Place an estimated leakage matrix against a reference one (the paper's (21)).
+    """Return the place of an estimated leakage matrix relative to a reference matrix, as in the paper's (21).
 
     Parameters
     ----------
     name : str
-        The algorithm's name.
+        Name of the algorithm.
     estimate, reference : float[d, d]
-        CPL about i by the release of j; the diagonals are ignored.
+        CPL about i by the release of j. The diagonals are ignored.
     epsilon : float
         Budget of every attribute, > 0.
 
@@ -99,7 +99,7 @@ def score(name: str, estimate: ArrayLike, reference: ArrayLike, epsilon: float) 
 
 
 def spl_anl(d: int, epsilon: float) -> Floats:
-    """SPL-ANL's estimate: every attribute reveals everything about every other, float64[d, d].
+    """Return SPL-ANL's estimate, float64[d, d], in which every attribute reveals everything about every other.
 
     Examples
     --------
@@ -111,10 +111,11 @@ def spl_anl(d: int, epsilon: float) -> Floats:
 
 
 def its(conditional: ArrayLike, epsilon: float) -> float:
-    """ITS's estimate for one pair, as far as the paper describes it: the ratio for a mechanism of two probabilities.
+    """Return ITS's estimate for one pair, as far as the paper describes it.
 
-    With probability high for one value and low for all others, high/low = e^epsilon, the ratio (10) has a single value
-    in its set. That is inferred: the paper names the family ("such as GRR") and not the formula.
+    ITS uses the ratio for a mechanism of two probabilities. If one value has a high probability and all others have a
+    low one, with high/low = e^epsilon, the ratio (10) has a single value in its set. That is inferred: the paper names
+    the family ("such as GRR") and not the formula.
 
     Parameters
     ----------
@@ -135,9 +136,9 @@ def its(conditional: ArrayLike, epsilon: float) -> float:
 def grf(
     records: ArrayLike, sizes: Sequence[int], epsilon: float, threshold: float, *, components: bool = False
 ) -> Floats:
-    """GRF(THR)'s estimate: epsilon where the Pearson correlation of the codes reaches the threshold, else nothing.
+    """Return GRF(THR)'s estimate: epsilon if the Pearson correlation of the codes reaches the threshold, and 0 if not.
 
-    The paper can be read two ways: pair by pair, which explains its figures, or by connected component of the graph
+    The paper can be read in two ways: pair by pair, which explains its figures, or by connected component of the graph
     of correlated pairs. Codes of nominal attributes have no order, which is one reason why this estimate is poor.
 
     Parameters
@@ -151,12 +152,12 @@ def grf(
     threshold : float
         THR, in [0, 1].
     components : bool
-        Whether epsilon also holds between attributes that are connected through others.
+        True if epsilon also holds between attributes that are connected through others.
 
     Returns
     -------
     float64[d, d]
-        Over the attributes that vary.
+        Estimate over the attributes that vary.
 
     Examples
     --------
@@ -360,7 +361,7 @@ def benchmark_mechanisms(
 
 
 def nmse_cpl(estimate: ArrayLike, reference: ArrayLike) -> float:
-    """Return sum (estimate - reference)^2/sum reference^2 over all ordered pairs of attributes (the paper's (29)).
+    """Return sum (estimate - reference)^2/sum reference^2 over all ordered pairs of attributes, the paper's (29).
 
     Examples
     --------
@@ -372,7 +373,9 @@ def nmse_cpl(estimate: ArrayLike, reference: ArrayLike) -> float:
 
 
 def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:
-    """Return CPL about attribute i by the release of j, float64[d, d]; one release per attribute that varies.
+    """Return CPL about attribute i by the release of j, float64[d, d].
+
+    There is one release for each attribute that varies.
 
     Examples
     --------

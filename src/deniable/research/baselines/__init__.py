@@ -1,4 +1,4 @@
-"""Baselines: mechanisms of other papers and of industry, to compare with."""
+"""Baselines: mechanisms of other papers and of industry, for comparison."""
 
 import lazy_loader
 

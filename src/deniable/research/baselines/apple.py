@@ -1,4 +1,4 @@
-"""Apple's private count-mean sketch as published, bias included.
+"""Apple's private count-mean sketch (`AppleCMS`) as published, including its bias.
 
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. The
 library includes it to show its bias (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
@@ -34,14 +34,14 @@ from deniable.research.baselines.public_rows import add_reports
 
 
 class IndexedBits(NamedTuple):
-    """A batch of n reports of `AppleCMS`.
+    """Batch of n reports of `AppleCMS`.
 
     Parameters
     ----------
     hash_index : uint8[n], uint16[n] or uint32[n]
         Index of the hash function, in 0..hashes-1.
     bits : uint8[n, ceil(m/8)]
-        Noisy one-hot encoding of the cell, packed: cell c is bit c % 8 of byte c // 8, padding zero.
+        Noisy one-hot encoding of the cell, packed. Cell c is bit c % 8 of byte c // 8, and padding is zero.
     """
 
     hash_index: NDArray[Any]
@@ -127,7 +127,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @cached_property
     def response(self) -> SUE:
-        """Return how a cell is reported: symmetric unary encoding over m values."""
+        """Symmetric unary encoding over m values, through which a cell is reported."""
         return SUE(self.m, self.epsilon)
 
     # ---------------------------------------------------------------- contributor
@@ -159,7 +159,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
         return counts.ravel(), len(index)
 
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values have the bit of their cell set, bool[n, len(values)]."""
+        """Return the values whose cell has its bit set, bool[n, len(values)]."""
         index, bits = self._checked(reports)
         wide = np.repeat(index.astype(np.int64), len(values))
         cells = (
@@ -172,7 +172,10 @@ class AppleCMS(FixedSketch[IndexedBits]):
     # ---------------------------------------------------------------- analyst
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports have the bit of each value's cell set; O(hashes k) time."""
+        """Analyst: return the number of reports in which the bit of each value's cell is set, int64[k].
+
+        This takes O(hashes k) time.
+        """
         self.check(aggregate)
         return self.functions.gather(aggregate.counts.reshape(self.hashes, self.m))
 
@@ -180,7 +183,10 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """(p1, p0) that the estimator uses: p, and p/m + (1 - 1/m) q as if values collided with probability 1/m."""
+        """Probabilities (p1, p0) that the estimator uses: p1 = p and p0 = p/m + (1 - 1/m) q.
+
+        This p0 is as if values collided with probability 1/m.
+        """
         p, q = self.response.support_probabilities
         return p, (p - q) / self.m + q
 
@@ -188,14 +194,14 @@ class AppleCMS(FixedSketch[IndexedBits]):
         return self._local_guarantee("the hash function in a report is public and independent of the answer")
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio (p/q)^2 of the implemented thresholds, exact wherever a function separates values.
+        """Largest likelihood ratio (p/q)^2 of the implemented thresholds, exact if some function separates values.
 
         A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
         """
         return self.response.implemented_ratio()
 
     def outputs(self) -> IndexedBits:
-        """Every possible report once, in the order of the columns of `channel`: the bits vary fastest."""
+        """Return every possible report once, in the order of the columns of `channel`, where the bits vary fastest."""
         bits = self._cell_outputs()
         index = np.repeat(np.arange(self.hashes, dtype=code_dtype(self.hashes)), len(bits))
         return IndexedBits(index, np.tile(bits, (self.hashes, 1)))
@@ -232,7 +238,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @property
     def state_size(self) -> int:
-        """One counter per cell of every hash function."""
+        """Number of counters: one per cell of every hash function."""
         return self.hashes * self.m
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -250,7 +256,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 hashes + m: the functions themselves are published once, as a seed."""
+        """Number of bits per report, log2 hashes + m; the functions themselves are published once, as a seed."""
         return math.log2(self.hashes) + self.m
 
 

@@ -1,4 +1,4 @@
-"""Apple's Hadamard count-mean sketch (HCMS) as published, bias included: one bit per report, and a public row.
+"""Apple's Hadamard count-mean sketch (HCMS) as published, including its bias, with a public row and one bit per report.
 
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 5 and 6.
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
@@ -105,14 +105,17 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
             raise InvalidParameterError(f"m must be a power of two, got m={self.m}")
 
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the bit of each code, row = m * index of the hash function + row of the Hadamard matrix."""
+        """Return the bit of each code, where row = m * index of the hash function + row of the Hadamard matrix."""
         shift = self.m.bit_length() - 1
         return parity(rows & (self.m - 1) & self.functions.cells(codes, rows >> shift))
 
     # ---------------------------------------------------------------- analyst
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports carry the true bit of each value; O(hashes (k + m log m)) time."""
+        """Analyst: return the number of reports with the true bit of each value, int64[k].
+
+        This takes O(hashes (k + m log m)) time.
+        """
         self.check(aggregate)
         sums = aggregate.counts.copy()
         walsh_rows(sums, self.m)
@@ -123,12 +126,12 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
 
     @property
     def collision_probability(self) -> Fraction:
-        """Probability (m + 1)/(2m) that the estimator assumes for a bit that two values share."""
+        """Probability (m + 1)/(2m), assumed by the estimator, that two values have the same bit."""
         return Fraction(self.m + 1, 2 * self.m)
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """(p1, p0) that the estimator uses: p, and c p + (1 - c) q with c = `collision_probability`."""
+        """Probabilities (p1, p0) that the estimator uses: p, and c p + (1 - c) q where c = `collision_probability`."""
         p, q = self.response.support_probabilities
         return p, self.collision_probability * (p - q) + q
 
@@ -139,10 +142,13 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
 
     @property
     def rows(self) -> int:
-        """One row per row of every hash function."""
+        """Number of rows: one for each row of every hash function's Hadamard matrix."""
         return self.hashes * self.m
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 hashes + log2 m + 1: the functions themselves are published once, as a seed."""
+        """Number of bits per report, log2 hashes + log2 m + 1.
+
+        The functions themselves are published once, as a seed.
+        """
         return math.log2(self.state_size) + 1

@@ -1,9 +1,10 @@
-"""Common parts of Apple's two sketches: hash functions fixed in advance, and therefore an estimator whose bias stays.
+"""Common parts of Apple's two sketches, whose fixed hash functions give the estimator a lasting bias.
 
-Differential Privacy Team, Apple, *Learning with privacy at scale* (2017): every contributor uses one of a fixed list of
-3-wise independent functions. How often two values collide over that list is then a number, not a probability, and the
-estimator, which assumes 1/m, is wrong by the difference however many contributors there are (Pan, *Improving Count-Mean
-Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 3.7).
+The source is Differential Privacy Team, Apple, *Learning with privacy at scale* (2017). Every contributor uses one
+function from a fixed list of 3-wise independent functions. How often two values collide over that list is then a
+number, not a probability. The estimator assumes 1/m, and is wrong by the difference, however many contributors there
+are (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
+Dictionaries*, section 3.7).
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ MAX_COUNTERS = 1 << 31
 
 @dataclass(frozen=True)
 class FixedHashes:
-    """A list of public hash functions {0, ..., k-1} -> {0, ..., m-1}, the same for everybody.
+    """List of public hash functions {0, ..., k-1} -> {0, ..., m-1}, the same for everybody.
 
-    Function j maps x to floor(m (a_j + b_j x + c_j x^2 mod P)/2^31), P = 2^31 - 1; its coefficients come from
-    SHAKE-256 of the seed. Over random seeds the functions are 3-wise independent and uniform up to m/P.
+    Function j maps x to floor(m (a_j + b_j x + c_j x^2 mod P)/2^31), where P = 2^31 - 1. Its coefficients come from
+    SHAKE-256 of the seed. Over random seeds, the functions are 3-wise independent and uniform up to m/P.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class FixedHashes:
     hashes : int
         Number of functions, hashes * m <= 2^31.
     seed : int
-        The public seed, 0 <= seed < 2^64.
+        Public seed, 0 <= seed < 2^64.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class FixedHashes:
         return np.ascontiguousarray(words % np.uint64(PRIME))
 
     def cells(self, codes: Codes, index: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """Return the cell of each code under the function of its index; all arrays have shape (n,)."""
+        """Return the cell of each code under the function of its index, where all arrays have shape (n,)."""
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
         hash_codes(codes, index, self.coefficients, np.uint64(self.m), cells)
         return cells
@@ -109,8 +110,8 @@ class FixedHashes:
     def conditional_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return E f^(x) - f(x) of the sketch with *these* functions, float64[k] (Pan, eq. (3)).
 
-        m/(m-1) (g(x) - 1/m) - f(x), where g(x) is the frequency of x's cell, its companions included, averaged over
-        the functions. Time O(hashes k), memory O(k).
+        It is m/(m-1) (g(x) - 1/m) - f(x). Here g(x) is the frequency of the cell of x, including all other values in
+        the cell, averaged over the functions. The computation takes O(hashes k) time and O(k) memory.
 
         Raises
         ------
@@ -127,7 +128,7 @@ class FixedHashes:
     def expected_squared_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return the mean of the squared bias over random seeds, float64[k] (Pan, eq. (18)).
 
-        The sum of f(x')^2 over x' != x, divided by (m-1) hashes.
+        It is the sum of f(x')^2 over x' != x, divided by (m-1) hashes.
         """
         f = self._checked(frequencies)
         squares = f**2
@@ -172,14 +173,14 @@ Reports = TypeVar("Reports")
 
 
 class FixedSketch(FrequencyOracle[Reports]):
-    """A sketch over a list of hash functions that is the same in every collection.
+    """Sketch over a list of hash functions that is the same in every collection.
 
     Attributes
     ----------
     published : str
-        What the sketch is called, in the named step of its estimates.
+        Name of the sketch in the named step of its estimates.
     m, hashes, seed : int
-        Cells, number of hash functions, and their public seed.
+        Number of cells, number of hash functions, and public seed of the functions.
     """
 
     published: ClassVar[str]
@@ -191,7 +192,7 @@ class FixedSketch(FrequencyOracle[Reports]):
     support_law = None
 
     def _check_parameters(self) -> None:
-        """Check and set what both sketches are made of."""
+        """Check and set the common parameters of both sketches."""
         settle(self, epsilon=checked_epsilon(self.epsilon))
         FixedHashes(self.k, self.m, self.hashes, self.seed)
         for parameter in ("k", "m", "hashes", "seed"):
@@ -199,17 +200,17 @@ class FixedSketch(FrequencyOracle[Reports]):
 
     @cached_property
     def functions(self) -> FixedHashes:
-        """The public hash functions."""
+        """Public hash functions."""
         return FixedHashes(self.k, self.m, self.hashes, self.seed)
 
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """(p1, p0) that the estimator uses, as if every two values collided with one probability."""
+        """Probabilities (p1, p0) that the estimator uses, as if every two values collided with one probability."""
 
     @abstractmethod
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports support each value.
+        """Analyst: return the number of reports that support each value, int64[k].
 
         Raises
         ------
@@ -218,14 +219,14 @@ class FixedSketch(FrequencyOracle[Reports]):
         """
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: Apple's estimate (C/n - p0)/(p1 - p0), **biased**, and therefore without intervals.
+        """Analyst: return Apple's estimate (C/n - p0)/(p1 - p0), which is **biased** and therefore has no intervals.
 
         Raises
         ------
         MismatchError
             If the aggregate came from another mechanism.
         EmptyAggregateError
-            If it contains no reports.
+            If the aggregate contains no reports.
         """
         p1, p0 = map(float, self.support_probabilities)
         estimate = affine_estimate(self.support_counts(aggregate), aggregate.n, p1, p0)
@@ -237,7 +238,7 @@ class FixedSketch(FrequencyOracle[Reports]):
         Parameters
         ----------
         frequencies : float[k]
-            True frequencies; they sum to one.
+            True frequencies, which sum to one.
         """
         return self.functions.conditional_bias(frequencies)
 
@@ -246,12 +247,13 @@ class FixedSketch(FrequencyOracle[Reports]):
         return self.functions.expected_squared_bias(frequencies)
 
     def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency if values collided with that one probability, n contributors.
+        """Variance of an estimated frequency from n contributors, if all values collided with the assumed probability.
 
-        It is not the estimate's error: the mean squared error over seeds is about this plus `expected_squared_bias`.
+        It is not the estimate's error. The mean squared error over seeds is about this variance plus
+        `expected_squared_bias`.
         """
         return affine_variance(*self.support_probabilities, f, n)
 
     def worst_variance(self, n: int) -> float:
-        """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
+        """Return the larger of the variances at f = 0 and f = 1, to which the bias adds."""
         return max(self.variance(0.0, n), self.variance(1.0, n))

@@ -83,11 +83,11 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
 
     @property
     def rows(self) -> int:
-        """K, the size of the Hadamard matrix: the smallest power of two above k."""
+        """Size K of the Hadamard matrix, which is the smallest power of two above k."""
         return 1 << self.k.bit_length()
 
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the bit of each code in its row: 0 where entry (row, code + 1) of the Hadamard matrix is +1."""
+        """Return the bit of each code in its row, which is 0 if entry (row, code + 1) of the Hadamard matrix is +1."""
         return parity(rows & (codes.astype(np.int64) + 1))
 
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:
@@ -106,7 +106,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p1, p0): probability that a report carries v's bit if the contributor holds v, and if not."""
+        """Implemented (p1, p0): the probability that a report has v's bit if the contributor holds v, and if not."""
         p, q = self.response.support_probabilities
         return p, (p + q) / 2
 
@@ -115,5 +115,5 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 K + 1."""
+        """Number of bits per report, log2 K + 1."""
         return float(self.rows.bit_length())

@@ -1,4 +1,4 @@
-"""Summation with histogram encoding (SHE): every contributor adds noise to every component of a one-hot vector.
+"""Summation with histogram encoding (SHE), in which a device adds noise to every component of a one-hot vector.
 
 The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017),
 section "Histogram encoding". The paper adds real Laplace noise. This implementation differs in two ways:
@@ -146,7 +146,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         return totals, len(components)
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values have the largest component of their report, several if they tie; bool[n, len(values)]."""
+        """Return the values with the largest component of their report, several if they tie, bool[n, len(values)]."""
         components = self._checked_shape(reports)
         matrix: NDArray[np.bool_] = components[:, values] == components.max(axis=1, keepdims=True)
         return matrix
@@ -164,7 +164,10 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (sum/n - m0)/(m1 - m0), m0 and m1 the implemented means of a component."""
+        """Analyst: return unbiased frequencies f^ = (sum/n - m0)/(m1 - m0).
+
+        Here m0 and m1 are the implemented means of a component that is 0 and of a component that is 1.
+        """
         self.check(aggregate)
         mean, gain, _ = self._moments
         frequencies = (aggregate.counts / aggregate.n - mean) / gain
@@ -172,7 +175,10 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         return Estimate(frequencies, aggregate.n, noise_absent=noise, noise_present=noise)
 
     def variance(self, f: float, n: int) -> float:  # noqa: ARG002
-        """Variance of an estimated frequency, noise only, n contributors; the same at every true frequency f."""
+        """Variance of an estimated frequency from n contributors, noise only.
+
+        It is the same at every true frequency f.
+        """
         _, gain, variance = self._moments
         return variance / gain**2 / n
 
@@ -215,7 +221,10 @@ class SHE(FrequencyOracle[Components], GradedSupport):
 
     @cached_property
     def _moments(self) -> tuple[float, float, float]:
-        """Mean of a component that is 0, how much more it is if it is 1, and the variance of either."""
+        """Moments of a component: its mean if it is 0, how much larger the mean is if it is 1, and the variance.
+
+        The variance is the same in both cases.
+        """
         levels = range(self._low, self._high + 1)
         mean = Fraction(sum(w * y for w, y in zip(self._weights, levels, strict=True)), SCALE)
         square = Fraction(sum(w * y * y for w, y in zip(self._weights, levels, strict=True)), SCALE)
@@ -225,17 +234,23 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of a whole report, exact: two components differ, each at its worst."""
+        """Largest likelihood ratio of a whole report, exact: two components differ, each with its worst ratio."""
         return half_ratio(self._weights) ** 2
 
     def component_channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(level | bit) of one component, shape (2, levels); levels are -clamp..resolution+clamp in order."""
+        """Return P(level | bit) of one component, shape (2, levels).
+
+        The levels are -clamp..resolution+clamp in order.
+        """
         absent = np.array([Fraction(weight, SCALE) for weight in self._weights], dtype=object)
         matrix = np.stack([absent, absent[::-1]])
         return matrix if exact else matrix.astype(np.float64)
 
     def outputs(self) -> Components:
-        """Every possible report once, last component fastest, in the order of the columns of `channel`."""
+        """Return every possible report once, in the order of the columns of `channel`.
+
+        The last component varies fastest.
+        """
         self._check_enumerable()
         levels = np.indices((len(self._weights),) * self.k, dtype=np.int16).reshape(self.k, -1)
         return np.ascontiguousarray(levels.T) + np.int16(self._low)
@@ -285,16 +300,18 @@ class SHE(FrequencyOracle[Components], GradedSupport):
 
 @dataclass(frozen=True, eq=False)
 class LargestComponent(SupportLaw):
-    """A report is k noisy numbers, and supports the value of the largest, several if they tie; at random then.
+    """Guessing rule for reports of k noisy numbers, which support the value of the largest number.
+
+    If several numbers tie, the report supports all their values, and the guess is at random among them.
 
     Parameters
     ----------
     k : int
         Domain size.
     absent, present : float64[levels]
-        Law of a component that is 0, and of one that is 1.
+        Distribution of a component that is 0, and of a component that is 1.
     high : int
-        Number of levels from which on the likelihood ratio of present to absent is largest, counted from the top.
+        Number of levels, counted from the top, at which the likelihood ratio of present to absent is largest.
     """
 
     k: int
@@ -334,11 +351,11 @@ _GUIDE_SHIFT = np.uint64(64 - _GUIDE_BITS)
 
 @functools.lru_cache(maxsize=64)
 def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, ...]:
-    """Return the weights of the levels -clamp..resolution+clamp of a component that is 0; they sum to 2^64.
+    """Return the weights, of sum 2^64, of the levels -clamp..resolution+clamp of a component that is 0.
 
     Levels y and resolution - y are a pair: the bit swaps their probabilities. The larger weight of a pair is rounded
-    down and the smaller one up, so their ratio is at most the ideal one, which is at most e^(epsilon/2). What is left
-    of 2^64 is shared by the middle pair, which also brings its weights closer.
+    down and the smaller one up. So their ratio is at most the ideal ratio, which is at most e^(epsilon/2). The
+    remainder of 2^64 is shared by the middle pair, which also brings its weights closer.
 
     Raises
     ------
@@ -400,10 +417,10 @@ def _ceil(value: Fraction) -> int:
 
 
 def inverse_table(weights: tuple[int, ...]) -> tuple[Words, NDArray[np.uint16]]:
-    """Return (last, guide) for looking a word up: level i is last[i-1] < word <= last[i].
+    """Return (last, guide), with which a word is looked up: level i is last[i-1] < word <= last[i].
 
-    `last` is uint64[levels], the largest word of each level. `guide` is uint16[4096]: where to start looking for a
-    word with these twelve leading bits.
+    `last` is uint64[levels], the largest word of each level. `guide` is uint16[4096], the place where the search starts
+    for a word with these twelve leading bits.
     """
     table = np.array([total - 1 for total in itertools.accumulate(weights)], dtype=np.uint64)
     starts = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT
@@ -420,7 +437,10 @@ def randomize_components(
     clamp: int,
     reports: Components,
 ) -> None:
-    """Noisy one-hot vectors of codes[n] by words uint64[n, k] into reports[n, k]; tables of `inverse_table`."""
+    """Write noisy one-hot vectors of codes[n] into reports[n, k].
+
+    The noise comes from words uint64[n, k] and the tables of `inverse_table`.
+    """
     for r in range(codes.shape[0]):
         for v in range(words.shape[1]):
             word = words[r, v]
@@ -450,7 +470,10 @@ def _randomize_few(
 
 @kernel
 def sum_components(reports: Components, low: int, high: int, totals: NDArray[np.int64]) -> int:
-    """Add reports[n, k] to totals[k]; return the first row with a component outside low..high, or -1."""
+    """Add reports[n, k] to totals[k].
+
+    Return the first row with a component outside low..high, or -1.
+    """
     for r in range(reports.shape[0]):
         inside = True
         for v in range(reports.shape[1]):

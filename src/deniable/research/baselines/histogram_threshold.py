@@ -1,4 +1,4 @@
-"""Thresholding with histogram encoding (THE): add Laplace noise to the one-hot encoding, report what exceeds theta.
+"""Thresholding with histogram encoding (THE), in which a device reports which noisy components exceed theta.
 
 The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017).
 The contributor's device applies the threshold, so a report is k bits, and THE is a unary encoding. The bit of the true
@@ -35,8 +35,8 @@ from deniable.oracles.unary_encoding import checked_decimal, likelihood_ratio
 def optimal_theta(epsilon: EpsilonLike) -> float:
     """Return the theta in (1/2, 1] of least variance q(1-q)/(p-q)^2 at f -> 0, to four decimals.
 
-    The variance is flat around its minimum, so more digits would change nothing; decimal arithmetic makes the result
-    the same on every platform. As epsilon -> 0 the optimum tends to the excluded 1/2: 0.5001 is the least value.
+    The variance is flat around its minimum, so more digits would change nothing. Decimal arithmetic makes the result
+    the same on every platform. As epsilon -> 0, the optimum tends to the excluded value 1/2. The least value is 0.5001.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class THE(OneStage):
 
     @cached_property
     def _tails(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-        """(lower, upper) bounds of 1 - p = e^((theta-1) epsilon/2)/2 and of q = e^(-theta epsilon/2)/2."""
+        """Return (lower, upper) bounds of 1 - p = e^((theta-1) epsilon/2)/2 and of q = e^(-theta epsilon/2)/2."""
         assert self.theta is not None
         theta, half = exact(self.theta), spent(self.epsilon) / 2
         missed, false = exp_bounds((theta - 1) * half), exp_bounds(-theta * half)
@@ -131,12 +131,16 @@ class THE(OneStage):
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
-        """(P, Q): the own bit is set with probability P/2^64 (rounded down), any other with Q/2^64 (rounded up)."""
+        """Thresholds (P, Q) of the bits.
+
+        The own bit is set with probability P/2^64 (rounded down), and any other bit with probability Q/2^64 (rounded
+        up).
+        """
         (_, missed), (_, false) = self._tails
         return threshold_down(1 - missed), threshold_up(false)
 
     def tight_epsilon(self) -> float:
-        """ln[p(1-q)/(q(1-p))] of the design, in nats, rounded up; below the declared epsilon."""
+        """Value ln[p(1-q)/(q(1-p))] of the design, in nats, rounded up, which is below the declared epsilon."""
         (missed, _), (false, _) = self._tails
         return log_up(likelihood_ratio(1 - missed, false))
 

@@ -36,7 +36,7 @@ INSTEAD = (
 
 
 def _check_below(mechanism: Memoised[Any]) -> None:
-    """Raise InvalidParameterError at equal budgets, for which these papers have no second stage."""
+    """Raise InvalidParameterError if the budgets are equal, because these papers then have no second stage."""
     once, forever = mechanism.epsilon_once, mechanism.epsilon_forever
     if exact(once) >= exact(forever):
         raise out_of_range("epsilon_once", f"< epsilon_forever={float(forever):g}", float(once))
@@ -89,7 +89,10 @@ class LGRR(MemoisedCode):
 
     @cached_property
     def lie(self) -> int:
-        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        """Threshold Q2 of the second stage.
+
+        The second stage reports each of the k-1 other codes with probability Q2/2^64.
+        """
         _check_below(self)
         (_, forever), (once, _) = exp_bounds(spent(self.epsilon_forever)), exp_bounds(spent(self.epsilon_once))
         return threshold_up(1 / ((forever * once - 1) / (forever - once) + self.k - 1))
@@ -141,7 +144,10 @@ class LOUE(MemoisedBits):
 
     @cached_property
     def second_thresholds(self) -> tuple[int, int]:
-        """(P2, Q2): P2/2^64 is 1/2, and Q2 solves p (1 - q) = e^epsilon_once q (1 - p), rounded up."""
+        """Thresholds (P2, Q2) of the second stage.
+
+        P2/2^64 is 1/2. Q2 solves p (1 - q) = e^epsilon_once q (1 - p), rounded up.
+        """
         _check_below(self)
         _, q1 = self.first_stage
         ratio, _ = exp_bounds(spent(self.epsilon_once))

@@ -1,12 +1,12 @@
-"""Points and hyperplanes of the projective space of F_q^t: numbering, drawing, and counting incidences.
+"""Points and hyperplanes of the projective space of F_q^t: numbering, drawing and counting of incidences.
 
-A *point* is a nonzero vector up to a factor. Values and reports are both points, written by different representatives,
-which spares every division in F_q:
+A *point* is a nonzero vector up to a factor. Values and reports are both points. They are written by different
+representatives, so that no division in F_q is needed:
 
-* a value's vector x has first nonzero entry 1; x = (y, d) with y such a vector has number 1 + q number(y) + d, and
-  (0, ..., 0, 1) has number 0;
-* a report's vector u has last nonzero entry 1; u = (a, 1, 0, ..., 0) with a in F_q^L has number (q^L - 1)/(q - 1) plus
-  the integer with the digits a, the first one most significant.
+* The vector x of a value has first nonzero entry 1. If y is such a vector, x = (y, d) has number 1 + q number(y) + d.
+  The vector (0, ..., 0, 1) has number 0.
+* The vector u of a report has last nonzero entry 1. The vector u = (a, 1, 0, ..., 0) with a in F_q^L has number (q^L -
+  1)/(q - 1) plus the integer with the digits a, the first digit being the most significant.
 
 A value v and a report u are *incident* if <u, v> = 0.
 """
@@ -38,12 +38,12 @@ LINE_ENTRIES = 1 << 18
 
 
 def point_count(q: int, t: int) -> int:
-    """Return the number (q^t - 1)/(q - 1) of points of the projective space of F_q^t; 0 for t = 0."""
+    """Return the number (q^t - 1)/(q - 1) of points of the projective space of F_q^t, which is 0 for t = 0."""
     return int((q**t - 1) // (q - 1))
 
 
 def value_vectors(numbers: NDArray[np.int64], q: int, t: int) -> NDArray[np.int64]:
-    """Return the vectors int64[n, t] of values by their numbers: first nonzero entry 1."""
+    """Return the vectors int64[n, t] of values by their numbers, with first nonzero entry 1."""
     vectors = np.zeros((len(numbers), t), dtype=np.int64)
     left = numbers.copy()
     leading = np.ones(len(numbers), dtype=np.bool_)
@@ -57,7 +57,7 @@ def value_vectors(numbers: NDArray[np.int64], q: int, t: int) -> NDArray[np.int6
 
 
 def report_vectors(q: int, t: int) -> NDArray[np.int64]:
-    """Return the vectors int64[points, t] of all reports in order: last nonzero entry 1."""
+    """Return the vectors int64[points, t] of all reports in order, with last nonzero entry 1."""
     vectors = np.zeros((point_count(q, t), t), dtype=np.int64)
     for length in range(t):
         rows = slice(point_count(q, length), point_count(q, length + 1))
@@ -69,19 +69,19 @@ def report_vectors(q: int, t: int) -> NDArray[np.int64]:
 
 
 def draw_point(code: int, included: bool, draw: int, q: int, t: int) -> int:
-    """Return the number of one report: a point incident to the value if included, any other point if not.
+    """Return the number of one report: a point incident to the value if `included`, and any other point if not.
 
     Parameters
     ----------
     code : int
         Number of the value.
     included : bool
-        Whether the report is incident to the value.
+        True if the report is incident to the value.
     draw : int
-        Uniform in 0..N(t-1)-1 if included, in 0..q^(t-1)-1 if not; N(s) = (q^s - 1)/(q - 1). Both ways the map from
-        draws to points is one to one.
+        Uniform number in 0..N(t-1)-1 if included, and in 0..q^(t-1)-1 if not, where N(s) = (q^s - 1)/(q - 1). In both
+        cases the map from draws to points is one to one.
     q, t : int
-        Field and dimension.
+        Number of elements of the field, and dimension.
     """
     # The value's vector; its first nonzero entry, at `first`, is 1.
     x, first = [0] * t, t - 1
@@ -125,16 +125,16 @@ def draw_points(
     points: NDArray[np.float64],
     reports: Codes,
 ) -> None:
-    """Write the report of every row, as `draw_point`.
+    """Write the report of every row, by the rule of `draw_point`.
 
     Parameters
     ----------
     codes : int[n]
         Numbers of the values.
     included : bool[n]
-        Whether the report is incident to the value.
+        True where the report is incident to the value.
     draws : int64[n]
-        What `draw_point` takes: first of all rows that are included, then of all others, each in their order.
+        Draws for `draw_point`: first for all rows that are included, then for all others, each in their order.
     points : float64[t + 1]
         N(0), ..., N(t).
     reports : unsigned int[n]
@@ -142,10 +142,10 @@ def draw_points(
 
     Notes
     -----
-    In the terms of `draw_point`, with X the digits of x after `first` read as an integer, and B those of the draw:
-    the e = last - 1 - first digits of u between `first` and `last` are lo = B mod q^e, those before `first`
-    hi = floor(B/q^e). What u[first] is multiplied with is 1, so that it is the product less <X', q lo + 1>, X' being
-    the leading e + 1 digits of X; and u has the number lo + q^e (u[first] + q hi).
+    The terms are those of `draw_point`. Let X be the digits of x after `first`, read as an integer, and B the same for
+    the draw. The e = last - 1 - first digits of u between `first` and `last` are lo = B mod q^e, and the digits before
+    `first` are hi = floor(B/q^e). The entry u[first] is multiplied by 1. So it is the product less <X', q lo + 1>,
+    where X' is the leading e + 1 digits of X. The number of u is lo + q^e (u[first] + q hi).
     """
     # All numbers are whole and exact in doubles. A quotient of a by b is floor((a + 1/2)/b): (a + 1/2)/b is at least
     # 1/(2b) away from any integer, and the rounding error is less since a lies below 2^36. Nothing is looked up, which
@@ -225,16 +225,17 @@ def draw_points(
 def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
     """Return how many of the reports in a histogram are incident to each value, int64[points].
 
-    Dimension by dimension: u = (a, c) and x = (y, d) are incident if c = 0 and <a, y> = 0, or c = 1 and <a, y> = -d.
-    The first part is the answer of one dimension less. The second needs the sums T(y, z) of the histogram over all a in
-    F_q^s with <a, y> = z: the inverse Fourier transform, along the multiples of y, of its transform over F_q^s. Time
-    O(points log points) and memory O(points), against O(points^2/q) for comparing. Transforms are in floating point
-    and rounded, which is exact for any number of reports there will ever be, and checked.
+    The counts are computed dimension by dimension. u = (a, c) and x = (y, d) are incident if c = 0 and <a, y> = 0, or c
+    = 1 and <a, y> = -d. The first part is the answer for one dimension less. The second part needs the sums T(y, z) of
+    the histogram over all a in F_q^s with <a, y> = z. They are the inverse Fourier transform, along the multiples of y,
+    of the histogram's transform over F_q^s. This takes O(points log points) time and O(points) memory, while comparing
+    would take O(points^2/q) time. The transforms are in floating point and rounded. This is exact for any number of
+    reports there will ever be, and it is checked.
 
     Raises
     ------
     DamagedStateError
-        If the result contradicts itself: no histogram of n reports gives it.
+        If the result contradicts itself, so that no histogram of n reports gives it.
     TooLargeError
         If there are more than 10^13 reports, or a sum is too far from an integer to round safely.
     """
@@ -261,7 +262,10 @@ def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
 
 
 def _line_sums(function: Counts, q: int, s: int) -> Counts:
-    """Return T(y, z) = sum of function(a) over <a, y> = z, int64[points of F_q^s, q]; `function` has q^s entries."""
+    """Return T(y, z) = sum of function(a) over <a, y> = z, int64[points of F_q^s, q].
+
+    The argument `function` has q^s entries.
+    """
     transform: NDArray[Any] = function.astype(np.float64)
     if q == 2:
         walsh_hadamard(transform)

@@ -62,7 +62,7 @@ MAX_POINTS = 1 << 32
 def best_field(k: int, epsilon: EpsilonLike) -> int:
     """Return the prime q of least variance at frequency 1/k among the primes next to e^epsilon + 1.
 
-    From q = k - 1 on PGR is GRR over q + 1 values, so larger candidates give way to the smallest prime >= k - 1.
+    From q = k - 1 on, PGR is GRR over q + 1 values. So the smallest prime >= k - 1 replaces larger candidates.
 
     Examples
     --------
@@ -176,12 +176,12 @@ class PGR(PureOracle[Codes]):
 
     @cached_property
     def points(self) -> int:
-        """Number N of points, that is of possible reports."""
+        """Number N of points, which are the possible reports."""
         return point_count(self._q, self.dimension)
 
     @cached_property
     def preferred(self) -> int:
-        """Number s of points that are orthogonal to a given one."""
+        """Number s of points that are orthogonal to a given point."""
         return point_count(self._q, self.dimension - 1)
 
     # ---------------------------------------------------------------- contributor
@@ -208,7 +208,7 @@ class PGR(PureOracle[Codes]):
 
     @cached_property
     def _below(self) -> NDArray[np.float64]:
-        """Number of points of every dimension up to this one."""
+        """Numbers of points of every dimension up to this one."""
         return np.array([point_count(self._q, s) for s in range(self.dimension + 1)], dtype=np.float64)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -220,7 +220,7 @@ class PGR(PureOracle[Codes]):
         return support if codes is None else support[codes]
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values are orthogonal to the reported point, bool[n, len(values)]."""
+        """Return the values that are orthogonal to the reported point, bool[n, len(values)]."""
         points = checked_report_codes(reports, self.points).astype(np.int64)
         chosen = report_vectors(self._q, self.dimension)[points]
         matrix: NDArray[np.bool_] = chosen @ value_vectors(values, self._q, self.dimension).T % self._q == 0
@@ -230,7 +230,10 @@ class PGR(PureOracle[Codes]):
 
     @cached_property
     def _inclusion(self) -> int:
-        """A preferred point is reported if a 64-bit word is below this threshold, its probability rounded down."""
+        """Threshold below which a 64-bit word means that a preferred point is reported.
+
+        The probability is rounded down.
+        """
         odds, _ = exp_bounds(spent(self.epsilon))
         return threshold_down(odds * self.preferred / (odds * self.preferred + self.points - self.preferred))
 
@@ -241,11 +244,14 @@ class PGR(PureOracle[Codes]):
         return p, _other_support(self._q, self.dimension, p)
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
+        """Return the guarantee, which is epsilon against everybody, for one report."""
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the implemented threshold, exact: a preferred point against another."""
+        """Largest likelihood ratio of the implemented threshold, exact.
+
+        It is the ratio of a preferred point to another point.
+        """
         p, _ = self.support_probabilities
         ratio = p * (self.points - self.preferred) / ((1 - p) * self.preferred)
         return max(ratio, 1 / ratio)
@@ -270,32 +276,36 @@ class PGR(PureOracle[Codes]):
 
     @property
     def state_size(self) -> int:
-        """One counter per point."""
+        """Number of counters: one per point."""
         return self.points
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n reports."""
+        """Raise an error unless the state is a histogram of n reports."""
         counts_sum_to(counts, n)
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """One point per report."""
+        """Fields of a report: one point."""
         return (ReportField("point", code_dtype(self.points).name),)
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 N."""
+        """Number of bits per report, log2 N."""
         return math.log2(self.points)
 
 
 def _other_support(q: int, t: int, p: Fraction) -> Fraction:
-    """Return p0: a share s2/s of v's neighbours' preferred points is v's own, and (s - s2)/(N - s) of the others."""
+    """Return p0, the probability that a report is orthogonal to v if the contributor holds another value.
+
+    Among the points that the other value prefers, v also prefers a share s2/s. Among all other points, it prefers a
+    share (s - s2)/(N - s).
+    """
     n, s, s2 = (point_count(q, t - less) for less in range(3))
     return p * Fraction(s2, s) + (1 - p) * Fraction(s - s2, n - s)
 
 
 def _noise(k: int, odds: Fraction, q: int) -> Fraction:
-    """Return one report's variance at frequency 1/k."""
+    """Return the variance of one report at frequency 1/k."""
     t = dimension(k, q)
     n, s = point_count(q, t), point_count(q, t - 1)
     p = odds * s / (odds * s + n - s)
@@ -304,9 +314,10 @@ def _noise(k: int, odds: Fraction, q: int) -> Fraction:
 
 
 def below_by_halves(rng: Randomness, threshold: int, size: int) -> NDArray[np.bool_]:
-    """Return bool[size], each true with probability threshold/2^64 exactly, of half a word each.
+    """Return bool[size], each true with probability exactly threshold/2^64, from half a word each.
 
-    The half that the threshold begins with does not tell; the other half of that word is then drawn, too.
+    If a half word equals the first half of the threshold, it does not decide. Then the other half of that word is also
+    drawn.
     """
     first, rest = divmod(threshold, 1 << 32)
     result = np.empty(size, dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""Reports that are one integer: a public row and a noisy cell, report = row * m + cell.
+"""Base of mechanisms whose report is one integer, made of a public row and a noisy cell: report = row * m + cell.
 
-The row is drawn before the answer is looked at; it says which of a fixed list of functions maps the answer to one of m
-cells, and the cell goes through GRR over m values. Hadamard encoding, the count-mean sketch over it and the recursive
+The row is drawn without looking at the answer. It says which function of a fixed list maps the answer to one of m
+cells. The cell goes through GRR over m values. Hadamard encoding, the count-mean sketch over it, and the recursive
 Hadamard response differ only in that list.
 """
 
@@ -27,7 +27,9 @@ from deniable.research.states import signs_of
 
 
 def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the parity of each word's bits: the sign (-1)^<a, b> of a Hadamard matrix is that of a & b.
+    """Return the parity of each word's bits.
+
+    The sign (-1)^<a, b> of a Hadamard matrix is that of the parity of a & b.
 
     Examples
     --------
@@ -40,9 +42,9 @@ def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class PublicRows(FrequencyOracle[Codes]):
-    """An oracle whose report is row * m + cell; uint8, uint16 or uint32 [n].
+    """Oracle whose report is row * m + cell, uint8, uint16 or uint32 [n].
 
-    The row is uniform, by rejection; the cell of the true code under the function of its row goes through GRR.
+    The row is uniform, by rejection. The cell of the true code under the row's function goes through GRR.
     """
 
     k: int
@@ -58,7 +60,7 @@ class PublicRows(FrequencyOracle[Codes]):
     @property
     @abstractmethod
     def response(self) -> GRR:
-        """The randomised response over m values that cells go through."""
+        """Randomised response over m values, through which cells go."""
 
     @abstractmethod
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -74,7 +76,7 @@ class PublicRows(FrequencyOracle[Codes]):
         return reports
 
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which values have the reported cell under the reported row's function, bool[n, len(values)]."""
+        """Return the values that have the reported cell under the reported row's function, bool[n, len(values)]."""
         m = self.response.k
         row, cell = np.divmod(checked_report_codes(reports, self.rows * m).astype(np.int64), m)
         cells = self._cell(np.tile(values, len(row)), np.repeat(row, len(values))).reshape(len(row), len(values))
@@ -82,7 +84,7 @@ class PublicRows(FrequencyOracle[Codes]):
         return matrix
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact: that of the response.
+        """Largest likelihood ratio p/q of the implemented thresholds, exact, which is the ratio of the response.
 
         A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
         """
@@ -113,11 +115,14 @@ class PublicRows(FrequencyOracle[Codes]):
 
 
 class SignedRows(PublicRows):
-    """Public rows of a Hadamard matrix, or of several: two cells, and the state is a sum of signs per row."""
+    """Oracle whose public rows are those of one or several Hadamard matrices.
+
+    There are two cells, and the state is a sum of signs per row.
+    """
 
     @cached_property
     def response(self) -> GRR:
-        """The randomised response that bits go through: GRR over 2 values."""
+        """Randomised response through which bits go: GRR over 2 values."""
         return GRR(2, self.epsilon)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -135,7 +140,7 @@ class SignedRows(PublicRows):
 
 
 def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]:
-    """Return int64[size], how often each report in 0..size-1 came, and their number."""
+    """Return the number of times that each report in 0..size-1 came, int64[size], and the number of reports."""
     checked = checked_report_codes(reports, size)
     histogram = np.zeros(size, dtype=np.int64)
     add_reports(checked, histogram)
@@ -144,14 +149,14 @@ def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]
 
 @kernel
 def add_reports(reports: Codes, histogram: NDArray[np.int64]) -> None:
-    """Add one to histogram[report] for every report; reports are already checked."""
+    """Add one to histogram[report] for every report, after the reports were checked."""
     for i in range(reports.shape[0]):
         histogram[reports[i]] += 1
 
 
 @kernel
 def add_signs(reports: Codes, sums: NDArray[np.int64]) -> None:
-    """Add the sign of a report's lowest bit (0: +1, 1: -1) to sums[report // 2]; reports are already checked."""
+    """Add the sign of a report's lowest bit (0: +1, 1: -1) to sums[report // 2], after the reports were checked."""
     for i in range(reports.shape[0]):
         report = np.int64(reports[i])
         sums[report >> 1] += 1 - 2 * (report & 1)

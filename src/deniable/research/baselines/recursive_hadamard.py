@@ -1,4 +1,4 @@
-"""Recursive Hadamard response (RHR): Hadamard encoding that sends some low bits of the value along.
+"""Recursive Hadamard response (RHR), which is Hadamard encoding that also sends some low bits of the value.
 
 The mechanism is from Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020). Pan,
 *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
@@ -32,7 +32,7 @@ from deniable.research.baselines.public_rows import PublicRows, histogram_of, pa
 
 
 def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
-    """Return the b of Chen et al.: ceil(epsilon log2 e), at most ceil(log2 k).
+    """Return the b of Chen et al., which is ceil(epsilon log2 e), but at most ceil(log2 k).
 
     Examples
     --------
@@ -109,18 +109,18 @@ class RecursiveHadamard(PublicRows):
 
     @property
     def classes(self) -> int:
-        """Number of classes of values with equal low bits, 2^(b-1)."""
+        """Number 2^(b-1) of classes of values with equal low bits."""
         assert self.bits is not None
         return 1 << (self.bits - 1)
 
     @property
     def rows(self) -> int:
-        """R, the size of the Hadamard matrix."""
+        """Size R of the Hadamard matrix."""
         return 1 << (-(-self.k // self.classes)).bit_length()
 
     @cached_property
     def response(self) -> GRR:
-        """The randomised response that cells go through: GRR over 2^b values."""
+        """Randomised response through which cells go: GRR over 2^b values."""
         return GRR(2 * self.classes, self.epsilon)
 
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -138,8 +138,8 @@ class RecursiveHadamard(PublicRows):
     def differences(self, aggregate: Aggregate) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Analyst: return (agreements minus disagreements int64[k], reports per class int64[2^(b-1)]).
 
-        A report agrees with v if it carries v's low bits and the sign of v's row entry, and disagrees if it carries the
-        low bits and the other sign. One Walsh-Hadamard transform per class.
+        A report agrees with v if it has v's low bits and the sign of v's row entry. It disagrees with v if it has v's
+        low bits and the other sign. The computation takes one Walsh-Hadamard transform per class.
 
         Raises
         ------
@@ -154,18 +154,18 @@ class RecursiveHadamard(PublicRows):
         return by_class[:, 1:].T.reshape(-1)[: self.k], histogram.sum(axis=(0, 2))
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (agreements - disagreements)/(n (p - q)) with the implemented p and q.
+        """Analyst: return unbiased frequencies f^ = (agreements - disagreements)/(n (p - q)).
 
-        How much a contributor who does not hold v adds to the variance depends on whether they hold one of its
-        companions. That share is read from the number of reports that carry v's low bits, and never taken to be outside
-        its possible range.
+        Here p and q are the implemented probabilities. A contributor who does not hold v adds to the variance. How much
+        depends on whether they hold a companion of v. The share of such contributors is estimated from the number of
+        reports with v's low bits, and it is never taken to be outside its possible range.
 
         Raises
         ------
         MismatchError
             If the aggregate came from another mechanism.
         EmptyAggregateError
-            If it contains no reports.
+            If the aggregate contains no reports.
         """
         differences, per_class = self.differences(aggregate)
         p, q = map(float, self.response.support_probabilities)
@@ -182,9 +182,9 @@ class RecursiveHadamard(PublicRows):
         )
 
     def variance(self, f: float, n: int, companions: float | None = None) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors.
+        """Variance of an estimated frequency from n contributors whose true value is f, noise only.
 
-        [(f + g)(p + q) + (1 - f - g) 2q]/(n (p-q)^2) - f/n, where g is the frequency of all companions together.
+        It is [(f + g)(p + q) + (1 - f - g) 2q]/(n (p-q)^2) - f/n, where g is the frequency of all companions together.
 
         Parameters
         ----------
@@ -193,8 +193,8 @@ class RecursiveHadamard(PublicRows):
         n : int
             Number of contributors.
         companions : float, optional
-            g, in [0, 1 - f]. By default what the other contributors give it if they are spread evenly over the other
-            values: that is the mean over a random numbering of the values.
+            Frequency g, in [0, 1 - f]. By default, the other contributors are taken to be spread evenly over the other
+            values. This is the mean over a random numbering of the values.
 
         Raises
         ------
@@ -210,10 +210,11 @@ class RecursiveHadamard(PublicRows):
         return (same * (p + q) + (1 - same) * 2 * q) / (n * (p - q) ** 2) - f / n
 
     def worst_variance(self, n: int) -> float:
-        """Largest variance of an estimated frequency over all data of n contributors: everybody holds a companion.
+        """Largest variance of an estimated frequency over all data of n contributors.
 
-        (e^epsilon + 1)(e^epsilon + 2^b - 1)/(n (e^epsilon - 1)^2); no less than that of Hadamard encoding. Without
-        companions (2^(b-1) >= k) it is the larger of the variances at f = 0 and f = 1.
+        It is reached if everybody holds a companion: (e^epsilon + 1)(e^epsilon + 2^b - 1)/(n (e^epsilon - 1)^2). It is
+        not less than the largest variance of Hadamard encoding. Without companions (2^(b-1) >= k), it is the larger of
+        the variances at f = 0 and f = 1.
         """
         if self._mean_companions > 0:
             return self.variance(0.0, n, companions=1.0)
@@ -232,7 +233,7 @@ class RecursiveHadamard(PublicRows):
 
     @property
     def state_size(self) -> int:
-        """One counter per possible report."""
+        """Number of counters: one per possible report."""
         return 2 * self.classes * self.rows
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -240,5 +241,5 @@ class RecursiveHadamard(PublicRows):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 R + b."""
+        """Number of bits per report, log2 R + b."""
         return math.log2(self.state_size)

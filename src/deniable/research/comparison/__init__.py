@@ -1,1 +1,1 @@
-"""Mechanisms of papers and of other libraries, side by side on the same data and seeds: ``deniable bench compare``."""
+"""Comparison of mechanisms of papers and of other libraries on the same data and seeds: ``deniable bench compare``."""

@@ -1,4 +1,4 @@
-"""The command for authors of mechanisms: bench compare."""
+"""Command for authors of mechanisms: `bench compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates of a comparison, the data they all get, and what their errors come to."""
+"""Candidates of a comparison, the common data of all candidates, and summaries of their errors."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LAW_DRAWS = 4_000
 
 
 class Candidate(ABC):
-    """A mechanism under comparison.
+    """Mechanism under comparison.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name of the mechanism in tables.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,16 +46,19 @@ class Candidate(ABC):
 
     @abstractmethod
     def estimates(self, answers: Sequence[Answers], seeds: Sequence[int]) -> Floats:
-        """Return float64[runs, k]: for each run, estimated frequencies from these answers with this seed."""
+        """Return float64[runs, k]: for each run, the frequencies estimated from these answers with this seed."""
 
     @abstractmethod
     def laws(self) -> str:
-        """Return which law the mechanism breaks, "hold" if its reports show none, "" if nobody looked."""
+        """Return the law that the mechanism breaks.
+
+        The text is "hold" if its reports show no broken law, and "" if the laws were not tested.
+        """
 
 
 @final
 class OwnMechanism(Candidate):
-    """A mechanism of this library, or one that is registered with it."""
+    """Mechanism of this library, or a mechanism that is registered with it."""
 
     def __init__(self, name: str, k: int, epsilon: float) -> None:
         super().__init__(f"deniable/{name}")
@@ -74,7 +77,7 @@ class OwnMechanism(Candidate):
 
 @final
 class Functions(Candidate):
-    """A user's mechanism: a client and an estimator, which draw from numpy's or Python's generator."""
+    """Mechanism of a user: a client and an estimator, which draw from numpy's or Python's generator."""
 
     def __init__(self, name: str, client: Client, estimate: Estimator, k: int, epsilon: float) -> None:
         super().__init__(name)
@@ -99,7 +102,7 @@ class Functions(Candidate):
 
 @final
 class Peer(Candidate):
-    """A mechanism of another library, run in that library's environment."""
+    """Mechanism of another library, which runs in that library's environment."""
 
     def __init__(self, name: str, k: int, epsilon: float, python: Path) -> None:
         super().__init__(name)
@@ -143,16 +146,16 @@ def candidate(text: str, k: int, epsilon: float, python: Path | None = None) -> 
     ----------
     text : str
         ``file.py:factory`` or ``package.module:factory``, a function (k, epsilon) -> (client, estimate);
-        ``library/mechanism`` of another library (`PEERS`); or the name of a mechanism of this one.
+        ``library/mechanism`` of another library (`PEERS`); or the name of a mechanism of this library.
     k, epsilon : int, float
         Domain size and budget.
     python : path, optional
-        Python of the environment where other libraries are installed; this process's own by default.
+        Python of the environment where other libraries are installed. The default is this process's own Python.
 
     Raises
     ------
     InvalidParameterError
-        If there is none, or the factory does not return a pair of functions.
+        If there is no such candidate, or the factory does not return a pair of functions.
     """
     library, divided, _ = text.partition("/")
     if divided and library in PEERS:
@@ -194,17 +197,17 @@ class Row:
     Parameters
     ----------
     name : str
-        What it is called.
+        Name of the candidate.
     mse, mse_error : float
-        Mean squared error of a frequency, over values and runs; its standard error over runs.
+        Mean squared error of a frequency, over values and runs, and its standard error over runs.
     mae : float
         Mean absolute error of a frequency.
     largest : float
         Mean over runs of the largest absolute error of a frequency.
     bias : float
-        Largest mean error of a frequency, in its standard errors: about 3 by chance.
+        Largest mean error of a frequency, in its standard errors. By chance it is about 3.
     laws : str
-        See `Candidate.laws`.
+        Result of `Candidate.laws`.
     """
 
     name: str
@@ -240,12 +243,12 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the comparison as JSON data."""
         return {"format": "deniable comparison", "format_version": 1, **asdict(self)}
 
     @property
     def caption(self) -> str:
-        """Setting of the comparison, in a sentence."""
+        """Sentence that describes the setting of the comparison."""
         return (
             f"Errors of estimated frequencies against those of the same {self.contributors:,} contributors, over "
             f"{self.runs} runs: k = {len(self.frequencies)}, epsilon = {self.epsilon:g}, seed {self.seed}."

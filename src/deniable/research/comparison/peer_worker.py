@@ -1,8 +1,8 @@
-"""Runs a mechanism of another library in that library's own environment; it needs numpy and that library only.
+"""Script that runs a mechanism of another library in that library's own environment.
 
-Started as a script, by ``PEERS/bin/python peer_worker.py``. It reads one JSON request from standard input, with
-``peer``, ``mechanism``, ``k``, ``epsilon``, ``seeds`` and ``answers`` (one list for each seed), and writes the
-estimates of every seed as JSON.
+It needs only numpy and that library, and is started by ``PEERS/bin/python peer_worker.py``. It reads one JSON request
+from standard input, with ``peer``, ``mechanism``, ``k``, ``epsilon``, ``seeds`` and ``answers`` (one list for each
+seed). It writes the estimates of every seed as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Functions = tuple[Callable[[int], Any], Callable[[Sequence[Any]], Any]]
 
 
 def multi_freq_ldpy(mechanism: str, k: int, epsilon: float) -> Functions:
-    """Return client and estimator of multi-freq-ldpy: GRR, SUE, OUE, BLH or OLH."""
+    """Return the client and the estimator of multi-freq-ldpy for GRR, SUE, OUE, BLH or OLH."""
     module, stem, client_options, estimator_options = {
         "GRR": ("GRR", "GRR", (k, epsilon), (k, epsilon)),
         "SUE": ("UE", "UE", (k, epsilon, False), (epsilon, False)),
@@ -35,7 +35,7 @@ def multi_freq_ldpy(mechanism: str, k: int, epsilon: float) -> Functions:
 
 
 def pure_ldp(mechanism: str, k: int, epsilon: float) -> Functions:
-    """Return client and estimator of pure-ldp: DE (which is GRR), OUE or OLH."""
+    """Return the client and the estimator of pure-ldp for DE (which is GRR), OUE or OLH."""
     module, stem, options = {
         "GRR": ("direct_encoding", "DE", {}),
         "OUE": ("unary_encoding", "UE", {"use_oue": True}),
@@ -53,7 +53,7 @@ def pure_ldp(mechanism: str, k: int, epsilon: float) -> Functions:
 
 
 def ldp_toolbox(mechanism: str, k: int, epsilon: float) -> Functions:
-    """Return client and estimator of ldp-toolbox: GRR, OUE or SS."""
+    """Return the client and the estimator of ldp-toolbox for GRR, OUE or SS."""
     module, name = {
         "GRR": ("grr", "GeneralizedRandomizedResponse"),
         "OUE": ("ue", "UnaryEncoding"),
@@ -92,7 +92,7 @@ def _compiled_seed() -> Callable[[int], None]:
 
 
 def main() -> None:
-    """Answer one request; whatever the library prints goes to standard error."""
+    """Answer one request, and send the library's own output to standard error."""
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")

@@ -1,1 +1,1 @@
-"""Hash families of a count-mean sketch that studies compare with prime and spread: linear, partition, binary."""
+"""Hash families of a count-mean sketch for comparison with prime and spread: linear, partition and binary."""

@@ -1,13 +1,13 @@
-"""Linear hashes over F_2 and their state, the spectrum: shared by the partition family and the linear one for p = 2.
+"""Linear hashes over F_2 and their state, the spectrum, for the partition family and for the linear family with p = 2.
 
-A contributor's w in F_2^b stands for the L functionals ``<alpha^j w, .>``, j < L: ``<u, x>`` is the parity of u & x,
-and alpha the class of the indeterminate in GF(2^b). Whether a report supports x depends on the vector v of the L values
-at x alone: v must lie in the report's *accepted* set A. With H the indicator of A,
+A contributor's w in F_2^b stands for the L functionals ``<alpha^j w, .>``, j < L. Here ``<u, x>`` is the parity of u &
+x, and alpha is the class of the indeterminate in GF(2^b). Whether a report supports x depends only on the vector v of
+the L values at x: v must lie in the report's *accepted* set A. With H the indicator of A,
 
     1[v in A] = 2^-L sum_c H^(c) (-1)^<c, v>,   H^(c) = sum_(u in A) (-1)^<c, u>,   <c, v> = <sum_j c_j alpha^j w, x>,
 
-so the integers H^(c), added at the positions sum_j c_j alpha^j w of one vector of size 2^b, are all that the collector
-keeps, and the Walsh-Hadamard transform of that vector is 2^L times the support counts.
+so the collector only keeps the integers H^(c), added at the positions sum_j c_j alpha^j w of one vector of size 2^b.
+The Walsh-Hadamard transform of that vector is 2^L times the support counts.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ STRIP = 1 << 10
 def spectrum(
     w: Codes, offsets: Codes | None, cells: Codes, edges: NDArray[np.int64], dimension: int, polynomial: int
 ) -> Counts:
-    """Return int[2^dimension]: the sum over the reports of H^(c) at position sum_j c_j alpha^j w, for every c.
+    """Return int[2^dimension]: for every c, the sum over the reports of H^(c) at position sum_j c_j alpha^j w.
 
-    A report accepts u if u XOR its offset (None: 0) lies in its cell; cell z is {edges[z], ..., edges[z+1] - 1}, and
-    edges[m] = 2^L. The polynomial of GF(2^dimension) is without its leading term.
+    A report accepts u if u XOR its offset (None: 0) lies in its cell. Cell z is {edges[z], ..., edges[z+1] - 1}, and
+    edges[m] = 2^L. The polynomial of GF(2^dimension) is given without its leading term.
     """
     bits, cell_bits = int(edges[-1]).bit_length() - 1, (len(edges) - 2).bit_length()
     # Counters of 32 bits halve the memory that is visited at random; n reports add 2^L n to one of them at most.
@@ -73,8 +73,8 @@ def spectrum(
 def check_spectrum(state: Counts, n: int, edges: NDArray[np.int64]) -> None:
     """Raise DamagedStateError if no n reports with these cells can have this spectrum.
 
-    |H^(c)| <= |A|; sum_c |H^(c)| <= 2^L sqrt(|A|) by Cauchy and Schwarz; sum_c H^(c) is 2^L if 0 is accepted, else 0.
-    Only position 0 can have several H^(c) of one report, those of w = 0.
+    The conditions are: |H^(c)| <= |A|; sum_c |H^(c)| <= 2^L sqrt(|A|) by Cauchy and Schwarz; sum_c H^(c) is 2^L if 0 is
+    accepted, and 0 otherwise. Only position 0 can have several H^(c) of one report, namely those of w = 0.
     """
     size, largest = int(edges[-1]), int(np.diff(edges).max())
     counts_between(state[:1], -n * size, n * size)
@@ -90,8 +90,8 @@ def check_spectrum(state: Counts, n: int, edges: NDArray[np.int64]) -> None:
 def decode_spectrum(state: Counts, n: int, bits: int, k: int) -> Counts:
     """Return the support counts of 0..k-1 from the spectrum of n reports, checked.
 
-    2^L must divide every transformed value, and 0 <= C(x) <= n for all 2^b values; the largest, the smallest and one
-    more C(x) are computed again from their definition.
+    2^L must divide every transformed value, and 0 <= C(x) <= n must hold for all 2^b values. The largest, the smallest
+    and one more C(x) are computed again from their definition.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def transformed_at(state: Counts, x: int) -> int:
 
 
 def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Halves:
-    """Return uint32[n]: sum_j <alpha^j w, x> 2^j, j < bits, of every row."""
+    """Return uint32[n], which is sum_j <alpha^j w, x> 2^j, j < bits, for every row."""
     values = np.zeros(len(codes), dtype=np.uint32)
     # One dtype for the loop, which is compiled once then; w is a copy, which it uses up.
     evaluate(codes.astype(np.uint32), w.astype(np.uint32), dimension, polynomial, bits, values)
@@ -139,9 +139,10 @@ def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, b
 
 @kernel
 def evaluate(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: int, values: Halves) -> None:
-    """Add sum_j <alpha^j w, x> 2^j, j < bits, of every row to zeroed values[n]; w[n] is used up; dimension <= 32.
+    """Add sum_j <alpha^j w, x> 2^j, j < bits, of every row to values[n], which must be zero at the start.
 
-    Everything is told to be of 32 bits: twice as many rows fit a vector as of 64.
+    w[n] is overwritten, and dimension must be <= 32. All types are declared with 32 bits, because a vector holds twice
+    as many rows of 32 bits as of 64 bits.
     """
     zero, one, four, fifteen = np.uint32(0), np.uint32(1), np.uint32(4), np.uint32(15)
     eight, sixteen, parities = np.uint32(8), np.uint32(16), np.uint32(0x6996)
@@ -180,7 +181,10 @@ def add_spectra(
     lanes: int,
     total: NDArray[np.int32],
 ) -> None:
-    """Add the spectra of reports (w << L | offset) << cell_bits | cell, which are sorted, to total[2^dimension]."""
+    """Add the spectra of reports to total[2^dimension].
+
+    The reports are (w << L | offset) << cell_bits | cell, and they are sorted.
+    """
     size, one = 1 << bits, np.uint32(1)
     top, mask, low = np.uint32(dimension - 1), np.uint32((1 << dimension) - 1), np.uint32(polynomial)
     functional_shift, offset_shift = np.uint64(bits + cell_bits), np.uint64(cell_bits)

@@ -1,19 +1,20 @@
-"""The state of the linear family for odd p: how often each affine hyperplane of F_p^k was reported.
+"""State of the linear family for odd p, which counts how often each affine hyperplane of F_p^k was reported.
 
-A report (w, z) says that h_w(x) = z: e equations <alpha^j w, x> = z_j. It determines one hyperplane <u, x> = t for
-every line of coefficients c != 0: u = sum_j c_j alpha^j w and t = <c, z>, both divided by the highest nonzero digit of
-u. Of these N = (m-1)/(p-1) hyperplanes x lies on all if the report supports it, on (m/p - 1)/(p - 1) if not. So with
+A report (w, z) says that h_w(x) = z, which are e equations <alpha^j w, x> = z_j. It determines one hyperplane <u, x> =
+t for every line of coefficients c != 0: u = sum_j c_j alpha^j w and t = <c, z>, both divided by the highest nonzero
+digit of u. There are N = (m-1)/(p-1) such hyperplanes. The point x lies on all of them if the report supports x, and on
+(m/p - 1)/(p - 1) of them if not. So with
 
     A(x) = the number of reported hyperplanes through x,    C(x) = (n - n N + p A(x))/m.
 
-The lines u are numbered by their normalised vectors, p^i <= u < 2 p^i for i = 0..k-1, and counters by t, then u.
-A(x) is a discrete Fourier transform over F_p^k: with T[t, u] the counters and zeta a p-th root of unity,
+The lines u are numbered by their normalised vectors, p^i <= u < 2 p^i for i = 0..k-1, and counters are numbered by t,
+then u. A(x) is a discrete Fourier transform over F_p^k. With T[t, u] the counters and zeta a p-th root of unity,
 
     p A(x) = n N + sum_(u, s != 0) zeta^(s <u, x>) sum_t zeta^(-s t) T[t, u].
 
-Exact discrete Fourier transforms over F_p^k, sum_v a(v) zeta^<v, x>, modulo primes with a p-th root zeta of unity.
-
-No rounding anywhere: the residues modulo one or two primes, as the result's range asks for, determine it.
+This module also computes exact discrete Fourier transforms over F_p^k, sum_v a(v) zeta^<v, x>, modulo primes with a
+p-th root zeta of unity. There is no rounding anywhere. The residues modulo one or two primes, depending on the result's
+range, determine the result.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ Residues = NDArray[np.uint32]
 
 
 class Modulus(NamedTuple):
-    """A prime q = 1 mod p, with p q^2 < 2^63 so that sums of p products fit a word, and a root of order p modulo q."""
+    """Prime modulus q = 1 mod p of the transforms, and a root of order p modulo q.
+
+    The bound p q^2 < 2^63 ensures that sums of p products fit a word.
+    """
 
     prime: int
     root: int
@@ -44,7 +48,7 @@ class Modulus(NamedTuple):
 
 @lru_cache(maxsize=64)
 def moduli(p: int, count: int) -> tuple[Modulus, ...]:
-    """Return the `count` largest moduli for transforms over F_p^k, p an odd prime.
+    """Return the `count` largest moduli for transforms over F_p^k, where p is an odd prime.
 
     Examples
     --------
@@ -70,9 +74,9 @@ def powers(modulus: Modulus, p: int, factor: int = 1) -> NDArray[np.int64]:
 def transform_columns(
     values: Residues, wanted: NDArray[np.int64], table: NDArray[np.int64], modulus: Modulus
 ) -> Residues:
-    """Return the transform of the columns of values[p, R] at the frequencies wanted[A], residues uint32[R, A].
+    """Return the transform of the columns of values[p, R] at the frequencies wanted[A], as residues uint32[R, A].
 
-    Entry (r, i) is sum_b table[wanted[i] b mod p] values[b, r] modulo q, with the powers of the root in table[p].
+    Entry (r, i) is sum_b table[wanted[i] b mod p] values[b, r] modulo q. The powers of the root are in table[p].
     """
     result = np.empty((values.shape[1], len(wanted)), dtype=np.uint32)
     transform_tiles.compiled(values, wanted, table, modulus.prime, result)
@@ -80,10 +84,11 @@ def transform_columns(
 
 
 def transform(values: Residues, p: int, dimension: int, k: int, modulus: Modulus) -> Residues:
-    """Return sum_v values[v] zeta^<v, x> modulo q for x = 0..k-1 (and a few more), x and v by their digits to base p.
+    """Return sum_v values[v] zeta^<v, x> modulo q for x = 0..k-1 (and a few more).
 
-    One axis at a time, the highest digit first, of which only the values below k/p^(dimension-1) are made. Each pass
-    takes the first axis away and appends the transformed one, so that the digits end in their order.
+    x and v are given by their digits to base p. The transform is made one axis at a time. The highest digit comes
+    first, of which only the values below k/p^(dimension-1) are made. Each pass takes the first axis away and appends
+    the transformed axis, so that the digits end in their order.
     """
     table, everything = powers(modulus, p), np.arange(p)
     leading = np.arange((k - 1) // p ** (dimension - 1) + 1)
@@ -108,7 +113,7 @@ def combine(residues: list[Residues], chosen: tuple[Modulus, ...]) -> NDArray[np
 def transform_tiles(
     values: Residues, wanted: NDArray[np.int64], table: NDArray[np.int64], prime: int, result: Residues
 ) -> None:
-    """Transform all columns, a tile of them at a time; see `transform_columns`."""
+    """Transform all columns, one tile of columns at a time, by `transform_columns`."""
     p, columns = values.shape
     modulus, reciprocal = np.int64(prime), 1.0 / float(prime)
     sums = np.empty(64, dtype=np.int64)
@@ -141,7 +146,10 @@ def line_count(p: int, dimension: int) -> int:
 
 
 def check_hyperplanes(state: Counts, n: int, p: int, m: int) -> None:
-    """Raise DamagedStateError unless n reports can have counted these hyperplanes: N each, on N different lines."""
+    """Raise DamagedStateError unless n reports can have counted these hyperplanes.
+
+    Each report counts N hyperplanes, on N different lines.
+    """
     counts_between(state, 0, n)
     counts_sum_to(state, n * ((m - 1) // (p - 1)))
     lines = state.reshape(p, -1).sum(axis=0, dtype=np.int64)
@@ -155,10 +163,9 @@ def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k:
     Raises
     ------
     DamagedStateError
-        If m does not divide m C(x), a count lies outside 0..n, or the transform
-        fails a spot check.
+        If m does not divide m C(x), a count lies outside 0..n, or the transform fails a spot check.
     TooLargeError
-        If n N exceeds the range of two moduli, 2^44 at least.
+        If n N exceeds the range of two moduli, which is 2^44 at least.
     """
     per_report = (m - 1) // (p - 1)
     total = n * per_report
@@ -183,7 +190,7 @@ def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k:
 
 
 def _agreements(counters: Counts, total: int, p: int, dimension: int, k: int) -> Integers:
-    """Return the number of reported hyperplanes through x, for x = 0..k-1, exactly."""
+    """Return the exact number of reported hyperplanes through x, for x = 0..k-1."""
     chosen = moduli(p, 1 if total < moduli(p, 1)[0].prime else 2)
     residues = []
     for modulus in chosen:
@@ -207,7 +214,10 @@ def _agreements(counters: Counts, total: int, p: int, dimension: int, k: int) ->
 
 
 def agreements_at(counters: Counts, x: int, p: int, dimension: int) -> int:
-    """Return the number of reported hyperplanes through x, by the definition: the sum over u of T[<u, x>, u]."""
+    """Return the number of reported hyperplanes through x, computed from the definition.
+
+    It is the sum over u of T[<u, x>, u].
+    """
     products = np.zeros(1, dtype=np.int64)  # <r, x> for r < p^i
     found, first = 0, 0
     for i in range(dimension):
@@ -221,9 +231,9 @@ def agreements_at(counters: Counts, x: int, p: int, dimension: int) -> int:
 
 
 def apply_functionals(codes: Codes, w: Codes, p: int, low: Integers, exponent: int) -> Integers:
-    """Return int64[n]: sum_j (<alpha^j w, x> mod p) p^j, j < exponent, of every row.
+    """Return int64[n], which is sum_j (<alpha^j w, x> mod p) p^j, j < exponent, for every row.
 
-    `low` holds the k coefficients of the field's polynomial below the leading one.
+    `low` holds the k coefficients of the field's polynomial below the leading coefficient.
     """
     cells = np.empty(len(codes), dtype=np.int64)
     # One dtype for the loop, which is compiled once then.
@@ -272,9 +282,10 @@ def evaluate(codes: Integers, w: Integers, p: int, low: Integers, exponent: int,
 def add_hyperplanes(
     w: Integers, cells: Integers, p: int, low: Integers, exponent: int, inverses: Integers, counters: Counts
 ) -> None:
-    """Add to counters[p, lines] the hyperplanes of every report.
+    """Add the hyperplanes of every report to counters[p, lines].
 
-    The coefficients c of a line are those with highest nonzero digit 1: alpha^h w plus every combination of lower ones.
+    The coefficients c of a line are those with highest nonzero digit 1: alpha^h w plus every combination of lower
+    terms.
     """
     dimension, base, reciprocal = low.shape[0], np.int64(p), 1.0 / float(p)
     vectors, values = np.empty((exponent, dimension), dtype=np.int64), np.empty(exponent, dtype=np.int64)

@@ -1,12 +1,13 @@
-"""The binary-field family: the prime family with GF(2^l) for F_P, for dictionaries of up to 2^64 values.
+"""Binary-field family: the prime family with GF(2^l) in place of F_P, for dictionaries of up to 2^64 values.
 
-h(x) = (a0 + a1 x) mod m: multiplication and addition in GF(2^l), modulo the irreducible polynomial of degree l with the
-smallest integer value, then the remainder of that l-bit integer by m. a0, a1 are uniform in {0, ..., 2^l - 1}, zero
-included: (a0 + a1 x, a0 + a1 x') is uniform on pairs for every x != x', and the collision probability is the prime
-family's with 2^l for P (Pan, Lemma 3.2, whose proof needs a field and no more). l = max(ceil(log2 k), bitlength(7m-1)).
+The hash function is h(x) = (a0 + a1 x) mod m. Multiplication and addition are in GF(2^l), modulo the irreducible
+polynomial of degree l with the smallest integer value. Then the remainder of that l-bit integer by m is taken. a0 and
+a1 are uniform in {0, ..., 2^l - 1}, zero included. So (a0 + a1 x, a0 + a1 x') is uniform on pairs for every x != x',
+and the collision probability is the prime family's with 2^l for P (Pan, Lemma 3.2, whose proof needs a field and no
+more). l = max(ceil(log2 k), bitlength(7m-1)).
 
-Integers modulo a prime beyond 2^64 would need products of more than 128 bits; here a product is shifts and XORs. For a
-fixed x it is linear in a1, so eight tables of 256 words each evaluate one value for every report.
+Integers modulo a prime beyond 2^64 would need products of more than 128 bits. Here a product is made of shifts and
+XORs. For a fixed x it is linear in a1, so eight tables of 256 words each evaluate one value for every report.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ INTERPRETED_EVALUATIONS = 1 << 8
 
 
 class BinaryFieldReports(NamedTuple):
-    """A batch of n reports of the binary-field family: the public hash of every contributor, and a noisy cell.
+    """Batch of n reports of the binary-field family: the public hash of every contributor, and a noisy cell.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class BinaryFieldReports(NamedTuple):
 
 @dataclass(frozen=True)
 class BinaryFieldFamily(CountedFamily):
-    """The hash functions x -> (a0 + a1 x in GF(2^l)) mod m from {0, ..., k-1} to m cells.
+    """Hash functions x -> (a0 + a1 x in GF(2^l)) mod m from {0, ..., k-1} to m cells.
 
     Parameters
     ----------
@@ -95,17 +96,20 @@ class BinaryFieldFamily(CountedFamily):
 
     @cached_property
     def bits(self) -> int:
-        """The l of GF(2^l)."""
+        """Number l of GF(2^l)."""
         return max((self.k - 1).bit_length(), (PRIME_FACTOR * self.m - 1).bit_length())
 
     @cached_property
     def polynomial(self) -> int:
-        """The modulus of GF(2^l) without its leading term."""
+        """Modulus of GF(2^l) without its leading term."""
         return smallest_irreducible(self.bits) ^ (1 << self.bits)
 
     @property
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) = ((2Q+1) r + m Q^2)/2^(2l) for every x != x', where 2^l = Q m + r; exact."""
+        """Probability P(h(x) = h(x')) for every x != x', exact.
+
+        It is ((2Q+1) r + m Q^2)/2^(2l), where 2^l = Q m + r.
+        """
         return collision_probability(1 << self.bits, self.m)
 
     # ---------------------------------------------------------------- contributor
@@ -143,7 +147,7 @@ class BinaryFieldFamily(CountedFamily):
         return counts
 
     def _tables(self, queries: Words) -> NDArray[np.uint64]:
-        """Return uint64[q, 8, 256]: the product of x with every value of every byte of a1."""
+        """Return uint64[q, 8, 256], the product of x with every value of every byte of a1."""
         one, top = np.uint64(1), np.uint64(self.bits - 1)
         mask, low = np.uint64((1 << self.bits) - 1), np.uint64(self.polynomial)
         tables, multiple = np.zeros((len(queries), 8, 256), dtype=np.uint64), queries.copy()

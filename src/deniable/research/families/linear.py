@@ -1,16 +1,19 @@
-"""Linear: hashes over F_p, for numbers of cells that are prime powers.
+"""Linear family: hashes over F_p, for numbers of cells that are prime powers.
 
-m = p^e cells, D = p^b >= k. With alpha the class of the indeterminate in GF(p^b), taken modulo the monic irreducible
-polynomial of degree b with the smallest value sum_i c_i p^i, values and functions are vectors of F_p^b, their digits to
-base p, and digit j of the cell is <alpha^j w, x> = sum_i (alpha^j w)_i x_i mod p, w uniform over the nonzero vectors.
+There are m = p^e cells, and D = p^b >= k. Let alpha be the class of the indeterminate in GF(p^b), taken modulo the
+monic irreducible polynomial of degree b with the smallest value sum_i c_i p^i. Values and functions are vectors of
+F_p^b, which are their digits to base p. Digit j of the cell is <alpha^j w, x> = sum_i (alpha^j w)_i x_i mod p, where w
+is uniform over the nonzero vectors.
 
-The w that give x and x' one cell are those with all alpha^j w, j < e, orthogonal to x - x': D/m of D, zero among them.
-Hence c = (D/m - 1)/(D - 1), the least that D - 1 functions can have, and p^b is the next power of p above k.
+The vectors w that give x and x' one cell are those for which all alpha^j w, j < e, are orthogonal to x - x'. These are
+D/m of the D vectors, and zero is among them. Hence c = (D/m - 1)/(D - 1), which is the least that D - 1 functions can
+have. p^b is the next power of p above k.
 
-One Fourier transform over F_p^b decodes all values, exactly: over the integers for p = 2 (`_binary_linear`), over
-integers modulo primes for odd p (`_hyperplanes`). For p = 2 the spread family has the same c at less work per report.
+One Fourier transform over F_p^b decodes all values exactly: over the integers for p = 2 (`_binary_linear`), and over
+integers modulo primes for odd p (`_hyperplanes`). For p = 2, the spread family has the same c at less work per report.
 
-Polynomials over F_p are tuples of coefficients, the constant one first: for field tables, not for loops.
+Polynomials over F_p are tuples of coefficients, the constant coefficient first. They are for field tables, not for
+loops.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ Polynomial = tuple[int, ...]
 def smallest_irreducible(p: int, degree: int) -> Polynomial:
     """Return the monic irreducible polynomial of a degree >= 1 with the smallest value sum_i c_i p^i.
 
-    The indeterminate itself is left out: modulo it, alpha would be zero.
+    The indeterminate itself is left out, because modulo it alpha would be zero.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def smallest_irreducible(p: int, degree: int) -> Polynomial:
 
 
 def digits(value: int, p: int, length: int) -> Polynomial:
-    """Return the `length` last digits of a number to base p, the lowest first."""
+    """Return the last `length` digits of a number to base p, the lowest digit first."""
     found = []
     for _ in range(length):
         value, digit = divmod(value, p)
@@ -64,7 +67,7 @@ def digits(value: int, p: int, length: int) -> Polynomial:
 
 
 def is_irreducible(polynomial: Sequence[int], p: int) -> bool:
-    """Return whether a monic polynomial of degree >= 1 has no factor of smaller degree (Rabin's test)."""
+    """Return True if a monic polynomial of degree >= 1 has no factor of smaller degree (Rabin's test)."""
     modulus, degree = tuple(polynomial), len(polynomial) - 1
     if degree == 1:
         return True
@@ -80,7 +83,9 @@ def is_irreducible(polynomial: Sequence[int], p: int) -> bool:
 
 
 def multiply(a: Polynomial, b: Polynomial, modulus: Polynomial, p: int) -> Polynomial:
-    """Return a b modulo a monic polynomial; a and b have one coefficient fewer than it.
+    """Return a b modulo a monic polynomial.
+
+    a and b have one coefficient fewer than the polynomial.
 
     Examples
     --------
@@ -114,7 +119,7 @@ def _difference(a: Polynomial, b: Polynomial, p: int) -> Polynomial:
 
 
 def _coprime(a: Sequence[int], b: Sequence[int], p: int) -> bool:
-    """Return whether the greatest common divisor of two polynomials is a constant."""
+    """Return True if the greatest common divisor of two polynomials is a constant."""
     first, second = _stripped(a), _stripped(b)
     while second:
         inverse = pow(second[-1], -1, p)
@@ -138,7 +143,7 @@ MAX_CELLS = 1 << 16
 
 
 class LinearReports(NamedTuple):
-    """A batch of n reports of the linear family: the public hash of every contributor, and a noisy cell.
+    """Batch of n reports of the linear family: the public hash of every contributor, and a noisy cell.
 
     Parameters
     ----------
@@ -154,7 +159,7 @@ class LinearReports(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearFamily(TransformedFamily):
-    """The linear hash functions from {0, ..., k-1} to m = p^e cells.
+    """Linear hash functions from {0, ..., k-1} to m = p^e cells.
 
     Parameters
     ----------
@@ -193,34 +198,34 @@ class LinearFamily(TransformedFamily):
 
     @cached_property
     def p(self) -> int:
-        """The prime of m = p^e."""
+        """Prime p of m = p^e."""
         return next((p for p in range(2, math.isqrt(self.m) + 1) if self.m % p == 0), self.m)
 
     @cached_property
     def exponent(self) -> int:
-        """The e of m = p^e."""
+        """Exponent e of m = p^e."""
         return _digit_count(self.m, self.p)
 
     @cached_property
     def dimension(self) -> int:
-        """The b of D = p^b: enough for k values and m cells."""
+        """Exponent b of D = p^b, which is enough for k values and m cells."""
         return max(_digit_count(self.k, self.p), self.exponent)
 
     @property
     def domain(self) -> int:
-        """D = p^b, the number of values that the transform decodes."""
+        """Number D = p^b of values that the transform decodes."""
         return int(self.p**self.dimension)
 
     @cached_property
     def polynomial(self) -> Polynomial:
-        """The modulus of GF(p^b), its constant coefficient first."""
+        """Modulus of GF(p^b), with its constant coefficient first."""
         if self.p == 2:  # the same polynomial, found faster
             return digits(_gf2.smallest_irreducible(self.dimension), 2, self.dimension + 1)
         return smallest_irreducible(self.p, self.dimension)
 
     @property
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
+        """Probability P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
         return Fraction(self.domain // self.m - 1, self.domain - 1)
 
     # ---------------------------------------------------------------- contributor
@@ -255,7 +260,10 @@ class LinearFamily(TransformedFamily):
 
     @property
     def state_size(self) -> int:
-        """Counters: D for p = 2, the spectrum of the support counts; p (D-1)/(p-1) for odd p, one per hyperplane."""
+        """Number of counters.
+
+        It is D for p = 2, for the spectrum of the support counts. It is p (D-1)/(p-1) for odd p, one per hyperplane.
+        """
         return self.domain if self.p == 2 else self.p * hyperplanes.line_count(self.p, self.dimension)
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -291,7 +299,7 @@ class LinearFamily(TransformedFamily):
 
 
 def prime_powers_around(x: int) -> tuple[int, int]:
-    """Return the largest prime power <= x and the smallest > x, both 2^16 beyond it.
+    """Return the largest prime power <= x and the smallest > x, which are both 2^16 from x = 2^16 on.
 
     Examples
     --------
@@ -305,7 +313,7 @@ def prime_powers_around(x: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def prime_powers() -> tuple[int, ...]:
-    """Return every prime power up to 2^16, the admissible m, increasing."""
+    """Return every prime power up to 2^16 in increasing order; these are the allowed values of m."""
     prime = np.ones(MAX_CELLS + 1, dtype=np.bool_)
     prime[:2] = False
     for p in range(2, math.isqrt(MAX_CELLS) + 1):

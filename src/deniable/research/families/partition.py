@@ -1,14 +1,14 @@
-"""Partition: any number of cells, decoded by a Walsh-Hadamard transform.
+"""Partition family: any number of cells, decoded by a Walsh-Hadamard transform.
 
-Vectors of F_2^L are split into m cells of nearly equal size, B_y = {v : floor(v m/2^L) = y}, L = bitlength(7m - 1), and
-a random affine map takes the domain to them: h(x) = floor((h_w(x) XOR offset) m/2^L) with bit j of h_w(x) equal to
-``<alpha^j w, x>``, w uniform in F_2^b (zero included) and the offset uniform in F_2^L. Here b = max(ceil(log2 k), L),
-``<u, x>`` is the parity of u & x, and alpha the class of the indeterminate in GF(2^b), taken modulo the irreducible
+Vectors of F_2^L are split into m cells of nearly equal size, B_y = {v : floor(v m/2^L) = y}, L = bitlength(7m - 1). A
+random affine map takes the domain to them: h(x) = floor((h_w(x) XOR offset) m/2^L). Bit j of h_w(x) is ``<alpha^j w,
+x>``. w is uniform in F_2^b (zero included), and the offset is uniform in F_2^L. Here b = max(ceil(log2 k), L), ``<u,
+x>`` is the parity of u & x, and alpha is the class of the indeterminate in GF(2^b), taken modulo the irreducible
 polynomial of degree b with the smallest integer value.
 
-h_w(x) XOR h_w(x') = h_w(x XOR x') is uniform for x != x', hence (h_w(x) XOR offset, h_w(x') XOR offset) is uniform on
-pairs, and every pair of values collides with probability c = sum_y (|B_y|/2^L)^2: the prime family's formula with 2^L
-for P. 7m/2 < 2^L keeps c within a factor 1 + 1/49 of 1/m at worst.
+For x != x', h_w(x) XOR h_w(x') = h_w(x XOR x') is uniform. Hence (h_w(x) XOR offset, h_w(x') XOR offset) is uniform on
+pairs, and every pair of values collides with probability c = sum_y (|B_y|/2^L)^2. This is the prime family's formula
+with 2^L for P. Since 7m/2 < 2^L, c is within a factor 1 + 1/49 of 1/m at worst.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MAX_CELLS = 1 << 16
 
 
 class PartitionReports(NamedTuple):
-    """A batch of n reports of the partition family: the public hash of every contributor, and a noisy cell.
+    """Batch of n reports of the partition family: the public hash of every contributor, and a noisy cell.
 
     Parameters
     ----------
     w : uint8[n], uint16[n] or uint32[n]
         Linear part of the hash, in 0..2^b-1.
     offset : uint8[n], uint16[n] or uint32[n]
-        Its constant part, in 0..2^L-1.
+        Constant part of the hash, in 0..2^L-1.
     value : uint8[n] or uint16[n]
         Noisy cell in 0..m-1.
     """
@@ -60,7 +60,7 @@ class PartitionReports(NamedTuple):
 
 @dataclass(frozen=True)
 class PartitionFamily(TransformedFamily):
-    """The hash functions x -> floor((h_w(x) XOR offset) m/2^L) from {0, ..., k-1} to m cells.
+    """Hash functions x -> floor((h_w(x) XOR offset) m/2^L) from {0, ..., k-1} to m cells.
 
     Parameters
     ----------
@@ -97,22 +97,22 @@ class PartitionFamily(TransformedFamily):
 
     @cached_property
     def value_bits(self) -> int:
-        """The L of the 2^L vectors that are split into cells."""
+        """Number L of the 2^L vectors that are split into cells."""
         return (PRIME_FACTOR * self.m - 1).bit_length()
 
     @cached_property
     def dimension(self) -> int:
-        """The b of the 2^b linear maps, and of the 2^b values that the transform decodes."""
+        """Number b of the 2^b linear maps, and of the 2^b values that the transform decodes."""
         return max((self.k - 1).bit_length(), self.value_bits)
 
     @cached_property
     def polynomial(self) -> int:
-        """The modulus of GF(2^b) without its leading term."""
+        """Modulus of GF(2^b) without its leading term."""
         return smallest_irreducible(self.dimension) ^ (1 << self.dimension)
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
-        """First vector of every cell, and 2^L: ceil(y 2^L/m) for y = 0..m."""
+        """First vector of every cell, and 2^L, which are ceil(y 2^L/m) for y = 0..m."""
         return -(-(np.arange(self.m + 1, dtype=np.int64) << self.value_bits) // self.m)
 
     @property
@@ -126,9 +126,10 @@ class PartitionFamily(TransformedFamily):
         return column(0, (1 << self.dimension) - 1), column(0, (1 << self.value_bits) - 1)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
-        """Contributor: return (w, offset), each of shape (rows,), exactly uniform: two ends of one 64-bit word.
+        """Contributor: return (w, offset), each of shape (rows,) and exactly uniform.
 
-        Of many contributors, two ends of half a word where it is long enough.
+        They are the two ends of one 64-bit word. For many contributors, they are the two ends of half a word if it is
+        long enough.
         """
         short = worth_compiling(rows) and self.dimension + self.value_bits <= 32
         words: NDArray[Any] = draw(rng, -(-rows // 2)).view(np.uint32)[:rows] if short else draw(rng, rows)
@@ -150,7 +151,7 @@ class PartitionFamily(TransformedFamily):
 
     @property
     def state_size(self) -> int:
-        """2^b counters, the spectrum of the support counts."""
+        """Number of counters: 2^b, for the spectrum of the support counts."""
         return 1 << self.dimension
 
     def check_state(self, counts: Counts, n: int) -> None:

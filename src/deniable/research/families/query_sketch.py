@@ -1,4 +1,4 @@
-"""A count-mean sketch whose collector keeps support counts of a known query list: for dictionaries nobody can list.
+"""Count-mean sketch for dictionaries that nobody can list, whose collector counts supports of a list of known queries.
 
 Contributors report exactly as with the count-mean sketch itself. The domain can be as large as the sketch's hash family
 allows, for example all 64-bit fingerprints of strings. The collector keeps one counter for each chosen value.
@@ -123,12 +123,12 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         return self.sketch._valid_rows(reports)
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies of the queries, in their order; the labels are the codes."""
+        """Analyst: return unbiased frequencies of the queries, in their order, with the codes as labels."""
         self.check(aggregate)
         return self.sketch.estimate_support(aggregate.counts, aggregate.n, self._codes)
 
     def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
+        """Variance of an estimated frequency from n contributors whose true value is f, noise only."""
         return self.sketch.variance(f, n)
 
     # ---------------------------------------------------------------- what the sketch says
@@ -139,7 +139,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         return self.sketch.support_probabilities
 
     def privacy(self) -> Guarantee:
-        """Return the sketch's guarantee; it does not depend on what is asked."""
+        """Return the sketch's guarantee, which does not depend on the queries."""
         return self.sketch.privacy()
 
     def implemented_ratio(self) -> Fraction:
@@ -152,7 +152,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         return self.sketch._channel()
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors who hold the queries, exactly in distribution, in O(n q) time.
+        """Return an aggregate of contributors who hold the queries, drawn exactly in distribution in O(n q) time.
 
         Parameters
         ----------

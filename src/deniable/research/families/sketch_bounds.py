@@ -1,15 +1,18 @@
 """Bounds on the error of one estimated frequency, with a stated probability of failure.
 
-Three half-widths of an interval around f^(x), for the frequency among these very contributors:
+There are three half-widths of an interval around f^(x), for the frequency among these very contributors:
 
-* normal: the quantile times the standard error; right for all but the smallest n, and what `Estimate.interval` refines;
-* Bernstein: holds for every n, and is about a tenth wider than the normal at n = 10^6 and failure 10^-6 (5.4 standard
-  errors instead of 4.9);
-* Chernoff: Pan, Theorem 3.5; holds for every n in its range, at 9 to 20 standard errors. For comparison.
+* The normal half-width is the quantile times the standard error. It is right for all but the smallest n, and
+  `Estimate.interval` refines it.
+* Bernstein's half-width holds for every n. It is about a tenth wider than the normal one at n = 10^6 and failure 10^-6
+  (5.4 standard errors instead of 4.9).
+* Chernoff's half-width (Pan, Theorem 3.5) holds for every n in its range, at 9 to 20 standard errors. It is here for
+  comparison.
 
 All three hold for one value. For q values together, divide the failure probability by q.
 
-They apply to every mechanism with *support probabilities* p1 and p0: a sum of n independent indicators decides f^(x).
+They apply to every mechanism with *support probabilities* p1 and p0, for which a sum of n independent indicators
+decides f^(x).
 """
 
 from __future__ import annotations
@@ -25,29 +28,30 @@ from deniable.errors import out_of_range
 
 
 class Supporting(Protocol):
-    """A mechanism whose estimate of a frequency is affine in the number of supporting reports."""
+    """Mechanism whose estimate of a frequency is affine in the number of supporting reports."""
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """(p1, p0): probability that a report supports x if its contributor holds x, and if not."""
+        """Probabilities (p1, p0) that a report supports x if its contributor holds x, and if not."""
 
     def variance(self, f: float, n: int) -> float:
         """Variance of the estimate of frequency f from n reports."""
 
 
 def normal_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f: float | None = None) -> float:
-    """Return z sd with P(|Z| > z) = failure: the central limit theorem's half-width.
+    """Return z sd with P(|Z| > z) = failure, which is the half-width by the central limit theorem.
 
     Parameters
     ----------
     mechanism : CountMeanSketch, GRR, OUE, ...
-        Anything with `support_probabilities` and `variance`.
+        Any mechanism with `support_probabilities` and `variance`.
     n : int
         Number of reports, >= 1.
     failure : float
         Probability that the interval misses, in (0, 1).
     f : float, optional
-        The frequency, in [0, 1]; by default the one of largest variance, so that the bound holds whatever it is.
+        Frequency, in [0, 1]. The default is the frequency of largest variance, so that the bound holds for every
+        frequency.
 
     Examples
     --------
@@ -62,20 +66,20 @@ def normal_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f: f
 
 
 def bernstein_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f: float | None = None) -> float:
-    """Return Bernstein's half-width: t = bL/(3n) + sqrt((bL/(3n))^2 + 2VL/n), L = ln(2/failure).
+    """Return Bernstein's half-width t = bL/(3n) + sqrt((bL/(3n))^2 + 2VL/n), where L = ln(2/failure).
 
-    V is one report's variance, b the largest distance of one report's term from its mean.
+    V is the variance of one report, and b is the largest distance of one report's term from its mean.
 
     Parameters
     ----------
     mechanism : CountMeanSketch, GRR, OUE, ...
-        Anything with `support_probabilities` and `variance`.
+        Any mechanism with `support_probabilities` and `variance`.
     n : int
         Number of reports, >= 1.
     failure : float
         Largest probability that the interval misses, in (0, 1).
     f : float, optional
-        The frequency, in [0, 1]; by default the one of largest variance.
+        Frequency, in [0, 1]. The default is the frequency of largest variance.
     """
     checked_integer("n", n, 1)
     p1, p0 = map(float, mechanism.support_probabilities)
@@ -85,7 +89,7 @@ def bernstein_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f
 
 
 def chernoff_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f: float | None = None) -> float:
-    """Return alpha sd with alpha = sqrt(3 L/(1 - p1)), L = ln(2/failure) (Pan, Theorem 3.5).
+    """Return alpha sd with alpha = sqrt(3 L/(1 - p1)), where L = ln(2/failure) (Pan, Theorem 3.5).
 
     1 - p1 = (m-1)/(e^epsilon + m - 1). Erratum: the theorem holds for alpha <= sqrt(n p0/(1 - p0)), which is
     sqrt(n/(m-1)) at collision probability 1/m, and not up to sqrt(e^epsilon n/(m-1)).
@@ -93,18 +97,18 @@ def chernoff_half_width(mechanism: Supporting, n: int, failure: float = 0.05, f:
     Parameters
     ----------
     mechanism : CountMeanSketch, GRR, OUE, ...
-        Anything with `support_probabilities` and `variance`.
+        Any mechanism with `support_probabilities` and `variance`.
     n : int
         Number of reports, >= 1.
     failure : float
         Largest probability that the interval misses, in (0, 1).
     f : float, optional
-        The frequency, in [0, 1]; by default the one of largest variance.
+        Frequency, in [0, 1]. The default is the frequency of largest variance.
 
     Raises
     ------
     InvalidParameterError
-        If n is too small for the theorem at this failure probability; the message says how large it must be.
+        If n is too small for the theorem at this failure probability. The message says how large it must be.
 
     Examples
     --------
@@ -127,7 +131,10 @@ def _checked_failure(failure: float) -> float:
 
 
 def _variance(mechanism: Supporting, f: float | None) -> float:
-    """Return one report's variance at f, or the largest one: it is linear in f."""
+    """Return the variance of one report at f, or the largest variance over f.
+
+    The variance is linear in f.
+    """
     if f is not None:
         return mechanism.variance(checked_probability("f", f), 1)
     return max(mechanism.variance(0.0, 1), mechanism.variance(1.0, 1))

@@ -1,4 +1,4 @@
-"""Leakage under a prior that is only nearly known, and which attributes to release at given budgets."""
+"""Leakage under a prior that is only nearly known, and choice of the attributes to release at given budgets."""
 
 import lazy_loader
 

@@ -31,7 +31,10 @@ INDEPENDENCE_TOLERANCE = 1e-9
 
 
 def independent_blocks(table: Floats, target: int, blocks: Sequence[Sequence[int]]) -> dict[tuple[int, ...], Floats]:
-    """Return P(X_block | X_target) of every block, or raise InvalidInputError unless they are independent given it."""
+    """Return P(X_block | X_target) of every block.
+
+    The error InvalidInputError is raised unless the blocks are independent given X_target.
+    """
     parts = _checked_blocks(table.ndim, target, blocks)
     conditionals = {block: _conditional(table, target, block) for block in parts}
     if len(parts) > 1:
@@ -40,7 +43,7 @@ def independent_blocks(table: Floats, target: int, blocks: Sequence[Sequence[int
 
 
 def block_cpl(conditional: Floats, releases: Sequence[Release]) -> Leakage:
-    """Return the joint CPL of one block: exact where its outputs can be enumerated, else by Algorithm 2."""
+    """Return the joint CPL of one block, exactly if its outputs can be enumerated, and otherwise by Algorithm 2."""
     if len(releases) == 1:
         return mechanism_cpl(releases[0], conditional)
     try:
@@ -54,7 +57,10 @@ def _conditional(table: Floats, target: int, sources: Sequence[int]) -> Floats:
 
 
 def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
-    """Return the joint CPL of attributes from P(X_sources | X_target), one axis each; exact, or TooLargeError."""
+    """Return the exact joint CPL of attributes from P(X_sources | X_target), or raise TooLargeError.
+
+    The distribution has one axis for each attribute.
+    """
     channels = []
     for axis, release in enumerate(releases, start=1):
         channel = enumerated(release)
@@ -325,7 +331,10 @@ def block_bound_assuming_independence(
 def _given(
     joint: ArrayLike, releases: Sequence[Release], target: int, sources: int | Sequence[int] | None
 ) -> tuple[Floats, list[Release]]:
-    """Return P(X_sources | X_target), one axis each, and how the sources are released."""
+    """Return P(X_sources | X_target), and how the sources are released.
+
+    The distribution has one axis for each attribute.
+    """
     table = checked_joint(joint)
     check_releases(releases, table.ndim)
     _check_attribute(table.ndim, target)

@@ -1,4 +1,4 @@
-"""Total leakage under a joint distribution that is at hand as a table."""
+"""Total leakage under a joint distribution that is given as a table."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
 
 
 def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
-    """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
+    """Return one merged channel per attribute, or raise InvalidInputError naming the channel that does not fit."""
     check_releases(mechanisms, len(sizes))
     known: dict[int, Floats] = {}
     channels = []
@@ -203,7 +203,7 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[
 
 
 def check_no_empty_category(table: Floats) -> None:
-    """Raise InvalidInputError if a category has probability zero: nothing is conditional on it."""
+    """Raise InvalidInputError if a category has probability zero, because nothing is conditional on it."""
     for target, mass in enumerate(marginals(table)):
         if (mass == 0).any():
             empty = int(np.flatnonzero(mass == 0)[0])

@@ -1,4 +1,4 @@
-"""Which attributes to release: a largest set that keeps every total below a cap."""
+"""Choice of attributes to release: a largest set that keeps every total below a cap."""
 
 from __future__ import annotations
 
@@ -155,7 +155,10 @@ def _greedy(
 
 
 def _best(wanted: Sequence[int], worth: Floats, fits: Callable[[frozenset[int]], bool]) -> frozenset[int]:
-    """Return the best feasible choice: what is not feasible is not extended, nor what cannot beat the best so far."""
+    """Return the best feasible choice.
+
+    A choice is not extended if it is not feasible or cannot beat the best choice so far.
+    """
     best: frozenset[int] = frozenset()
 
     def extend(chosen: frozenset[int], left: Sequence[int]) -> None:

@@ -1,11 +1,11 @@
-"""Leakage if the prior is wrong: the largest over all distributions near the stated one.
+"""Leakage if the prior is wrong: the largest leakage over all distributions near the stated one.
 
-The paper leaves the consequences of a wrong distribution to future work (VII-A). Here "near" means: among the people
-with any one answer to X_i, the distribution of their other answers is within a total variation distance, the *radius*.
-That is, at most this share of them have other answers than the prior says. The distance is that of each conditional
-distribution, so the rows can be moved one by one, and for each report the worst ones are found greedily: mass moves
-from the values that make the report least likely to the value that makes it most likely, and the reverse for the other
-row. How common the answers to X_i itself are does not matter.
+The paper leaves the consequences of a wrong distribution to future work (VII-A). "Near" has the following meaning here.
+Among the people with any one answer to X_i, the distribution of their other answers is within a total variation
+distance, the *radius*. That is, at most this share of them have other answers than the prior says. The distance is that
+of each conditional distribution, so the rows can be moved one by one. For each report, the worst rows are found
+greedily. Mass moves from the values that make the report least likely to the value that makes it most likely, and the
+reverse for the other row. How common the answers to X_i itself are does not matter.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def totals_within(
 
 
 def _extremes(rows: Floats, channel: Floats, radius: float) -> tuple[Floats, Floats]:
-    """Return the largest and the smallest P(y | x) over rows within the radius, float64[rows, outputs] each."""
+    """Return the largest and the smallest P(y | x) over rows within the radius, each float64[rows, outputs]."""
     high, low = np.empty((len(rows), channel.shape[1])), np.empty((len(rows), channel.shape[1]))
     for y, likelihoods in enumerate(channel.T):
         order = np.argsort(likelihoods, kind="stable")
@@ -159,13 +159,16 @@ def _extremes(rows: Floats, channel: Floats, radius: float) -> tuple[Floats, Flo
 
 
 def _taken(rows: Floats, radius: float) -> Floats:
-    """Return how much of each entry goes if a mass of `radius` is taken from the left of every row."""
+    """Return how much of each entry is removed if a mass of `radius` is taken from the left of every row."""
     before = np.cumsum(rows, axis=1) - rows
     return np.clip(radius - before, 0, rows)
 
 
 def _span_bounds(rows: Floats, channels: Sequence[Floats], radius: float) -> tuple[Floats, Floats]:
-    """Return bounds of P(y | x) over the ball: no mass that moves changes it by more than the span of y's column."""
+    """Return bounds of P(y | x) over the ball.
+
+    Mass that moves changes P(y | x) by at most the moved mass times the span of y's column.
+    """
     most, least = np.ones(1), np.ones(1)
     for channel in channels:
         most, least = np.kron(most, channel.max(axis=0)), np.kron(least, channel.min(axis=0))
@@ -174,7 +177,10 @@ def _span_bounds(rows: Floats, channels: Sequence[Floats], radius: float) -> tup
 
 
 def _worst_ratios(high: Floats, low: Floats) -> Floats:
-    """Return W[x, x'] = max over outputs of ln high[x]/low[x'], 0 on the diagonal: one row is one distribution."""
+    """Return W[x, x'] = max over outputs of ln high[x]/low[x'].
+
+    It is 0 on the diagonal, because one row is one distribution.
+    """
     k = len(high)
     worst = np.zeros((k, k))
     for x in range(k):

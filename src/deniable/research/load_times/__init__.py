@@ -1,4 +1,4 @@
-"""Load times by the true confidence that browsers randomise: ``deniable load-times``."""
+"""Load times by true confidence, a field that browsers randomise: ``deniable load-times``."""
 
 import lazy_loader
 

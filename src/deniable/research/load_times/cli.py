@@ -1,4 +1,4 @@
-"""Load times by the true confidence of Navigation Timing."""
+"""Command for load times by the true confidence of Navigation Timing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Load times by true confidence: the field `confidence` of Navigation Timing, which browsers randomise.
+"""Load times by true confidence, from the field `confidence` of Navigation Timing, which browsers randomise.
 
 A browser replaces the true value of a load by a fair coin with probability f, its `randomizedTriggerRate`. So the value
-that is shown is true with probability 1 - f/2, and e^epsilon = (2 - f)/f: generalised randomised response with two
-values. With S = 1 where "low" is shown, T = (S - f/2)/(1 - f) has the mean 1 where low is true and 0 where high is,
-whatever f a row has, and the variance (f/2)(1 - f/2)/(1 - f)^2 either way.
+that is shown is true with probability 1 - f/2, and e^epsilon = (2 - f)/f. This is generalised randomised response with
+two values. Let S = 1 where "low" is shown. Then T = (S - f/2)/(1 - f) has the mean 1 where low is true and 0 where high
+is true, whatever f a row has. Its variance is (f/2)(1 - f/2)/(1 - f)^2 in both cases.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def low_indicators(shown_low: Floats, rates: Floats) -> Floats:
     shown_low : float64[n]
         1 where "low" is shown.
     rates : float64[n]
-        The rows' `randomizedTriggerRate`, below 1.
+        Rate `randomizedTriggerRate` of each row, below 1.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def noise_variances(rates: Floats) -> Floats:
 def _share(told: Floats, rates: Floats, level: float) -> TrueNumber:
     """Return the share of true low confidence among loads like these, with a score interval.
 
-    The mean of n indicators has the variance (V + s(1 - s))/n at the share s, V being the mean noise variance.
+    The mean of n indicators has the variance (V + s(1 - s))/n at the share s, where V is the mean noise variance.
     """
     n, value = len(told), float(told.mean())
     noise = float(noise_variances(rates).mean())
@@ -242,7 +242,10 @@ def _share(told: Floats, rates: Floats, level: float) -> TrueNumber:
 
 
 def _table(rows: Any) -> pandas.DataFrame:
-    """Return rows as a table: a file, a table, or a list of entries as `JSON.stringify` writes them."""
+    """Return rows as a table.
+
+    The rows are a file, a table, or a list of entries as `JSON.stringify` writes them.
+    """
     formulaic()
     import pandas
 
@@ -254,7 +257,7 @@ def _table(rows: Any) -> pandas.DataFrame:
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
-    """Read a JSON list of entries, or an entry in each line."""
+    """Return the entries of a JSON list, or of a file with one entry in each line."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -288,7 +291,7 @@ def _column(table: pandas.DataFrame, name: str, option: str) -> pandas.Series:
 
 
 def _numbers(table: pandas.DataFrame, name: str, option: str) -> Floats:
-    """Return a column as numbers, NaN where a cell is empty."""
+    """Return a column as numbers, with NaN where a cell is empty."""
     import pandas
 
     column = _column(table, name, option)

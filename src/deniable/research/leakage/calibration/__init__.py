@@ -1,1 +1,1 @@
-"""Budgets that keep what is leaked below a cap."""
+"""Budgets that keep leakage below a cap."""

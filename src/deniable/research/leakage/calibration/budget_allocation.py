@@ -1,4 +1,4 @@
-"""Unequal budgets: the most useful ones that keep every attribute's total below its own cap."""
+"""Unequal budgets of least error that keep every attribute's total leakage below its own cap."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def calibrate_unequal(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Minimise the variance over budgets, subject to figures <= caps."""
+    """Problem of minimising the variance over budgets, subject to figures <= caps."""
 
     sizes: tuple[int, ...]
     caps: Floats
@@ -112,11 +112,14 @@ class _Problem:
         )
 
     def load(self, budgets: Floats) -> float:
-        """Return the largest figure relative to its cap."""
+        """Return the largest ratio of a figure to its cap."""
         return float((self._figures(budgets) / self.caps).max())
 
     def scaled(self, direction: Floats) -> Floats:
-        """Return the largest feasible multiple of a direction, each budget raised to the least one."""
+        """Return the largest feasible multiple of a direction.
+
+        Each budget is raised to the least possible budget.
+        """
         # The prior-free sum is feasible, whatever the direction; raising budgets adds at most the least one to each.
         cap, total = float(self.caps.min()), float(direction.sum())
         low = max(0.0, cap - len(direction) * float(_LEAST)) / total
@@ -125,7 +128,10 @@ class _Problem:
         return _in_range(np.array([rounded_down(float(epsilon)) for epsilon in multiple * direction]))
 
     def improved(self, start: Floats) -> Floats:
-        """Return a better point near the boundary, by sequential quadratic programming; perhaps not feasible."""
+        """Return a better point near the boundary, by sequential quadratic programming.
+
+        The point may be infeasible.
+        """
 
         def objective(logs: Floats) -> float:
             return math.log(self.variance(np.exp(logs)))
@@ -145,7 +151,7 @@ class _Problem:
         return np.exp(solution.x) if np.isfinite(solution.x).all() else start
 
     def filled(self, budgets: Floats) -> Floats:
-        """Return budgets of which none can be raised alone."""
+        """Return budgets none of which can be raised alone."""
         for j in range(len(budgets)):
 
             def load(epsilon: float, j: int = j) -> float:

@@ -1,4 +1,4 @@
-"""Budgets for a data set: the largest that keep what is leaked about everybody in it below a cap."""
+"""Largest budgets for a data set that keep the leakage about everybody in it below a cap."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def check_budgets(
 
 @dataclass(frozen=True, eq=False)
 class CheckedTotal(Result):
-    """One attribute's total at the budgets, under the other prior.
+    """Total leakage about one attribute at the budgets, under the other prior.
 
     Parameters
     ----------
     attribute : str
-        Its name.
+        Name of the attribute.
     cap : float
-        What its total had to stay below.
+        Cap that its total had to stay below.
     total : Leakage
-        What everything together says about it.
+        Leakage about the attribute by everything together.
     """
 
     also: ClassVar = {"within": "within"}
@@ -108,7 +108,7 @@ class CheckedTotal(Result):
 
     @property
     def within(self) -> bool | None:
-        """Return whether the cap holds; None if only a bound above the cap is known."""
+        """Return True if the cap holds, or None if only a bound above the cap is known."""
         if self.total.epsilon <= self.cap * (1 + 1e-9):
             return True
         return False if self.total.status == "exact" else None
@@ -165,13 +165,13 @@ class CalibrationPrior(Result):
     Parameters
     ----------
     source : str
-        Where the records come from: a file's name.
+        Name of the file from which the records come.
     records : int
-        How many there are.
+        Number of records.
     along_tree : bool
-        Whether a fitted tree stands in for their joint distribution.
+        True if a fitted tree stands in for the joint distribution of the records.
     anybody : bool
-        Whether budgets hold whatever the adversary knows.
+        True if the budgets hold whatever the adversary knows.
     """
 
     also: ClassVar = {"text": "text"}
@@ -183,7 +183,7 @@ class CalibrationPrior(Result):
 
     @property
     def text(self) -> str:
-        """The prior in words."""
+        """Description of the prior in words."""
         if self.anybody:
             return "These budgets hold for any adversary, whatever is known about the attributes' dependence."
         where = f"{self.source} ({self.records:,} records)"
@@ -200,20 +200,20 @@ class CalibrationPrior(Result):
 
 @dataclass(frozen=True, eq=False)
 class Budget(Result):
-    """One attribute's budget, its cap, and the total at these budgets, nats.
+    """Budget of one attribute, its cap, and the total at these budgets, in nats.
 
     Parameters
     ----------
     attribute : str
-        Its name.
+        Name of the attribute.
     epsilon, cap : float
-        The budget; what the criterion's figure had to stay below.
+        Budget, and cap that the criterion's figure had to stay below.
     total : Leakage
-        What everything together says about it.
+        Leakage about the attribute by everything together.
     additive_figure_not_a_bound : float or None
-        The criterion's figure, where that bounds nothing.
+        Figure of the criterion, if that figure bounds nothing.
     additive_delta_not_a_bound : float or None
-        Its delta, where releases have one.
+        Delta of this figure, if releases have a delta.
     """
 
     attribute: str
@@ -441,7 +441,7 @@ _UNNAMED: tuple[tuple[Criterion, str], ...] = (
 
 
 class _AnyMechanism:
-    """Stands for all mechanisms, where its sets of values can be listed."""
+    """Stand-in for all mechanisms, if its sets of values can be listed."""
 
     name = "any mechanism with this budget"
 
@@ -474,7 +474,10 @@ def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> li
 
 
 def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactory | None) -> None:
-    """Refuse mechanisms whose leakage depends on categories that nobody holds: calibration sees the others only."""
+    """Raise an error for mechanisms whose leakage depends on categories that nobody holds.
+
+    Calibration only sees the other categories.
+    """
     if mechanism is None:
         return
     oracles = [mechanism(size, 1.0) for size in data.sizes]

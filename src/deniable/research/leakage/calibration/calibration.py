@@ -1,9 +1,9 @@
 """Calibration: the largest budgets that keep what everybody's release says about each attribute below a cap.
 
 Source: *The Hidden Cost of Correlation* (2025), eq. (30), which calibrates by the additive figure (6). That figure is
-no bound: at its budgets the exact total can exceed the cap. It is offered for comparison, and everything it returns
-says what it is; the other criteria are guarantees. Erratum: signed gradient steps can stop at infeasible budgets; here
-the search ends on the safe side.
+not a bound: at its budgets, the exact total can exceed the cap. It is offered for comparison, and all its results say
+so. The other criteria are guarantees. Erratum: signed gradient steps can stop at infeasible budgets. Here the search
+ends on the safe side.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def largest_below(
 ) -> float:
     """Return the largest x in [low, limit] with figure(x) <= cap, from below, rounded down to nine digits.
 
-    `figure` rises; figure(low) <= cap is known in advance and not evaluated. The search begins at `high`.
+    `figure` must rise. That figure(low) <= cap is known in advance and not evaluated. The search begins at `high`.
     """
     tried: dict[float, float] = {low: -cap}
 
@@ -245,7 +245,7 @@ def finished(
     mechanism: MechanismFactory | None,
     figure: Figure,
 ) -> Calibration:
-    """Return the calibration at these budgets, with exact totals where they can be had."""
+    """Return the calibration at these budgets, with exact totals if they can be computed."""
     figures = figure(epsilons)
     exact_totals: Floats | None = figures if criterion == "exact" else None
     if criterion != "exact" and mechanism is not None:

@@ -1,4 +1,4 @@
-"""The command that finds budgets which keep leakage below a cap."""
+"""Command that finds budgets which keep leakage below a cap."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def calibrate(
 
 
 def _caps(texts: Sequence[str]) -> dict[str, str]:
-    """Return the caps in ["age=0.5"]."""
+    """Return the caps that texts such as "age=0.5" name."""
     caps: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")

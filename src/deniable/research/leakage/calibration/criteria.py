@@ -1,7 +1,8 @@
 """Criteria of a calibration: exact totals, block bounds, the prior-free sum, or the additive figure.
 
-A criterion turns a vector of epsilons, one per attribute, into one figure per attribute. All rise with every epsilon
-for mechanisms that more noise turns into themselves with a smaller epsilon, as GRR and the unary encodings.
+A criterion turns a vector of epsilons, one per attribute, into one figure per attribute. All figures rise with every
+epsilon for mechanisms that more noise turns into themselves with a smaller epsilon, such as GRR and the unary
+encodings.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def figure_of(
 
 
 def checked_prior(joint: ArrayLike | TreePrior) -> Floats | TreePrior:
-    """Return a tree prior, or a joint table all of whose categories occur."""
+    """Return a tree prior, or a joint table in which all categories occur."""
     if isinstance(joint, TreePrior):
         return joint
     table = checked_joint(joint)
@@ -81,7 +82,10 @@ _Releases: TypeAlias = Callable[[Sequence[Epsilon]], list[Any]]
 
 
 def releases_of(sizes: Sequence[int], mechanism: MechanismFactory | None) -> _Releases:
-    """Return the function from epsilons, one per attribute, to releases: mechanisms, or the epsilons themselves."""
+    """Return the function from epsilons, one per attribute, to releases.
+
+    The releases are mechanisms, or the epsilons themselves.
+    """
 
     def release(epsilons: Sequence[Epsilon]) -> list[Any]:
         if mechanism is None:
@@ -121,7 +125,9 @@ def _conditionals(prior: Floats | TreePrior) -> dict[tuple[int, int], Floats]:
 
 
 def additive_deltas(prior: Floats | TreePrior, epsilons: Sequence[Epsilon], delta: float) -> Floats:
-    """Return the deltas of the paper's (6), own plus those of the pairs, float64[d]; they bound nothing.
+    """Return the deltas of the paper's (6), float64[d], which bound nothing.
+
+    They are an attribute's own delta plus the deltas of the pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Budgets as a page."""
+"""Page that shows the budgets of a calibration."""
 
 from __future__ import annotations
 
