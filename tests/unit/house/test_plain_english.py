@@ -13,7 +13,7 @@ import pytest
 from tests.unit.house import prose
 
 LIMITS = {
-    "negated noun": 12,
+    "negated noun": 8,
     "fronted of": 168,
     "headless who": 28,
     "number of nothing": 29,
