@@ -1,7 +1,7 @@
-"""Leakage figures: how much a release reveals about the released attribute, about related attributes, and in total.
+"""Leakage that a release causes about the released attribute, about related attributes, and in total.
 
-Every figure says what it is: exact, an upper bound, or true under an assumption. ``docs/theory/leakage.md`` has the
-proofs in short and how to read the numbers.
+Every figure says whether it is exact, an upper bound, or true under an assumption. ``docs/theory/leakage.md`` has short
+proofs and explains how to read the numbers.
 """
 
 import lazy_loader

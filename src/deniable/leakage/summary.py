@@ -1,4 +1,4 @@
-"""Leakage of a release about every attribute of a data set, in one call, with how sure it is and relative to whom."""
+"""Leakage of a release about every attribute of a data set, with its uncertainty and the assumed adversary."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ _OWN = "for an adversary whose prior is the data's own distribution"
 
 @dataclass(frozen=True, eq=False)
 class Prior(Result):
-    """Records of the adversary: how often every combination of answers occurs in these records.
+    """Prior of an adversary who knows how often every combination of answers occurs in these records.
 
     Parameters
     ----------
     source : str
-        Where the records come from: a file's name.
+        Source of the records: the name of a file.
     records : int
-        How many there are.
+        Number of records.
     """
 
     also: ClassVar = {"text": "text"}
@@ -93,18 +93,18 @@ class Prior(Result):
 
 @dataclass(frozen=True, eq=False)
 class Released(Result):
-    """Release: what is released, and how.
+    """Description of a release.
 
     Parameters
     ----------
     how : str
-        In words.
+        Description of the release in words.
     worst_case : bool
-        Whether figures are the largest over all mechanisms with these epsilons.
+        True if the figures are the largest over all mechanisms with these epsilons.
     epsilon : mapping of names to floats
-        What each released attribute's own release says about it, nats.
+        Leakage of each released attribute's own release about that attribute, in nats.
     delta : float
-        Delta of each release, over events.
+        Delta of each release for events.
     """
 
     also: ClassVar = {"text": "text"}
@@ -123,22 +123,22 @@ class Released(Result):
 
 @dataclass(frozen=True, eq=False)
 class Total(Result):
-    """Leakage of the whole release about one attribute, nats.
+    """Leakage of the whole release about one attribute, in nats.
 
     Parameters
     ----------
     about : str
-        The attribute.
+        Name of the attribute.
     own_epsilon : float
-        What its own release says; 0 if it is not released.
+        Leakage of the attribute's own release; 0 if the attribute is not released.
     total : Leakage
-        What everything together says.
+        Leakage of everything together.
     along_a_tree : Leakage or None
-        The same if attributes depend on each other along a fitted tree only; None where `total` is exact.
+        Total leakage if attributes depend on each other along a fitted tree only; None if `total` is exact.
     additive_figure_not_a_bound : float or None
-        The paper's (6); None where attributes are not released one by one.
+        Right side of the paper's (6); None if attributes are not released one by one.
     additive_delta_not_a_bound : float
-        The delta of (6), own delta plus those of the pairs; 0 where releases have none.
+        Delta of (6), the own delta plus those of the pairs; 0 if releases have no delta.
     """
 
     about: str

@@ -1,1 +1,1 @@
-"""Attacks and audits: what releases and clients give away to somebody who tries."""
+"""Attacks on releases, and audits of clients."""

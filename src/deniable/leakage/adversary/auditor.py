@@ -1,10 +1,10 @@
 """Empirical audit: a lower confidence bound on the epsilon of anything that randomises.
 
-A mechanism's source may be wrong, and somebody else's client may not be what it claims. Whatever it is, it can be run:
-if an event S (a set of reports) is more than e^epsilon times likelier under input x than under x', it is not
-epsilon-private. Half of the reports choose the event for every pair of inputs, the other half bounds its two
+A mechanism's source may be wrong, and another person's client may not be what it claims. Any client can be run. A
+client is not epsilon-private if an event S (a set of reports) is more than e^epsilon times likelier under input x than
+under x'. Half of the reports choose the event for every pair of inputs. The other half bounds the event's two
 probabilities (Clopper and Pearson 1934), with a Bonferroni correction over pairs and bounds. So the bound holds with
-probability 1 - alpha whatever the mechanism is. An audit can refute a claim; it can never confirm one.
+probability 1 - alpha for every mechanism. An audit can refute a claim, but it can never confirm a claim.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ class LabelReader(Reader):
 
 @final
 class FeatureReader(Reader):
-    """Reads reports through `features`: for a pair of inputs, the label is the levels of these two values.
+    """Reader of reports through `features`, whose label for a pair of inputs is the levels of these two values.
 
-    Label a*levels + b is level a at x, b at x'.
+    Label a*levels + b means level a at x and level b at x'.
     """
 
     def __init__(self, mechanism: FrequencyOracle[Any], codes: NDArray[np.int64]) -> None:
@@ -360,10 +360,11 @@ def _strongest(
 
 
 def choose_events(own: NDArray[np.int64], other: NDArray[np.int64], n: int, alpha: float) -> NDArray[np.bool_]:
-    """Return for every pair the labels whose bound looks best, bool[pairs, labels], from counts of the learning half.
+    """Return for every pair the labels whose bound seems best, bool[pairs, labels], from counts of the learning half.
 
-    Labels are taken in the order of their likelihood ratio; the best prefix is that with the largest log ratio less
-    what the two confidence bounds will cost (in the normal approximation, which only steers the choice).
+    Labels are sorted by their likelihood ratio, and a prefix of them is chosen. The best prefix has the largest log
+    ratio after subtraction of the cost of the two confidence bounds. That cost is a normal approximation, which affects
+    the choice only.
     """
     order = np.argsort(np.log(other + 0.5) - np.log(own + 0.5), axis=1, kind="stable")
     inside = [(np.take_along_axis(counts, order, axis=1).cumsum(axis=1) + 0.5) / (n + 1) for counts in (own, other)]

@@ -1,7 +1,7 @@
 """Rate at which the best guess about one answer of one contributor is right, with their report and without it.
 
-The adversary knows how answers are distributed: uniformly, and the answers to different questions independently. Then
-the best guess takes a value that the report makes likeliest. This is the Bayes vulnerability of the channel (Smith,
+The adversary knows that answers are distributed uniformly, and that the answers to different questions are independent.
+Then the best guess is a value that the report makes likeliest. This is the Bayes vulnerability of the channel (Smith,
 *On the foundations of quantitative information flow*, 2009), and no guess from the report does better.
 """
 
@@ -27,11 +27,11 @@ class BestGuess:
     Parameters
     ----------
     without : float
-        Before the report is seen: 1/k.
+        Rate before the report is seen: 1/k.
     after : float or None
-        After; None where no law tells and the reports are too many to be listed.
+        Rate after the report is seen; None if no formula gives it and the reports are too many to be listed.
     exact : bool
-        Whether `after` is that of this very mechanism. For sketches it is that of ideal hash functions.
+        True if `after` is that of this very mechanism. For sketches it is that of ideal hash functions.
     """
 
     without: float
@@ -45,9 +45,9 @@ def best_guess(mechanism: Mechanism[Any], attribute: int = 0) -> BestGuess:
     Parameters
     ----------
     mechanism : Mechanism
-        For one attribute, or for records.
+        Mechanism for one attribute, or for records.
     attribute : int
-        Which of its attributes.
+        Number of the attribute.
 
     Raises
     ------
@@ -99,10 +99,10 @@ def _of_pairs(mechanism: Any, j: int, without: float) -> BestGuess:
 
 
 def _of_subset(oracle: SubsetSelection, k: int) -> float:
-    """Return the guess about one of two attributes whose pair is reported by subset selection.
+    """Return the best guess about one of two attributes whose pair is reported by subset selection.
 
-    A reported set holds c_v cells of the row of value v; the best guess is a row that holds most of them, and is right
-    with probability p/omega E + (1-p)/(K-omega) (K/k - E), E the mean of the largest of the c_v over all sets.
+    A reported set contains c_v cells of the row of value v. The best guess is the row with the largest c_v. It is right
+    with probability p/omega E + (1-p)/(K-omega) (K/k - E), where E is the mean of the largest c_v over all sets.
     """
     assert oracle.omega is not None, "set when it was made"
     cells, size = oracle.k, oracle.omega

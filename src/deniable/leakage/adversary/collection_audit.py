@@ -1,4 +1,4 @@
-"""The audit of a whole collection: its client is run attribute by attribute, and all findings hold together."""
+"""Audit of a whole collection, which runs its client for each attribute; all findings hold together."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ class AuditSummary(Result):
 
 @dataclass(frozen=True)
 class Subject:
-    """One client to audit.
+    """Client to be audited.
 
     Parameters
     ----------
     name : str
-        What findings call it.
+        Name of the client in findings.
     client : object with ``randomize(inputs, rng)``
-        What is run.
+        Client that is run.
     claimed : float or None
-        What it claims; by default what it states itself.
+        Epsilon that the client claims; by default the one that the client itself states.
     k : int or None
-        Number of answers that it takes, codes 0 to k-1.
+        Number of answers that the client accepts, codes 0 to k-1.
     reports_of : mechanism, optional
-        How its reports are read.
+        Mechanism that reads the client's reports.
     """
 
     name: str
@@ -106,9 +106,10 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
 
 
 class PartClient(ABC):
-    """One part of what a record mechanism reports: all other answers stay the same, and only that part is read.
+    """Client that reads one part of a record mechanism's report; all other answers stay the same.
 
-    Contributors who draw what they report are asked until it is this part, which does not depend on their answers.
+    A contributor who draws at random which part to report is asked again until it is this part. The draw does not
+    depend on the answers.
     """
 
     def __init__(self, mechanism: Any, oracle: FrequencyOracle[Any]) -> None:
@@ -242,9 +243,9 @@ def audit_subjects(
     alpha: float = 0.01,
     progress: Progress | None = None,
 ) -> AuditSummary:
-    """Audit several clients; parameters as for `audit`, alpha for all together.
+    """Return the audits of several clients, with parameters as for `audit` and `alpha` for all of them together.
 
-    Where there are several, errors name the client.
+    If there are several clients, errors name the client.
     """
     checked_probability("alpha", alpha, open_interval=True)
     found = []

@@ -1,1 +1,1 @@
-"""Priors of an adversary: joint distributions, from records or estimates, and what one release says through them."""
+"""Priors of an adversary as joint distributions, from records or estimates, and the leakage of one release."""

@@ -1,15 +1,15 @@
-"""Correlation-induced privacy leakage (CPL): what the release of X_j says about X_i.
+"""Correlation-induced privacy leakage (CPL), the leakage of the release of X_j about X_i.
 
 Source: *The Hidden Cost of Correlation: Rethinking Privacy Leakage in Local Differential Privacy* (2025), definitions
 (3), (7), (8), Algorithms 1 and 2, Corollary IV.4. Both algorithms are computed here in closed form; the tight delta is
 our own (``docs/theory/leakage.md``). All leakages are in nats and relative to the stated conditional distribution.
 
-A release is a channel, a budget of which nothing else is known, or one of the library's mechanisms: through its channel
-where that can be listed, else through the sets it can reach. At the output y that leaks most, P(y | v) has two levels
-only: high for the values v of a set S, low for the others, with the mechanism's tight ratio between them. The CPL is
-then Algorithm 2 restricted to the sets S that some output reaches: singletons (GRR), sets of omega values (subset
-selection), every set (unary encodings and their relatives). Mechanisms that reach every set attain Algorithm 2 exactly,
-whatever the literature's attacks manage to extract.
+A release is a channel, a budget about which nothing else is known, or one of the library's mechanisms. A mechanism is
+represented by its channel if that can be listed, otherwise by the sets that its outputs can reach. At the output y that
+leaks most, P(y | v) has only two levels. It is high for the values v of a set S and low for the others, and their ratio
+is the mechanism's tight ratio. The CPL is then Algorithm 2 restricted to the sets S that some output reaches. These are
+singletons (GRR), sets of omega values (subset selection), or all sets (unary encodings and related mechanisms).
+Mechanisms that reach every set attain Algorithm 2 exactly, even if the attacks in the literature extract less.
 """
 
 from __future__ import annotations
@@ -227,15 +227,15 @@ def _prefixes(rows: Floats, gain: float) -> Iterator[tuple[NDArray[np.intp], Flo
 def any_mechanism_channel(k: int, epsilon: float) -> Floats:
     """Return a channel with epsilon that leaks at least as much as every mechanism with this epsilon.
 
-    It draws the size s of a set uniformly from 1..k-1, then a set of that size, e^epsilon times likelier if it holds
-    the true value.
+    The channel draws the size s of a set uniformly from 1..k-1. Then it draws a set of that size, which is e^epsilon
+    times likelier if it contains the true value.
 
-    What an output says about the values is a vector of likelihoods whose entries differ by a factor of at most
-    e^epsilon. Up to scale such a vector lies in the cube [1, e^epsilon]^k, so it is a mixture of the cube's corners:
-    two levels, high on a set of values and low elsewhere. Likelihood ratios, of one release or of several together, are
-    ratios of linear functions of each release's vector, so a mixture never exceeds its best part. A mechanism that
-    reaches every set therefore attains the largest leakage of all, about everything, whatever the other attributes'
-    mechanisms are.
+    An output gives each value a likelihood, and these likelihoods differ by a factor of at most e^epsilon. Up to scale
+    their vector lies in the cube [1, e^epsilon]^k, so it is a mixture of the cube's corners. A corner has two levels,
+    high on a set of values and low elsewhere. Likelihood ratios of one release, or of several together, are ratios of
+    linear functions of each release's vector, so a mixture never exceeds its best part. Therefore a mechanism that
+    reaches every set attains the largest leakage of all, about every attribute, whatever mechanisms the other
+    attributes have.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def is_budget(release: Release) -> TypeGuard[float]:
 
 
 def check_releases(releases: Sequence[Any], d: int) -> None:
-    """Refuse releases unless there is one for each of d attributes, and each is of a single attribute.
+    """Raise an error unless there is one release for each of d attributes, each of a single attribute.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The adversary's prior: joint and conditional distributions of attributes, validated and summed."""
+"""Joint and conditional distributions of attributes as the adversary's prior, validated and summed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Records prepared for leakage analysis, and counted pair by pair.
 
-What data cannot say anything about is left out and named: a constant attribute has no two values to tell apart, and
-nothing is conditional on a category that nobody holds. What few records do to figures is said, too.
+The code leaves out and names attributes and categories about which the data say nothing. A constant attribute has no
+two values that could be told apart. There is no distribution conditional on a category that nobody holds. The code also
+states the effect of few records on the figures.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class PairCounts:
 
     @classmethod
     def of(cls, codes: Codes, sizes: Sequence[int]) -> PairCounts:
-        """Count records int[n, d] (checked already), a block of rows at a time.
+        """Return the pair counts of checked records int[n, d], counted one block of rows at a time.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Pairwise leakage of a whole data set: who leaks about whom."""
+"""Pairwise leakage of a whole data set, from each attribute about each other attribute."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _NEGLIGIBLE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Pair(Result):
-    """One directed pair: what releasing `source` reveals about `target`, in nats.
+    """Leakage of a release of `source` about `target`, in nats.
 
     Parameters
     ----------
     target, source : str
         Names of the attributes.
     epsilon : float
-        The leakage.
+        Leakage of the pair.
     possible : float
-        The epsilon that the source is released with: no leakage is larger.
+        Epsilon of the source's release; no leakage is larger.
     plausible : (float, float) or None
-        Where the leakage lies for 90% of the populations that these records could have come from, widened to hold
-        `epsilon` itself, which few records push up; given where cells hold so few records that it matters.
+        Range of the leakage for 90% of the populations that these records could have come from. The range is widened to
+        include `epsilon` itself, which few records increase. It is given if cells have so few records that it matters.
     delta : float
-        What is added, P(event | x) <= e^epsilon P(event | x') + delta; 0 unless the source's release has a delta.
+        Delta of the bound P(event | x) <= e^epsilon P(event | x') + delta; 0 unless the source's release has a delta.
     """
 
     also: ClassVar = {"text": "text"}
@@ -209,7 +209,7 @@ def pairwise_leakage(
 
 
 def own_deltas(delta: float, releases: Sequence[Any]) -> Floats:
-    """Return the delta of each release: of any mechanisms with a budget, and 0 for what is not released.
+    """Return the delta of each release: `delta` for any mechanisms with a budget, 0 for attributes not released.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Rare categories: where they decide what is leaked, and records with them merged.
+"""Warnings about rare categories that determine the leakage, and records with rare categories merged.
 
-A leakage is a maximum over categories. A country with a handful of residents can set the figure for everybody, although
-it is about a few people, and although chance has a large part in it.
+A leakage is a maximum over categories. A country with a handful of residents can determine the figure for everybody,
+although the figure is about a few people and depends largely on chance.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _joined(labels: Sequence[str]) -> str:
 
 
 def rare_warnings(data: Observed, epsilons: Floats, share: float = RARE_SHARE) -> tuple[str, ...]:
-    """Return a warning if rare categories decide what is leaked about some attribute, by Algorithm 2.
+    """Return a warning if rare categories determine the leakage about some attribute, by Algorithm 2.
 
     Parameters
     ----------

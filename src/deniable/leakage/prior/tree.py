@@ -1,9 +1,9 @@
-"""A prior with tree structure: for attributes too many for a joint table.
+"""Prior with tree structure, for attributes that are too many for a joint table.
 
-Attributes that are not neighbours in the tree are independent given those between them, so pairwise tables of the edges
-are the whole prior. The tree is given, or learned from data (Chow, Liu 1968: the maximum spanning tree by mutual
-information is the likeliest tree). Where a learned tree stands in for the data, its conditional independence is an
-assumption and every figure says so.
+Attributes that are not neighbours in the tree are independent given the attributes between them. So the pairwise tables
+of the edges are the whole prior. The tree is given, or learned from data as the maximum spanning tree by mutual
+information, which is the likeliest tree (Chow, Liu 1968). If a learned tree replaces the data, its conditional
+independence is an assumption, and every figure says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Leakage under a joint distribution that is itself uncertain: counted from few records, or estimated from reports.
+"""Leakage under an uncertain joint distribution, which was counted from few records or estimated from reports.
 
-A leakage is a maximum over cells, so noise in small cells pushes it up, and a cell that happens to be empty can push it
-to its limit. One number then says little. These functions draw many joints that the data would have allowed, and report
-where the figure lies over them.
+A leakage is a maximum over cells. Noise in small cells increases it, and a cell that is empty by chance can increase it
+to its limit. One number then says little. These functions draw many joint distributions that are compatible with the
+data, and report the range of the figure over them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Leakage of everything released together: exact totals, bounds, trees."""
+"""Total leakage of everything released together: exact figures, bounds, and tree priors."""

@@ -1,18 +1,19 @@
 """Leakage of one report of a record mechanism about each attribute, for an adversary with a stated prior.
 
-A record's report need not be one independent release per attribute. SPL's is, and `record_leakage` treats it as such.
-SMP reveals one attribute and which; RS+FD and RS+RFD reveal one of them among fakes of the others, and not which. The
-leakage about X_i is then that of the whole channel from X_i to the report,
-P(report | x_i) = sum over records of P(record | x_i) P(report | record):
+A record's report need not consist of one independent release per attribute. The report of SPL does, and
+`record_leakage` treats it so. SMP reveals one attribute and which attribute it is. RS+FD and RS+RFD reveal one
+attribute among fakes of the others, but not which attribute it is. The leakage about X_i is then the leakage of the
+whole channel from X_i to the report, P(report | x_i) = sum over records of P(record | x_i) P(report | record):
 
-* SMP, also adaptive or pivot-coded: the sampled attribute does not depend on the record, so the leakage is the largest
-  over what is reported: the attribute itself, or another one through its correlation. That is the declared epsilon,
-  whatever the prior.
-* PairSample: the same of the drawn pair, whose two codes are one value: the leakage about X_i is the largest over the
-  pairs, and the attributes drawn alone, of that by their code given x_i.
+* SMP, also adaptive or pivot-coded: the sampled attribute does not depend on the record. So the leakage is the largest
+  over the attribute itself and over other attributes through their correlation. It is the declared epsilon, whatever
+  the prior.
+* PairSample: the drawn pair is treated likewise, and its two codes are one value. The leakage about X_i is the largest
+  over the pairs, and over the attributes drawn alone, of the leakage by their code given x_i.
 * RS+FD, RS+RFD: the likelihood of a record is proportional to the sum over attributes of its evidence, P(y_j | held
-  value)/P(y_j as a fake). A ratio of two sums whose terms are chosen one by one: Dinkelbach's iteration maximises it
-  exactly, however many reports there are, and pairwise conditionals are all it needs.
+  value)/P(y_j as a fake). Such a ratio of likelihoods is a ratio of two sums whose terms are chosen one by one.
+  Dinkelbach's iteration maximises the ratio exactly, however many reports there are, and it needs only pairwise
+  conditionals.
 """
 
 from __future__ import annotations
@@ -153,8 +154,8 @@ class _Listed:
     def best(self, above: Floats, below: Floats, factor: Floats) -> tuple[Floats, Floats]:
         """Return the evidence for `above` and for `below`, float64[m], of the report that is best at this factor.
 
-        `above` and `below` are distributions of the held value, float64[m, k]; best maximises the evidence for the
-        former less factor times that for the latter.
+        `above` and `below` are distributions of the held value, float64[m, k]. The best report maximises the evidence
+        for `above` less `factor` times the evidence for `below`.
         """
         high, low = above @ self.ratios, below @ self.ratios
         chosen = (high - factor[:, None] * low).argmax(axis=1)[:, None]
@@ -234,7 +235,7 @@ def _log_ratio(likelihoods: Floats) -> float:
 def _largest_ratio(evidence: Sequence[_Evidence], rows: Sequence[Floats], others: float = 0.0) -> float:
     """Return max over reports and pairs x, x' of ln of the ratio of the summed evidence, plus a constant in both sums.
 
-    `others` is the evidence of the parts that are not looked at: one for each on average.
+    `others` is the evidence of the remaining parts, which is one for each part on average.
     """
     values = len(rows[0])
     x, other = (index.ravel() for index in np.indices((values, values)))

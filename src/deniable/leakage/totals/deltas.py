@@ -1,14 +1,15 @@
-"""Delta of totals: what releases that are private up to a delta say together about one attribute.
+"""Delta of the total leakage about one attribute, for releases that are private up to a delta.
 
 A release is (epsilon, delta)-LDP if P(event | u) <= e^epsilon P(event | v) + delta for all values u, v and all events.
-A total is then such a pair, too: its epsilon is that of delta = 0, and its delta is the smallest one that is valid
-there (``docs/theory/leakage.md``).
+A total is then a pair (epsilon, delta), too. Its epsilon is that of delta = 0, and its delta is the smallest that is
+valid at this epsilon (``docs/theory/leakage.md``).
 
-* Whatever the prior: the epsilons add up and 1 - (1 - delta)^d is attained (`composed_delta`).
-* Under a prior, the other attributes having two values each, or there being one other attribute: exact. The worst
-  release reveals the value with probability delta and is the worst epsilon-LDP one otherwise (`revealing_channel`).
-* Otherwise an upper bound. An (epsilon, delta)-LDP mechanism over k values is an epsilon-LDP one but for a probability
-  of at most (k - 1) delta.
+* For any prior, the epsilons add up and 1 - (1 - delta)^d is attained (`composed_delta`).
+* Under a prior the delta is exact if the other attributes have two values each, or if there is one other attribute. The
+  worst release reveals the value with probability delta, and otherwise it is the worst epsilon-LDP release
+  (`revealing_channel`).
+* Otherwise the delta is an upper bound. An (epsilon, delta)-LDP mechanism over k values is an epsilon-LDP mechanism
+  except with a probability of at most (k - 1) delta.
 """
 
 from __future__ import annotations
@@ -82,14 +83,14 @@ def worst_pair(rows: Floats, own: Sequence[tuple[Floats, Floats]], epsilon: floa
 
 @dataclass(frozen=True, eq=False)
 class Deltas:
-    """Deltas of totals; what `worst_deltas` returns.
+    """Deltas of totals, as `worst_deltas` returns them.
 
     Parameters
     ----------
     deltas : float64[d]
-        Valid beside the epsilon of each total.
+        Delta that is valid with the epsilon of each total.
     attained : tuple of bool
-        Whether some releases attain it.
+        True if some releases attain the delta.
     """
 
     deltas: Floats
@@ -108,15 +109,15 @@ def worst_deltas(
     Parameters
     ----------
     joint : float64[k_1, ..., k_d] or None
-        The prior; None if only the sizes are known.
+        Prior; None if only the sizes are known.
     sizes : sequence of int
         Number of values of every attribute.
     epsilons : sequence of d floats
         Budget of each release.
     deltas : sequence of d floats
-        Delta of each release, over events; with an epsilon of 0, too, an attribute is not released.
+        Delta of each release for events. An attribute with epsilon and delta 0 is not released.
     totals : sequence of d floats
-        Total leakage about each attribute at delta = 0, or an upper bound of it.
+        Total leakage about each attribute at delta = 0, or an upper bound of this leakage.
 
     Examples
     --------

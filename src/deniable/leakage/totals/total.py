@@ -1,9 +1,10 @@
-"""Total privacy leakage (TPL): what the release of *all* attributes says about one of them, exactly.
+"""Total privacy leakage (TPL), the exact leakage of the release of *all* attributes about one of them.
 
 Source: *The Hidden Cost of Correlation* (2025), definitions (4) and (5). Its inequality (6), direct leakage plus the
-sum of pairwise leakages, is false in general (two fair bits and their XOR: 1.0 against an exact 1 + ln cosh 1 =
-1.4338), so that sum appears here only under a name that says so. What is computed instead is definition (5) itself: the
-joint table is contracted with one attribute's channel at a time, and all targets share the contractions of halves.
+sum of pairwise leakages, is false in general. For two fair bits and their XOR the sum is 1.0, and the exact total is 1
++ ln cosh 1 = 1.4338. So that sum appears here only under a name that says so. The functions here compute definition (5)
+itself. They contract the joint table with one attribute's channel at a time, and all targets share the contractions of
+halves.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def check_states(states: Sequence[int]) -> None:
 def targets(table: Floats, channels: Sequence[Floats]) -> Iterator[tuple[int, Floats]]:
     """Yield (target, P(x_target, y of all others)), the table's axes in place, for every axis.
 
-    Halves of the axes are contracted once and shared by the targets of the other half: about log2(d) contractions of
-    each axis instead of d - 1.
+    Each half of the axes is contracted once, and the targets of the other half share the result. So each axis is
+    contracted about log2(d) times instead of d - 1 times.
     """
     yield from _within(table, range(table.ndim), channels)
 
@@ -98,10 +99,10 @@ def _within(table: Floats, axes: range, channels: Sequence[Floats]) -> Iterator[
 
 
 def contract(table: Floats, axes: Sequence[int], channels: Sequence[Floats]) -> Floats:
-    """Replace x_j by y_j on every axis j of `axes`: sum over x_j of table x P(y_j | x_j); channels indexed by axis.
+    """Return the table with x_j replaced by y_j on every axis j of `axes`, the sum over x_j of table x P(y_j | x_j).
 
-    Neighbouring axes go together, as one matrix product with the Kronecker product of their channels: arithmetic rises
-    a little, passes over the table fall a lot.
+    The channels are indexed by axis. Neighbouring axes are contracted together, as one matrix product with the
+    Kronecker product of their channels. This needs a little more arithmetic and far fewer passes over the table.
     """
     for group in _groups(sorted(axes), channels):
         channel = channels[group[0]]
@@ -152,7 +153,7 @@ def worst_log_ratios(likelihoods: Floats) -> Floats:
     Parameters
     ----------
     likelihoods : float64[k, ...]
-        P(output | x), or any multiple of it per output; all further axes are outputs.
+        Likelihoods P(output | x), or any multiple of them per output; all further axes are outputs.
     """
     k = len(likelihoods)
     worst = np.zeros((k, k))

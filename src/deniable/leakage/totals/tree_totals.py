@@ -1,10 +1,11 @@
-"""Total leakage under a tree prior, by messages from branch to branch.
+"""Total leakage under a tree prior, computed by messages from branch to branch.
 
-Given X_i the branches at i are independent, so for a pair (x, x') their worst outputs add. A branch sees X_i only
-through its root c: its likelihoods are P(X_c | X_i) times those about X_c. The worst ratio is linear-fractional in the
-likelihood vector of every sub-branch, hence attained at an extreme ray of the cone these vectors span. Over two values
-a cone has two rays, however many outputs there are: trees of binary attributes are exact at any size. Elsewhere the
-rays are listed up to a limit, and beyond it Algorithm 2 at the branch root bounds the branch.
+Given X_i the branches at i are independent, so for a pair (x, x') the log ratios of their worst outputs add up. A
+branch depends on X_i only through its root c, and its likelihoods are P(X_c | X_i) times those about X_c. The worst
+ratio is linear-fractional in the likelihood vector of every sub-branch. Hence it is attained at an extreme ray of the
+cone that these vectors span. Over two values a cone has two rays, however many outputs there are, so trees of binary
+attributes are exact at any size. For other trees the rays are listed up to a limit, and beyond it Algorithm 2 at the
+branch root bounds the branch.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int
 class _Message:
     """Leakage of a part of the tree about one attribute with k values.
 
-    pairs[x, x'] is the largest ln L[x]/L[x'] over its outputs; `rays`, columns of shape (k, m), span all its
-    likelihood vectors, or None if they are too many.
+    pairs[x, x'] is the largest ln L[x]/L[x'] over the outputs of the part. `rays` has columns, shape (k, m), that span
+    all likelihood vectors of the part; it is None if they are too many.
     """
 
     pairs: Floats
