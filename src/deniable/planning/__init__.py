@@ -1,4 +1,4 @@
-"""Plan a survey: which mechanism to use, how many contributors it needs, and how large the error will be."""
+"""Plans of surveys: the mechanism to use, the number of contributors needed, and the expected error."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A plan: every mechanism's expected error, cost and number of contributors, before anybody is asked."""
+"""Plan with every mechanism's expected error, cost and number of contributors, before anybody is asked."""
 
 from __future__ import annotations
 

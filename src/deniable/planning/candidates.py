@@ -1,4 +1,4 @@
-"""Which mechanisms a plan compares, how each is built from (sizes, epsilon), and when it is impractical."""
+"""Candidate mechanisms of a plan, with their construction from (sizes, epsilon) and limits of practicality."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One mechanism that a plan may compare.
+    """Mechanism that a plan may compare.
 
     Parameters
     ----------
     name : str
-        The field's name, with the frequency oracle in brackets for records: "SPL[OUE]".
+        Name in the literature, with the frequency oracle in brackets for records: "SPL[OUE]".
     build : callable
-        (sizes, epsilon) -> mechanism.
+        Function (sizes, epsilon) -> mechanism.
     note : str
-        What a reader of the plan must know about it.
+        Note that a reader of the plan must know.
     recommendable : bool
-        Whether `recommend` may choose it without being asked.
+        True if `recommend` may choose the mechanism without being asked.
     compares : bool
-        Whether decoding compares every report with every value.
+        True if decoding compares every report with every value.
     transforms : bool
-        Whether short reports are decoded for all values by one transform.
+        True if one transform decodes short reports for all values.
     alternative : bool
-        Recommended only if nothing else that was asked for is feasible.
+        True if the mechanism is recommended only if no other requested mechanism is feasible.
     direct : bool
-        Whether a report is one code and its histogram the answer.
+        True if a report is one code and the histogram of reports is the answer.
     two_phases : bool
-        Whether `build` returns phase one only, and the error is that of both phases, with bias.
+        True if `build` returns phase one only, and the error is that of both phases, with bias.
     """
 
     name: str
@@ -110,10 +110,10 @@ RECORDS = _planned(records=True)
 
 
 def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
-    """Return the candidates for d attributes, all or those named.
+    """Return all candidates for d attributes, or the named ones.
 
-    A name matches without regard to case; "SPL" means SPL over every oracle, "CMS" the sketch of every family; "RSFD"
-    is RS+FD.
+    The case of names does not matter. "SPL" means SPL over every oracle, "CMS" means the sketch of every family, and
+    "RSFD" means RS+FD.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fractio
     InvalidParameterError
         If the mechanism does not exist for these parameters.
     TooLargeError
-        If it exceeds a limit of practicality, naming the limit.
+        If the mechanism exceeds a limit of practicality; the message names the limit.
     """
     # Before building: a table of so many values would take long to set up only to be refused.
     _check_limit("counters", sum(sizes), MAX_STATE_SIZE)
@@ -178,10 +178,10 @@ def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fractio
 
 
 def preferred(sizes: tuple[int, ...], feasible: Sequence[str]) -> tuple[str, ...]:
-    """Return which of the feasible names may be recommended: all of them if none suits the domain.
+    """Return the feasible names that may be recommended, which are all of them if none suits the domain.
 
-    One attribute: a transform suits more than 2^10 values. For more than 2^16 it is preferred to all others but GRR,
-    whose report is as short and whose histogram is the answer.
+    For one attribute, a transform suits more than 2^10 values. For more than 2^16 values a transform is preferred to
+    all other candidates except GRR. A report of GRR is as short, and its histogram is the answer.
     """
     k = sizes[0]
     suitable = [one for one in ONE_ATTRIBUTE + RECORDS if one.name in feasible and not one.alternative]

@@ -1,7 +1,8 @@
-"""Standard errors of regression coefficients before anybody is asked, and the people needed, mechanism by mechanism.
+"""Expected standard errors of regression coefficients, and the number of people needed, for each mechanism.
 
-The information of one report about a multinomial logit is x x' (x) D J D, with D = diag(pi) - pi pi', pi the shares at
-x, and J = sum over reports y of P(y|.) P(y|.)' / P(y). It is averaged over the covariates of a design.
+All figures are computed before anybody is asked. The information of one report about a multinomial logit is x x' (x) D
+J D. Here pi are the shares at x, D = diag(pi) - pi pi', and J = sum over reports y of P(y|.) P(y|.)' / P(y). The
+information is averaged over the covariates of a design.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The default mechanism and collection for a schema and a budget.
 
-A square wave reports ordered answers near the truth, so sums that change slowly along the scale cost little. An answer
-without a score ("no answer") has no place on the scale but stands beside its last point: a mean of those who answered
-jumps there, and the wave is bad at jumps. On short scales the oracle of least error for shares then gives the better
-mean, too.
+A square wave reports ordered answers near the truth, so sums that change slowly along the scale have small errors. An
+answer without a score ("no answer") has no place on the scale, and its code follows the last point of the scale. The
+mean of those who answered jumps at that code, and the square wave has large errors at jumps. On short scales the oracle
+of least error for shares then gives the better mean, too.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ from deniable.survey.schema import Schema, checked_schema
 
 
 def prefers_square_wave(column: Attribute, epsilon: float | Fraction) -> bool:
-    """Tell whether a column's mean is asked, and a square wave has less error of it than the oracle for its shares.
+    """Return whether a column's mean is asked and a square wave gives it less error than the oracle for shares.
 
-    Where every answer has a score it has. Else their variances are compared at the uniform distribution over all
-    answers, by the delta method: of the scores less the mean, answers without one counting nowhere.
+    A square wave gives less error if every answer has a score. Otherwise the two variances are compared at the uniform
+    distribution over all answers, by the delta method. They are the variances of the scores less the mean; answers
+    without a score do not count.
 
     Examples
     --------
@@ -269,12 +270,12 @@ def collection(
 
 
 def check_wishes(mechanism: str | None, settings: Mapping[str, Any], wishes: Mapping[str, bool]) -> None:
-    """Refuse wishes about the default if a mechanism is named, and settings if none is.
+    """Raise an error if wishes about the default come with a named mechanism, or settings without one.
 
     Raises
     ------
     InvalidParameterError
-        If settings or wishes have nothing to decide.
+        If settings or wishes would have no effect.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Everything that a page needs to show a questionnaire at any budget and number of contributors, without asking back.
+"""Data with which a page shows a questionnaire at any budget and number of contributors, without further requests.
 
-Variances fall as one over the number of contributors, so one number per question and budget says them all; nothing is
-interpolated between budgets.
+Variances are inversely proportional to the number of contributors. So one number per question and budget gives them for
+every number of contributors. Nothing is interpolated between budgets.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ TARGET = 3.0
 
 @dataclass(frozen=True)
 class Explored(Result):
-    """One question, the same at every budget.
+    """Facts about one question that are the same at every budget.
 
     Parameters
     ----------
     name : str
-        What people read: the title, or the column's name.
+        Text that people read: the title, or the column's name.
     ask, unit : str
-        As of `deniable.planning.survey_plan.QuestionPlan`.
+        Same as in `deniable.planning.survey_plan.QuestionPlan`.
     categories : int
         Number of possible answers.
     low, high : float
-        Ends of the range: 0 and 100 percentage points, or those of the scale.
+        Ends of the range: 0 and 100 percentage points, or the ends of the scale.
     law : int
-        Which of a stop's laws is this question's; questions that are alike share one.
+        Number of the question's entry in the `laws` of a stop; questions that are alike share one entry.
     """
 
     name: str
@@ -60,18 +60,18 @@ class Explored(Result):
 
 @dataclass(frozen=True)
 class Law(Result):
-    """The error of a question at one budget, and what can be guessed.
+    """Error of a question at one budget, and the success rate of the best guess.
 
     Parameters
     ----------
     variance : float
-        The largest variance of the answer, in squared units, times the number of contributors.
+        Largest variance of the answer, in squared units, times the number of contributors.
     shares : tuple of float
-        Of a question of shares: the same at the shares 0, 1/2 and 1, in squared fractions; else empty.
+        For a question about shares: the same product at the shares 0, 1/2 and 1, in squared fractions; otherwise empty.
     before, after : float or None
-        How often the best guess about one contributor's answer is right without, and with, their report.
+        Rate at which the best guess about one contributor's answer is right without, and with, their report.
     exact : bool
-        Whether `after` is that of this very mechanism (`deniable.leakage.adversary.best_guess.BestGuess`).
+        True if `after` is that of this very mechanism (`deniable.leakage.adversary.best_guess.BestGuess`).
     """
 
     variance: float
@@ -83,14 +83,14 @@ class Law(Result):
 
 @dataclass(frozen=True)
 class Alternative(Result):
-    """One mechanism at one budget: the largest variance over the questions, as a share of their squared ranges.
+    """Mechanism at one budget, with its largest variance over the questions as a share of their squared ranges.
 
     Parameters
     ----------
     name, chosen, influence, reason
-        As of `deniable.planning.survey_plan.MechanismRow`.
+        Same as in `deniable.planning.survey_plan.MechanismRow`.
     variance : float or None
-        Times the number of contributors.
+        Largest variance times the number of contributors.
     bits : float or None
         Bits of one report.
     """
@@ -105,24 +105,24 @@ class Alternative(Result):
 
 @dataclass(frozen=True)
 class Stop(Result):
-    """Everything at one budget.
+    """Figures of all questions and mechanisms at one budget.
 
     Parameters
     ----------
     epsilon : str
         The budget as text.
     promise : str
-        What it means for a contributor.
+        Meaning of the budget for a contributor.
     odds : str
-        Largest factor by which odds can change.
+        Largest factor by which the odds about a contributor can change.
     mechanism : str
-        The one that a collection takes.
+        Name of the mechanism that a collection takes.
     bits : float
         Bits of one report.
     laws : tuple of Law
-        As `Explored.law` counts them.
+        Errors in the order that `Explored.law` refers to.
     mechanisms : tuple of Alternative
-        Least error first.
+        Mechanisms, the one with least error first.
     """
 
     epsilon: str

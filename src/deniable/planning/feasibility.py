@@ -1,4 +1,4 @@
-"""When a survey cannot work: the sentence that a plan and a collection say alike."""
+"""Sentence that says why a survey cannot work, the same in plans and in collections."""
 
 from __future__ import annotations
 

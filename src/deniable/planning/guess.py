@@ -1,7 +1,7 @@
-"""Guess of what contributors answer: a rough file of answers, or of shares, for a rehearsal.
+"""Guess of the contributors' answers for a rehearsal, from a rough file of answers or of shares.
 
-A guess is private where it is made of somebody's answers. A rehearsal shows no row of it, but exact shares; and its
-simulated reports protect nobody, since their randomness has a known seed.
+A guess is private if it is made from real people's answers. A rehearsal shows none of its rows, but it shows exact
+shares. The simulated reports of a rehearsal protect nobody, because their randomness has a known seed.
 """
 
 from __future__ import annotations

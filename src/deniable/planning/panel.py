@@ -1,4 +1,4 @@
-"""A rotating panel: people are divided among waves by a published seed."""
+"""Rotating panel, in which a published seed divides people among waves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Loss of a second phase beside the default on the same people, before anybody reports in it.
+"""Loss of a second phase compared with the default on the same people, before anybody reports in it.
 
-None of the mechanisms that learn their tables is known to beat sampling one attribute (docs/choosing.md), and where
-what was learned is nearly singular the loss is large. So it is computed for the collection at hand, from the unbiased
-estimate of one simulated phase, whose answers are as frequent as phase one found and independent of each other.
+None of the mechanisms that learn their tables is known to beat sampling one attribute (docs/choosing.md). The loss is
+large if the learned table is nearly singular. So the loss is computed for the given collection, from the unbiased
+estimate of one simulated phase. The simulated answers have the frequencies that phase one found, and are independent of
+each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Precision of a mechanism before anyone reports: from its variance, without simulation.
+"""Expected precision of a mechanism, computed from its variance without simulation, before anyone reports.
 
-Every variance in this library is a quadratic in the true frequency f: ``a + b f + c f (1 - f)``, with c > 0 only where
-contributors report a sampled attribute. Three values determine it, so its mean over a prior is exact.
+Every variance in this library is a quadratic in the true frequency f: ``a + b f + c f (1 - f)``. c > 0 only if
+contributors report a sampled attribute. Three values determine the quadratic, so its mean over a prior is exact.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def worst_variance(mechanism: Mechanism[Any], frequency: float, n: int) -> float
 def mean_variance(mechanism: Mechanism[Any], n: int) -> float:
     """Return the mean variance over values, attributes and a flat prior on the true frequencies.
 
-    Flat: every distribution over an attribute's k categories is equally likely (Dirichlet(1, ..., 1)). Then f has mean
-    1/k and f (1 - f) has mean (k - 1)/(k (k + 1)). Every attribute counts the same, whatever its size.
+    Under a flat prior every distribution over an attribute's k categories is equally likely (Dirichlet(1, ..., 1)).
+    Then f has mean 1/k and f (1 - f) has mean (k - 1)/(k (k + 1)). Every attribute counts the same, whatever its size.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def contributors_needed(
 ) -> int | None:
     """Return the smallest n whose interval half-width z sd reaches `target_error`, to four digits, for every attribute.
 
-    None if even 2^62 contributors are too few.
+    The result is None if even 2^62 contributors are too few.
 
     Examples
     --------
@@ -90,7 +90,8 @@ def fewest(precise: Callable[[int], bool]) -> int | None:
     Parameters
     ----------
     precise : callable
-        Whether so many contributors are enough; true of all larger numbers if it is of one.
+        Function that returns whether this many contributors are enough. If it is true for a number, it is true for all
+        larger numbers.
     """
     enough = 1
     while not precise(enough):

@@ -1,8 +1,8 @@
-"""A programme of surveys: the largest total that one contributor can spend in all of them, and what they leak together.
+"""Programme of surveys, with the largest total that one contributor can spend and the leakage of all surveys.
 
-Pure epsilon adds up, as fractions. Reports of one memo are counted as a person's ledger counts them: by the lesser of
-the bound between any two histories and, where it is true, epsilon_forever for each answer that was used. The statements
-that suggest themselves beside these are false (`deniable.oracles.memoised`), and are not made.
+Pure epsilons are added as fractions. Reports of one memo are counted as in a person's ledger. Their total is the lesser
+of the bound between any two histories and, where it is valid, epsilon_forever for each answer that was used. Other
+statements that seem obvious are false (`deniable.oracles.memoised`), and are not made.
 """
 
 from __future__ import annotations
@@ -394,10 +394,10 @@ def _leakage(
 ) -> tuple[tuple[AttributeLeakage, ...], tuple[str, ...]]:
     """Return the leakage about every attribute of the records that varies.
 
-    An attribute's reports in all surveys are one release of it: their joint channel where it can be set up, else any
-    mechanism with the sum of their budgets. What samples attributes adds its whole budget to every total, which holds
-    for any joint distribution: given the record, reports are independent, and each changes a likelihood by at most its
-    budget.
+    An attribute's reports in all surveys are one release of it. The release is their joint channel if that can be set
+    up, otherwise any mechanism with the sum of their budgets. A mechanism that samples attributes adds its whole budget
+    to every total. This is valid for any joint distribution, because reports are independent given the record, and each
+    changes a likelihood by at most its budget.
     """
     parts: list[list[tuple[Any, float]]] = [[] for _ in schema.sizes]
     outside, notes = [], ["every answer is taken to stay the same in all waves, and one person to be in every group"]

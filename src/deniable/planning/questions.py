@@ -1,8 +1,8 @@
-"""The question that an attribute answers, and how far off its answer may be in its own unit.
+"""Question that an attribute answers, and the largest error of its answer in the answer's own unit.
 
-The error holds whatever the contributors answer. Errors are noise only: they are about these contributors. The variance
-of a share is a quadratic in that share, the variance of a mean a quadratic in their distribution, so the worst case of
-either is found, not searched for.
+The error is valid for any answers of the contributors. Errors include only the noise of the randomisation, so they are
+about these contributors. The variance of a share is a quadratic in that share. The variance of a mean is a quadratic in
+the distribution of the answers. So the worst case of either is computed in closed form, without a search.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class ShareVariance:
-    """Variance of one estimated share among n contributors, at any true share.
+    """Variance of one estimated share among n contributors at any true share.
 
     Parameters
     ----------
     absent, half, present : float
-        At the true shares 0, 1/2 and 1.
+        Variances at the true shares 0, 1/2 and 1.
 
     Examples
     --------
@@ -89,25 +89,26 @@ class ShareVariance:
 
 @dataclass(frozen=True)
 class MeanVariance:
-    """The largest variance of an estimated mean, and where it is reached.
+    """Largest variance of an estimated mean, and the answers at which it is reached.
 
     Parameters
     ----------
     variance : float
-        In squared units of the scores.
+        Largest variance, in squared units of the scores.
     low, high : int
-        Codes that the contributors hold where it is reached; one code twice if all hold the same.
+        Codes that the contributors hold in the worst case; the same code twice if all hold one code.
     share : float
-        Share of those who hold `high`.
+        Share of contributors who hold `high`.
 
     Notes
     -----
-    The noise of independent reports is linear in the distribution f of the answers; reports that are sampled add a
-    multiple of the variance of the scores under f, which is concave. For a given mean the sum is linear in f, so it is
-    largest where at most two values are held: all pairs are compared, each in closed form.
+    The noise of independent reports is linear in the distribution f of the answers. Reports about a sampled attribute
+    add a multiple of the variance of the scores under f, which is concave. For a given mean the sum is linear in f, so
+    it is largest if at most two values are held. All pairs of values are compared, each in closed form.
 
-    Codes without a score (a missing answer) count nowhere: the mean is of those who gave one, a ratio. Its error is
-    that of the scores less the mean, by the delta method, which makes it depend on the mean: 33 of them are looked at.
+    Codes without a score (a missing answer) do not count. The mean is then a ratio, the mean of those who gave an
+    answer with a score. By the delta method its error is that of the scores less the mean. So the error depends on the
+    mean, and it is computed for 33 means.
     """
 
     variance: float
@@ -117,16 +118,16 @@ class MeanVariance:
 
     @classmethod
     def of(cls, mechanism: Any, attribute: int, scores: Floats, n: int) -> MeanVariance:
-        """Return the worst case of the mean of one attribute's scores, where everybody gives an answer that has one.
+        """Return the worst case of the mean of one attribute's scores if everybody gives an answer with a score.
 
         Parameters
         ----------
         mechanism : Mechanism
-            One with `linear_variance`.
+            Mechanism with `linear_variance`.
         attribute : int
             Which one.
         scores : float64[k]
-            Of its values; NaN for those that count nowhere.
+            Scores of the attribute's values; NaN for values that do not count.
         n : int
             Number of contributors.
         """
@@ -219,14 +220,14 @@ _WITHOUT = ("two phases", "dealt", "open text")
 
 @dataclass(frozen=True)
 class Question(ABC):
-    """One column of a collection's records, and what is asked of it.
+    """Column of a collection's records, and the question about it.
 
     Parameters
     ----------
     attribute : Attribute
-        The column: a question, or one box of a question of several answers.
+        Attribute of the column: a question, or one option of a multiple-choice question.
     mechanism : Mechanism
-        What the collection randomises with.
+        Mechanism of the collection.
     index : int
         Number of the column.
     source : int

@@ -1,13 +1,13 @@
-"""The mechanism that a collection of several attributes uses when nobody names one, and why.
+"""Default mechanism of a collection of several attributes, and the reason for it.
 
-The rule depends on sizes and budget only, never on data. Splitting the budget (`SPL`) is compared with sampling one
-attribute by the variance that each has at the mean of a flat prior, averaged over attributes and values. With
-v(epsilon) the noise of one report, splitting wins where
+The default is used if no mechanism is named. The rule depends on sizes and budget only, never on data. Splitting the
+budget (`SPL`) is compared with sampling one attribute by the variance that each has at the mean of a flat prior,
+averaged over attributes and values. With v(epsilon) the noise of one report, splitting wins where
 
     v(epsilon/d) < d v(epsilon) + (d-1) (1/k) (1 - 1/k) k/(k+1),
 
-the last term being the mean of f (1 - f) under the flat prior: whoever samples d-1 of d attributes away does not know
-which contributors hold what. Each side may choose its frequency oracles.
+where the last term comes from the mean of f (1 - f) under the flat prior. It is the cost of sampling, because only one
+of d attributes of each contributor is observed. Each side may choose its frequency oracles.
 """
 
 from __future__ import annotations
@@ -150,23 +150,23 @@ def records_default(
 def paired_default(
     sizes: tuple[int, ...], epsilon: float | Fraction, means: Collection[int] = (), waves: Collection[int] | None = None
 ) -> MechanismChoice:
-    """Return `PairSample`: one pair of attributes with the whole budget, or for means now and then one attribute.
+    """Return a `PairSample`: one pair of attributes, or for means sometimes one attribute, with the whole budget.
 
     Parameters
     ----------
     sizes : tuple of int
-        Domain sizes of two or more attributes.
+        Domain sizes of at least two attributes.
     epsilon : float or Fraction
         Budget of the whole contributor.
     means : collection of int
-        Attributes whose mean is asked: if there are any, attributes are reported alone, too.
+        Attributes whose mean is asked. If there are any, attributes are reported alone, too.
     waves : collection of int, optional
-        Those of them that are then reported through square waves, all by default.
+        Attributes among `means` that are then reported through square waves; all by default.
 
     Raises
     ------
     InvalidParameterError, TooLargeError
-        If there are no two attributes, or the table of a pair is too large.
+        If there are fewer than two attributes, or the table of a pair is too large.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A dress rehearsal: the whole survey with invented people, many times, and how often its report would mislead.
+"""Dress rehearsal, which runs the whole survey many times with invented people and counts misleading reports.
 
-Aggregates are drawn directly (`simulate_aggregate`), exactly as reports of these people would add up, so that hundreds
-of runs take seconds. The people stay the same from run to run; only the randomisation differs.
+Aggregates are drawn directly (`simulate_aggregate`), with exactly the distribution of the sum of these people's
+reports. So hundreds of runs take seconds. The people are the same in every run, and only the randomisation differs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Rate(Result):
     rate : float
         Share of the runs.
     lower, upper : float
-        95% interval of what infinitely many runs would show.
+        95% interval of the rate among infinitely many runs.
     runs : int
         Number of runs.
     """
@@ -80,9 +80,10 @@ class Rate(Result):
 
     @classmethod
     def mean(cls, shares: Floats) -> Rate:
-        """Return the mean of a share of each run, in [0, 1]; the interval is normal, or that of a share that is 0 or 1.
+        """Return the mean of a share, in [0, 1], over the runs, with a normal interval or that of a share of 0 or 1.
 
-        If the share is the same in all runs, nothing is known of its spread: then that of the event that it is not.
+        If the share is the same in all runs, its spread is unknown. Then the interval is that of the event that the
+        share differs.
         """
         if np.ptp(shares) == 0:
             bound = cls.of(np.zeros(len(shares), dtype=np.bool_)).upper
@@ -100,19 +101,19 @@ class RehearsedQuestion(Result):
     Parameters
     ----------
     name : str
-        As the schema calls the column.
+        Name of the column in the schema.
     ask : {"shares", "mean"}
-        What is asked.
+        Kind of question.
     unit : str
-        What `off` counts: percentage points, or units of the scale.
+        Unit of `off`: percentage points, or units of the scale.
     top_wrong : Rate or None
-        The category that the report puts first is not the most frequent one; None for means.
+        Rate at which the category that the report puts first is not the most frequent one; None for means.
     missed : Rate
-        Of the question's intervals, those that do not contain the truth; about 1 - confidence are expected.
+        Rate of the question's intervals that do not contain the truth; about 1 - confidence is expected.
     off : float
-        In 95 of 100 runs no estimate of the question is further off than this; infinite if more runs had no report.
+        Error that no estimate of the question exceeds in 95 of 100 runs; infinite if more runs had no report.
     title : str
-        What people read instead of the name; "" if there is nothing.
+        Title that people read instead of the name; "" if there is none.
     """
 
     name: str
@@ -136,17 +137,17 @@ class RehearsedDifference(Result):
     Parameters
     ----------
     name : str
-        Of the question.
+        Name of the question.
     first, second : str
         The two categories.
     truth : float
-        Share of the first less that of the second, in the guess.
+        Share of the first category less that of the second, in the guess.
     wrong_sign : Rate
-        The estimated difference has the other sign.
+        Rate at which the estimated difference has the wrong sign.
     undecided : Rate
-        Its interval contains 0.
+        Rate at which the interval of the difference contains 0.
     wrongly_decided : Rate
-        Its interval lies on the wrong side of 0: the report states the contrary.
+        Rate at which the interval lies on the wrong side of 0, so that the report states the contrary.
     """
 
     name: str

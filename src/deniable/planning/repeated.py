@@ -1,4 +1,4 @@
-"""A question that is asked in many waves: fresh budgets, a rotating panel, or memoised answers, within one budget."""
+"""Plans for a question in many waves with fresh budgets, a rotating panel or memoised answers, within one budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: one row per mechanism, the assumptions, and the recommended row."""
+"""Plan with one row per mechanism, the assumptions, and the recommended row."""
 
 from __future__ import annotations
 

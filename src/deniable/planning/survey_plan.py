@@ -1,7 +1,7 @@
-"""Plan of a survey before its questionnaire is sent out: how precise every question's answer will be, at which price.
+"""Plan of a survey, with the expected precision of every question's answer and its price.
 
-Errors are worst cases over all answers, and noise only: they are about these contributors. The mechanism is the one
-that `deniable.collection` takes when nobody names one.
+A plan is made before the questionnaire is sent out. Errors are worst cases over all answers. They include only the
+noise of the randomisation, so they are about these contributors. The mechanism is the default of `deniable.collection`.
 
 Error of a cell of the table of two questions.
 """
@@ -39,15 +39,15 @@ class PairPlan(Result):
     Parameters
     ----------
     first, second : str
-        Names of the two.
+        Names of the two questions.
     cells : int
         Number of cells of their table.
     half_width : float
-        Half-width of the interval of one cell of the consistent table, in percentage points, all cells being alike.
+        Half-width of the interval of one cell of the consistent table, in percentage points, if all cells are alike.
     reports : float
         Expected number of reports about this pair.
     contributors_needed : int or None
-        Fewest that reach the target; None without one, or if no number does.
+        Smallest number that reaches the target; None without a target, or if no number does.
     """
 
     first: str
@@ -61,10 +61,10 @@ class PairPlan(Result):
 def pair_plans(
     schema: Schema, mechanism: Any, contributors: int, target: float | None, z: float
 ) -> tuple[PairPlan, ...]:
-    """Return the errors of all tables of `PairSample`, pair after pair.
+    """Return the errors of all tables of `PairSample`, one entry for each pair.
 
-    Tables are taken to be even. Pairs of the same sizes, reported alone through the same oracles, are alike: one of
-    them is computed.
+    All cells of a table are assumed to be equally frequent. Pairs of the same sizes whose attributes are reported alone
+    through the same oracles are alike, so only one of them is computed.
     """
     columns = schema.columns
     tables = mechanism.expected_tables(MAX_CONTRIBUTORS)
@@ -106,23 +106,23 @@ class QuestionPlan(Result):
     Parameters
     ----------
     name : str
-        As the schema calls the column.
+        Name of the column in the schema.
     ask : {"shares", "mean"}
-        What is asked.
+        Kind of question.
     categories : int
         Number of possible answers.
     unit : str
-        What `half_width` counts: percentage points, or units of the scale.
+        Unit of `half_width`: percentage points, or units of the scale.
     half_width : float
-        Half-width of the interval, where it is largest.
+        Half-width of the interval at the answers for which it is largest.
     worst : str
-        The answers for which it is.
+        Answers for which the half-width is largest.
     contributors_needed : int or None
-        Fewest that reach the target; None without a target, or if no number does.
+        Smallest number that reaches the target; None without a target, or if no number does.
     guess : BestGuess
-        How often the best guess about one contributor's answer is right.
+        Rate at which the best guess about one contributor's answer is right.
     title : str
-        What people read instead of the name; "" if there is nothing.
+        Title that people read instead of the name; "" if there is none.
     span : float
         Length of the range of the answer, in `unit`.
     """
@@ -146,29 +146,29 @@ class QuestionPlan(Result):
 
 @dataclass(frozen=True)
 class MechanismRow(Result):
-    """One mechanism at one epsilon.
+    """Expected error and cost of one mechanism at one epsilon.
 
     Parameters
     ----------
     name : str
-        As plans call it: "SMP[OUE]".
+        Name in plans: "SMP[OUE]".
     chosen : bool
-        Whether the collection would take it.
+        True if the collection would take this mechanism.
     relative_half_width : float or None
-        Half-width of the worst question's interval as a share of the question's range: 0.1 is 10 percentage points,
-        or a tenth of a scale; None where it cannot be built.
+        Half-width of the worst question's interval as a share of the question's range. 0.1 is 10 percentage points, or
+        a tenth of a scale. None if the mechanism cannot be built.
     bits_per_report : float or None
         Information content of one report.
     influence : float or None
         Number of contributors that one malicious contributor counts for when raising one share, for the question where
-        it is largest. 1% of malicious contributors can add this many percentage points to the share. None where it is
-        not determined.
+        it is largest. 1% of malicious contributors can add this many percentage points to the share. None if it is not
+        determined.
     contributors_needed : int or None
-        Fewest for which every question reaches the target.
+        Smallest number for which every question reaches the target.
     reason : str
-        Why there are no numbers; "" if there are.
+        Reason why there are no numbers; "" if there are numbers.
     note : str
-        What else a reader must know.
+        Further note for the reader.
     """
 
     name: str
@@ -183,34 +183,34 @@ class MechanismRow(Result):
 
 @dataclass(frozen=True)
 class Setting(Result):
-    """Everything about one epsilon.
+    """Plan at one epsilon.
 
     Parameters
     ----------
     epsilon : float or Fraction
         Budget of the whole contributor.
     mechanism : Mechanism
-        The one that a collection takes.
+        Mechanism that a collection takes.
     name : str
-        What plans call it.
+        Name of the mechanism in plans.
     reason : str
-        Why that one.
+        Reason for the choice of the mechanism.
     bits_per_report : float
         Information content of one report.
     odds : float
         Largest factor by which the odds about a contributor can change, rounded up to three digits.
     sure : str
-        How sure somebody can become of what they took for a coin toss, a percentage, rounded up.
+        Largest certainty about something that had a probability of one half before, as a percentage, rounded up.
     promise : str
-        Both in words that a contributor understands.
+        Odds and certainty in words that a contributor understands.
     warning : str
-        Why a survey like this cannot work; "" if it can.
+        Reason why a survey like this cannot work; "" if it can.
     questions : tuple of QuestionPlan
-        In the schema's order.
+        Plans of the questions, in the schema's order.
     mechanisms : tuple of MechanismRow
-        Least error first.
+        Mechanisms, the one with least error first.
     pairs : tuple of PairPlan
-        The tables of all pairs of questions, if they were asked for.
+        Plans of the tables of all pairs of questions, if they were requested.
     """
 
     also: ClassVar = {"mechanism": "name"}
@@ -295,7 +295,7 @@ def plan_survey(
     Parameters
     ----------
     schema : Schema
-        What is asked.
+        Kind of question.
     contributors : int
         Expected number of contributors.
     epsilons : sequence of float, Fraction, Decimal or str
@@ -443,8 +443,8 @@ class Compared(NamedTuple):
 def compared(schema: Schema, chosen: Mechanism[Any], every: bool) -> list[Compared]:
     """Return the mechanisms that a plan of a schema compares, the chosen one once among them.
 
-    Of several rows that build the chosen mechanism the first is kept; a row of its name that builds another one,
-    because it knows sizes and not what is asked, is that of the chosen one.
+    If several rows build the chosen mechanism, the first one is kept. A row with its name may build another mechanism,
+    because the row knows the sizes and not the questions. Such a row is replaced by that of the chosen mechanism.
     """
     offered = [one for one in candidates_for(len(schema.sizes)) if (every or one.recommendable) and not one.two_phases]
     own = questions_of(schema, chosen)

@@ -1,4 +1,4 @@
-"""Cost of Corr-RR in both of its phases: variance, and a bias that more contributors do not remove."""
+"""Cost of Corr-RR in its two phases, as variance and a bias that more contributors do not remove."""
 
 from __future__ import annotations
 
