@@ -1,1 +1,1 @@
-"""Randomise and add up reports in Spark, and add up reports in DuckDB."""
+"""Randomisation and sums of reports in Spark, and sums of reports in DuckDB."""

@@ -1,11 +1,11 @@
 """Add up report files in DuckDB by a ``GROUP BY``; each file must have a single column of codes.
 
-Where a report is one code and the collector's state counts how often each was reported, the state is what every
-database calls a histogram. DuckDB reads the report files itself, from wherever it reads Parquet, with all its threads.
-It is never imported here: its connection is the user's.
+If a report is one code, and the collector's state counts how often each code was reported, the state is a histogram in
+the sense of every database. DuckDB reads the report files itself, from any place where it reads Parquet, with all its
+threads. DuckDB is never imported here, because the user provides the connection.
 
-Ids of rows are checked, and no batch is added twice. Digests of files are believed, where `deniable aggregate` computes
-them again: for files that were under somebody else's hands, take that.
+Ids of rows are checked, and no batch is added twice. Digests of files are trusted here, but `deniable aggregate`
+computes them again. Use `deniable aggregate` for files that other people could have changed.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""Apache Spark: randomise a DataFrame of answers into stored reports, and add up a DataFrame of reports.
+"""Randomisation of a DataFrame of answers into stored reports, and sums of a DataFrame of reports, in Apache Spark.
 
-Nothing lazy is returned. A DataFrame that randomised whenever it was looked at would make other reports of the same
-contributors for every action, and spend epsilon again; so `randomize` writes files and returns what was written.
+No function returns a lazy result. A lazy DataFrame would make other reports of the same contributors for every action,
+and spend epsilon again. So `randomize` writes files and returns a description of the files.
 
-Spark runs a task again that failed, and a second copy of one that is slow. Every attempt makes reports of its own,
-under a name of its own where nobody looks. Spark takes the result of one attempt per task, and only the file that it
-names becomes visible, with all others or not at all. Sums of tasks carry the number of their partition: none is added
-twice.
+Spark repeats a task that failed, and runs a second copy of a task that is slow. Every attempt makes reports of its own
+in a hidden file with a name of its own. Spark takes the result of one attempt per task. Only the file that this result
+names becomes visible, with all others or not at all. Sums of tasks contain the number of their partition, so none is
+added twice.
 
-A row costs most on its way from Java to Python. So reports of which few can differ are counted where they are, by a
-``GROUP BY``; all others come with as few columns as will do.
+The largest cost of a row is its transfer from Java to Python. So reports with few possible values are counted in Spark
+by a ``GROUP BY``. All other reports are transferred with as few columns as possible.
 
-Files are those of `deniable randomize`: `deniable aggregate` adds them up, and `aggregate` those that it wrote.
+Files have the format of `deniable randomize`. So `deniable aggregate` adds them up, and `aggregate` adds up the files
+of `deniable randomize`.
 """
 
 from __future__ import annotations
@@ -224,15 +225,15 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
 
 
 def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggregate:
-    """Return the aggregate of reports that are counted.
+    """Return the aggregate of counted reports.
 
     Parameters
     ----------
     collection : Collection
-        Whose reports they are.
+        Collection of the reports.
     rows : sequence of tuple
-        Different reports, each with how often it occurs as its last item: the values of its fields, None where one
-        cannot be of this collection.
+        Different reports as the values of their fields, None if a value cannot be of this collection. The last item is
+        the number of occurrences.
 
     Raises
     ------
@@ -276,15 +277,15 @@ class Part(NamedTuple):
     Parameters
     ----------
     partition : int
-        The task's number.
+        Number of the task.
     file : str
-        Name of the file that it wrote; "" if it had no answers.
+        Name of the file that the task wrote; "" if the task had no answers.
     n : int
         Number of reports.
     digest : str
-        The file's digest.
+        Digest of the file.
     error : str
-        What is wrong with the answers; "" if nothing is.
+        Error in the answers; "" if there is none.
     """
 
     partition: int
@@ -308,9 +309,9 @@ def _attempt(
 def write_part(
     collection: Collection, store: Store, partition: int, batches: Iterable[pa.RecordBatch]
 ) -> pa.RecordBatch:
-    """Randomise the answers of a partition into a file of this attempt's own; return `Part` as a batch of one row.
+    """Write a partition's reports to a file of this attempt's own, and return `Part` as a batch of one row.
 
-    What is wrong with answers is returned: to try again would not mend it.
+    Errors in answers are returned, because another attempt would fail in the same way.
     """
     rng, mechanism = SecureRandomness(), collection.mechanism
 
@@ -403,18 +404,18 @@ def _raise_first(errors: Iterable[tuple[int, str]]) -> None:
 
 
 class Store(NamedTuple):
-    """A directory that appears as a whole: attempts write beside it, and those that count are moved into it.
+    """Directory that appears as a whole; attempts write beside it, and files that count are moved into it.
 
     Parameters
     ----------
     files : pyarrow.fs.FileSystem
-        Where it lies; pickled into tasks.
+        File system of the directory, which is pickled into tasks.
     directory : str
-        Its path there.
+        Path of the directory in this file system.
     uri : str
-        Its name for Spark.
+        Name of the directory for Spark.
     staging : str
-        Path of the hidden directory beside it, of this run alone.
+        Path of the hidden directory beside it, which only this run uses.
     """
 
     files: fs.FileSystem

@@ -1,7 +1,7 @@
-"""Receipts: how a device finds, in what a collector publishes, that its report was counted.
+"""Receipts, by which a device finds in a collector's published data that its report was counted.
 
 A device keeps 16 random bytes, its secret, and sends a *leaf* with its report: SHA-256(secret || report). The leaf says
-nothing of the report to anyone who does not have the secret, and shares nothing with the report's id. A collector
+nothing about the report to anyone who does not have the secret, and is unrelated to the report's id. A collector
 publishes all leaves of a batch, sorted, and the root of the tree over them. A device looks for its own leaf in the
 whole list, so that nobody learns which one it looked for.
 
@@ -68,14 +68,14 @@ def sorted_leaves(leaves: Rows, n: int | None = None) -> Rows:
     Parameters
     ----------
     leaves : uint8[m, 32]
-        In any order.
+        Leaves in any order.
     n : int, optional
         Number of reports; some may have come without a leaf.
 
     Returns
     -------
     uint8[max(m, n), 32]
-        Sorted as bytes.
+        Leaves sorted as bytes.
     """
     absent = max(0, (n or 0) - len(leaves))
     made = np.frombuffer(secrets.token_bytes(LEAF_BYTES * absent), np.uint8).reshape(absent, LEAF_BYTES)
@@ -90,7 +90,7 @@ def merkle_root(leaves: Rows) -> bytes:
     Raises
     ------
     MismatchError
-        If they are not sorted.
+        If the leaves are not sorted.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class InclusionProof:
     index, n : int
         Place of the leaf, from 0, and number of leaves.
     path : tuple of bytes
-        Hashes beside the way from the leaf to the root, from below.
+        Hashes of the siblings on the path from the leaf to the root, lowest first.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class InclusionProof:
         Raises
         ------
         MismatchError
-            If it is not among them.
+            If the leaf is not in the batch.
         """
         place = find_leaf(leaves, leaf)
         if place is None:
@@ -185,10 +185,11 @@ def find_leaf(leaves: Rows, leaf: bytes) -> int | None:
 
 
 def sum_digest(opening: bytes, collection: str, n: int, counts: bytes) -> bytes:
-    """Return the digest by which a collector is bound to a sum before it publishes that.
+    """Return the digest by which a collector is bound to a sum before it publishes the sum.
 
     It is SHA-256 of ``deniable sum``, the opening, the collection's id, n (8 bytes) and the counters (8 bytes each),
-    numbers little endian. Without the opening, 16 random bytes, anyone could find a sum of few reports by trying.
+    numbers little endian. The opening has 16 random bytes. Without it, anyone could find a sum of few reports by
+    trying.
 
     Examples
     --------

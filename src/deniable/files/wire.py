@@ -2,10 +2,10 @@
 
 A report is the fields of `mechanism.report_fields` in their order, little-endian, without padding between them or
 around them, so that all reports of a collection have equal length. A posted report has an id of 16 bytes, by which a
-retry is recognised; the sender chooses it and says nothing of what is sent. It may have a leaf of 32 bytes, by which
-its sender finds later that it was counted: `deniable.files.receipts`.
+retry is recognised. The sender chooses the id, and the id says nothing about the report. A report may have a leaf of 32
+bytes, by which its sender finds later that the report was counted (`deniable.files.receipts`).
 
-Bodies come in two forms, which say the same.
+Bodies have two forms with the same content.
 
 * JSON, one object: ``{"collection": <64 hex digits>, "reports": [{"id": <22 characters>, "report": <characters>}]}``,
   ids and reports in base64url (RFC 4648, section 5) without padding, spare bits zero. A report may have a third key,

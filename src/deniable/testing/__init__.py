@@ -1,6 +1,6 @@
-"""Contract tests (laws) for authors of mechanisms: `check_mechanism` runs all of them on one mechanism.
+"""Contract tests (laws) for authors of mechanisms, which `check_mechanism` runs on one mechanism.
 
-A law is exact where the channel can be enumerated. Tests by sampling have fixed seeds and bounds from theory. A correct
+A law is exact if the channel can be enumerated. Tests by sampling have fixed seeds and bounds from theory. A correct
 mechanism fails such a test with probability 10^-6, and every run gives the same result. No test runner is needed.
 """
 

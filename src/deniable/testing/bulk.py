@@ -1,12 +1,12 @@
-"""Laws of many contributors at once: no random word is used for two of them.
+"""Laws of many contributors at once, by which no random word is used for two contributors.
 
 A kernel that makes reports by the hundred thousand takes words in blocks. If it reads a word twice, two reports depend
-on each other: whoever sees both learns more than the guarantee says, although each report alone follows its channel
+on each other. Anyone who sees both learns more than the guarantee says, although each report alone follows its channel
 exactly. These laws look at reports together. They need no channel, so they hold a mechanism at any size.
 
-What is allowed: a word may be cut into pieces for several contributors, and a bit may decide *how many* words come
-after it (how many contributors sampled an attribute, how many draws were rejected), so that later contributors read
-other words. Such a shift moves many reports, or neighbouring ones at the end of a block.
+A kernel may cut a word into pieces for several contributors. A bit may also decide *how many* words come after it (how
+many contributors sampled an attribute, how many draws were rejected), so that later contributors read other words. Such
+a shift moves many reports, or neighbouring ones at the end of a block.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BINS, _EXPECTED = 8, 20
 
 @contextmanager
 def overwritten_words() -> Iterator[None]:
-    """Overwrite the words of every `WordStream` as soon as it takes others: who reads stale ones is found out."""
+    """Overwrite the words of every `WordStream` as soon as it takes others, which reveals reads of stale words."""
     before, WordStream.overwrites = WordStream.overwrites, True
     try:
         yield
@@ -52,21 +52,21 @@ def overwritten_words() -> Iterator[None]:
 
 
 class ChangedRandomness:
-    """The words of a seed, one bit of them changed, and a record of how many were drawn at a time.
+    """Words of a seed with one bit changed, and a record of how many words were drawn at a time.
 
     Parameters
     ----------
     seed : int
-        As `SimulationRandomness`.
+        Seed as for `SimulationRandomness`.
     place : int
         Number of the word that is changed, from 0 on; none by default.
     bit : int
-        Its bit, 0..63.
+        Number of the changed bit, 0..63.
 
     Attributes
     ----------
     sizes : list of int
-        How many words every call drew.
+        Number of words that every call drew.
     """
 
     def __init__(self, seed: int, place: int = -1, bit: int = 0) -> None:
@@ -75,7 +75,7 @@ class ChangedRandomness:
         self.sizes: list[int] = []
 
     def fill(self, words: Words) -> None:
-        """Overwrite words with the next ones of the seed, the changed one among them if its turn has come."""
+        """Overwrite words with the next words of the seed, including the changed word if its turn has come."""
         self._honest.fill(words)
         if self._drawn <= self._place < self._drawn + len(words):
             words[self._place - self._drawn] ^= np.uint64(1) << np.uint64(self._bit)
@@ -84,17 +84,17 @@ class ChangedRandomness:
 
 
 def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 64, seed: int = 7) -> None:
-    """A changed bit moves the report of at most one contributor, where as many words are drawn as before.
+    """Check that a changed bit moves at most one contributor's report if as many words are drawn as before.
 
-    Half of the words are chosen at random, half are the first and the last ones of a draw, where blocks meet. Shifts
-    are told from words that are used twice by how many reports move, and how far apart these lie.
+    Half of the words are chosen at random. The other half are the first and the last words of a draw, where blocks
+    meet. The number of reports that move and their distances distinguish shifts from words that are used twice.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that takes codes or records.
+        Mechanism that takes codes or records.
     rows, changes, seed : int
-        Contributors, changed bits and the seed of the words.
+        Number of contributors, number of changed bits and seed of the words.
     """
     inputs = several_inputs(mechanism, rows)
     honest = ChangedRandomness(seed)
@@ -122,7 +122,7 @@ def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 
 
 
 def several_inputs(mechanism: Any, rows: int) -> NDArray[np.int64]:
-    """Return inputs of everybody, not in the order of the codes: int64[rows], or int64[rows, d]."""
+    """Return inputs of all contributors, not in the order of the codes: int64[rows], or int64[rows, d]."""
     row = np.arange(rows, dtype=np.int64)
     inputs = np.empty((rows, len(mechanism.domain)), dtype=np.int64)
     for j, size in enumerate(mechanism.domain):
@@ -139,24 +139,24 @@ def rows_that_differ(before: Any, after: Any) -> NDArray[np.intp]:
 
 
 def _integers(field: NDArray[Any]) -> NDArray[Any]:
-    """Return the bytes of a field's numbers as unsigned integers: equal where they are, whatever the numbers are."""
+    """Return the bytes of a field's numbers as unsigned integers, which are equal where the numbers are equal."""
     return np.ascontiguousarray(field).view(f"u{field.dtype.itemsize}")
 
 
 def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, seed: int = 8) -> None:
-    """At every distance up to 2^18, reports of contributors who hold the same are as often equal as at any other.
+    """Check that at every distance up to 2^18 reports about equal inputs are as often equal as at any other.
 
-    Every possible report is given a number at random. Of independent reports these numbers are uncorrelated; if a share
-    of the reports at some distance are copies, their correlation there is about that share. All distances at once by
-    a Fourier transform, the bound by Bernstein's inequality on either half of the pairs, which are independent:
-    .021 for numbers that are well spread.
+    Every possible report gets a random number. For independent reports these numbers are uncorrelated. If a share of
+    the reports at some distance are copies, the correlation at that distance is about that share. A Fourier transform
+    computes all distances at once. The bound is Bernstein's inequality on either half of the pairs, which are
+    independent. It is .021 for numbers that are well spread.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that takes codes or records.
+        Mechanism that takes codes or records.
     rows, seed : int
-        Contributors, at least twice the largest distance that is looked at, and the seed of the words.
+        Number of contributors, at least twice the largest tested distance, and seed of the words.
     """
     lags = rows // 2
     numbers = numbered(mechanism.randomize(_same_inputs(mechanism, rows, 0), SimulationRandomness(seed)), seed)
@@ -181,18 +181,19 @@ def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, s
 
 
 def blocks_are_independent(mechanism: Any, rows: int = ROWS, seed: int = 9) -> None:
-    """Reports of contributors in different blocks are independent, and nothing is common to all reports of a run.
+    """Check that reports in different blocks are independent, and that nothing is common to all reports of a run.
 
-    By chi-squared tests. The joint law of two contributors, one block, two and four apart, is held against the product
-    of their laws; whoever is in the first block of a pair holds another input than whoever is in the second. And the
-    reports of two runs are held against one law: a word that decides for everybody makes them different.
+    The law uses chi-squared tests. It compares the joint distribution of two contributors, who are one, two and four
+    blocks apart, with the product of their distributions. Contributors in the first block of a pair hold another input
+    than contributors in the second block. It also compares the reports of two runs with one distribution, because a
+    word that decides for everybody makes them different.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that takes codes or records.
+        Mechanism that takes codes or records.
     rows, seed : int
-        Contributors, at least eight blocks of words, and the seed of the words.
+        Number of contributors, at least eight blocks of words, and seed of the words.
     """
     for times in (1, 2, 4):
         apart = times * BLOCK_WORDS
@@ -239,10 +240,10 @@ def numbered(reports: Any, seed: int) -> NDArray[np.float64]:
 
 
 def _binned(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return a bin of every number: of few different ones a bin each, the rarest together; elsewhere equally full ones.
+    """Return the bin of every number: one for each of few different numbers, otherwise equally full bins.
 
-    None has fewer numbers than the root of `_EXPECTED` times their number, so that two such rare bins are expected to
-    meet `_EXPECTED` times.
+    If there are few different numbers, the rarest ones share a bin. No bin has fewer numbers than the root of
+    `_EXPECTED` times their number, so that two such rare bins are expected to meet `_EXPECTED` times.
     """
     values, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     least = max(math.sqrt(_EXPECTED * len(numbers)), len(numbers) / _BINS if len(values) > _BINS else 0.0)

@@ -1,4 +1,4 @@
-"""`check_mechanism`: every law that the bases of a mechanism promise."""
+"""Function `check_mechanism`, which checks every law that the base classes of a mechanism promise."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class Checked:
 
 
 class _Law(NamedTuple):
-    """A law, the largest channel for which it is checked, and what it is about.
+    """Law, with the largest channel for which it is checked and the properties that it concerns.
 
-    `biased`: it says nothing about unbiased estimates; `many`: it is about hundreds of thousands of reports together;
-    `named`: it finds the mechanism by its name.
+    `biased` is true if the law says nothing about unbiased estimates. `many` is true if the law is about hundreds of
+    thousands of reports together. `named` is true if the law finds the mechanism by its name.
     """
 
     check: Callable[[Any], None]
@@ -81,13 +81,13 @@ class _Law(NamedTuple):
 
 
 def merging_is_adding(mechanism: Any) -> None:
-    """Hold `laws.merging_is_adding` of a few batches and cuts."""
+    """Check `laws.merging_is_adding` for a few batches and cuts."""
     for n, cuts in ((40, [1, 17, 17]), (3, [2]), (1, [0])):
         laws.merging_is_adding(mechanism, laws.some_reports(mechanism, n, n), cuts)
 
 
 def intervals_cover(mechanism: Any) -> None:
-    """Hold `laws.intervals_cover` from below: exact intervals, where counts are small, cover more than 95%."""
+    """Check `laws.intervals_cover` from below only, because exact intervals for small counts cover more than 95%."""
     laws.intervals_cover(mechanism, draws=1000, no_wider=False)
 
 

@@ -1,9 +1,9 @@
-"""`check_foreign`: laws of local differential privacy for a mechanism of another library, known by its two functions.
+"""Function `check_foreign`, which checks laws of local privacy for another library's mechanism by its two functions.
 
 Such a mechanism has no channel to enumerate, so its reports are drawn and counted. Bounds of counts are exact (Clopper
-and Pearson) and hold together with a failure probability of 10^-6. That of `unbiased` is approximate: Student's t over
-batches, with an allowance for rare reports that is not proven. A mechanism that breaks the budget by little, or whose
-reports hardly ever repeat, can pass.
+and Pearson) and hold together with a failure probability of 10^-6. The bound of `unbiased` is approximate. It is
+Student's t over batches, with an allowance for rare reports that is not proven. A mechanism that breaks the budget by
+little, or whose reports hardly ever repeat, can pass.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ def check_foreign(
 
 
 def _draws_reports(counts: list[Counter[Hashable]]) -> None:
-    """One value makes different reports, or its report would be the value itself."""
+    """Check that one value makes different reports; otherwise its report would be the value itself."""
     for value, of_value in enumerate(counts):
         if len(of_value) == 1 and any(other.keys() != of_value.keys() for other in counts):
             raise BrokenLawError(f"draws_reports: value {value} always makes the same report, but other values do not")
 
 
 def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: float) -> None:
-    """No report is more than e^epsilon times as probable for one value as for another."""
+    """Check that no report is more than e^epsilon times as probable for one value as for another."""
     events = sorted(set().union(*counts), key=repr)
     tail = FAILURE / (2 * len(counts) * len(events))
     table = np.array([[of_value[event] for event in events] for of_value in counts])
@@ -125,7 +125,7 @@ def _keeps_the_budget(counts: list[Counter[Hashable]], draws: int, epsilon: floa
 
 
 def _order_does_not_matter(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
-    """Estimates depend on which reports there are, and not on their order."""
+    """Check that estimates depend on the reports, but not on their order."""
     mixed = [of_value[row] for row in range(50) for of_value in reports]
     forwards, backwards = (_estimated(estimate, order, k) for order in (mixed, mixed[::-1]))
     if not np.allclose(forwards, backwards, rtol=1e-9, atol=1e-9):
@@ -133,7 +133,7 @@ def _order_does_not_matter(reports: list[list[Any]], estimate: Estimator, k: int
 
 
 def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
-    """Estimates of contributors who all hold one value are right on average, over batches."""
+    """Check that estimates of contributors who all hold one value are right on average over batches."""
     from scipy import special
 
     size = len(reports[0]) // _BATCHES

@@ -1,7 +1,6 @@
-"""The laws, one function each: they raise BrokenLawError, saying where, when a mechanism breaks one.
+"""Laws, one function each, that raise BrokenLawError with the place if a mechanism breaks them.
 
-What is enumerated is every input and every output of `channel`; what is sampled has a fixed seed and a bound from
-theory.
+A law either enumerates every input and every output of `channel`, or samples with a fixed seed and a bound from theory.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def length(reports: Any) -> int:
 
 
 def keys(reports: Any) -> list[bytes]:
-    """One hashable key per report, equal for equal reports whatever the dtype."""
+    """Return one hashable key per report, equal for equal reports whatever the dtype."""
     n = length(reports)
     parts = [np.asarray(field, dtype=np.int64).reshape(n, math.prod(np.shape(field)[1:])) for field in columns(reports)]
     joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
@@ -79,7 +78,7 @@ def keys(reports: Any) -> list[bytes]:
 
 
 def all_inputs(mechanism: Any) -> NDArray[np.int64]:
-    """Every input once, in the order of the channel's rows: codes int[k], or records int[r, d]."""
+    """Return every input once, in the order of the channel's rows: codes int[k], or records int[r, d]."""
     if not mechanism.records:
         return np.arange(mechanism.domain[0], dtype=np.int64)
     return np.array(list(itertools.product(*map(range, mechanism.domain))), dtype=np.int64)
@@ -133,7 +132,8 @@ def _held(mechanism: Any, attributes: tuple[int, ...]) -> NDArray[np.int64]:
 def reports_have_a_likelihood(mechanism: Any) -> None:
     """The mean of L(another answer)/L(the true one) is one, and indicators have mean one at the true answer, else zero.
 
-    The means are over the reports of every input, by the channel. Where no report has a likelihood, it is refused.
+    The means are over the reports of every input, by the channel. If no report has a likelihood, the mechanism must
+    refuse to give one.
     """
     outputs, channel = mechanism.outputs(), mechanism.channel()
     for attributes in _about(mechanism):
@@ -298,7 +298,7 @@ def rows_sum_to_one(mechanism: Any) -> None:
 
 
 def channel_ratio(exact: NDArray[Any]) -> Fraction:
-    """Largest likelihood ratio of a channel, by looking at every column."""
+    """Return the largest likelihood ratio of a channel, from all columns."""
     worst = Fraction(1)
     for column in exact.T:
         low, high = min(column), max(column)
@@ -313,12 +313,12 @@ def ratio_keeps_the_budget(mechanism: Any, declared: Any = None, tight: float | 
     Parameters
     ----------
     mechanism : Mechanism
-        Whose channel is enumerated.
+        Mechanism whose channel is enumerated.
     declared : float, Fraction, Decimal or str, optional
-        The budget, the mechanism's `epsilon` by default.
+        Budget, the mechanism's `epsilon` by default.
     tight : float, optional
-        Tight epsilon of one report, `privacy().epsilon` by default: from below too, or a mechanism that is merely too
-        noisy would pass.
+        Tight epsilon of one report, `privacy().epsilon` by default. It is checked from below too, because otherwise a
+        mechanism that is merely too noisy would pass.
     """
     ratio = channel_ratio(mechanism.channel(exact=True))
     implemented = mechanism.implemented_ratio()
@@ -343,7 +343,8 @@ def ratio_keeps_the_budget(mechanism: Any, declared: Any = None, tight: float | 
 def report_bits_hold_the_entropy(mechanism: Any) -> None:
     """A report on the wire is no shorter than its entropy, which no code can be on average (Shannon).
 
-    The entropy is that of the report of a uniform input; where all outputs are equally likely then, log2 their number.
+    The entropy is that of the report of a uniform input. If all outputs are then equally likely, it is log2 of their
+    number.
     """
     mixed = mechanism.channel().mean(axis=0)
     entropy, bits = float(stats.entropy(mixed[mixed > 0], base=2)), mechanism.report_bits
@@ -351,15 +352,16 @@ def report_bits_hold_the_entropy(mechanism: Any) -> None:
 
 
 def _single_report_states(mechanism: Any) -> NDArray[np.int64]:
-    """State vector that each possible report adds, int64[outputs, state_size]."""
+    """Return the state vector that each possible report adds, int64[outputs, state_size]."""
     outputs = mechanism.outputs()
     return np.array([mechanism.aggregate(take(outputs, slice(o, o + 1))).counts for o in range(length(outputs))])
 
 
 def single_report_estimates(mechanism: Any) -> Floats:
-    """Estimate from each possible report alone, all attributes one after the other, float64[outputs, sum of sizes].
+    """Return estimates from each possible report alone for all attributes, float64[outputs, sum of sizes].
 
-    What three laws enumerate: who holds a mechanism to all of them makes it once and hands it to each.
+    Attributes follow one after the other. Three laws enumerate these estimates, so a caller of all three computes them
+    once and passes them to each.
     """
     outputs, found = mechanism.outputs(), []
     for o in range(length(outputs)):
@@ -390,8 +392,8 @@ def unbiased(mechanism: Any, estimates: Floats | None = None) -> None:
 def variance_is_the_channels(mechanism: Any, n: int = 1000, estimates: Floats | None = None) -> None:
     """`variance` is the enumerated one at f = 0, .3 and 1.
 
-    The others spread evenly over the other values, and the mean is over values: what `variance` means where it depends
-    on which values are asked.
+    The other contributors are spread evenly over the other values, and the mean is over values. This is the definition
+    of `variance` if it depends on the values.
     """
     k = mechanism.domain[0]
     estimates = single_report_estimates(mechanism) if estimates is None else estimates
@@ -429,7 +431,7 @@ def covariance_is_the_channels(mechanism: Any, n: int = 1000, estimates: Floats 
 def supports_follow_the_channel(mechanism: Any) -> None:
     """A report supports its own value with probability p and every other with q, exactly; sums of it are the support.
 
-    `supports` of any values is that part of the whole.
+    `supports` of any values is the corresponding part of the whole.
     """
     outputs, values = mechanism.outputs(), np.arange(mechanism.domain[0])
     matrix = mechanism.supports(outputs, values)
@@ -457,7 +459,7 @@ def supports_follow_the_channel(mechanism: Any) -> None:
 
 
 def chi_squared(observed: NDArray[np.int64], expected: Floats) -> float:
-    """P-value of the counts against their expectations; cells expected below 5 are pooled."""
+    """Return the p-value of counts against their expectations; cells with expectations below 5 are pooled."""
     hold(observed[expected == 0].sum() == 0, "an output of probability zero occurred")
     order = np.argsort(expected)
     observed, expected = observed[order], expected[order]
@@ -525,11 +527,11 @@ def intervals_cover(mechanism: Any, n: int = 5000, draws: int = 3000, seed: int 
     Parameters
     ----------
     mechanism : Mechanism
-        With an unbiased estimate.
+        Mechanism with an unbiased estimate.
     n, draws, seed : int
-        Contributors, rehearsals and the seed of those.
+        Number of contributors, number of rehearsals and seed of the rehearsals.
     no_wider : bool
-        Whether they must not cover more either; exact intervals, where counts are small, do.
+        True if intervals must not cover more than 95% either; exact intervals cover more if counts are small.
     """
     size = mechanism.domain[0]
     shares = [0, n // 10, n - n // 10] if size > 2 else [n // 10, n - n // 10]

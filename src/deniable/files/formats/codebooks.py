@@ -1,7 +1,7 @@
-"""Codebooks of a collection for other programs: what is asked, and what each code of a report means.
+"""Codebooks of a collection for other programs, with the questions and the meaning of each code of a report.
 
-A codebook has a variable for each column of the schema, with its title and the labels of its codes, and no rows. Stata
-and SPSS append reports to it; R reads the CSV.
+A codebook has a variable for each column of the schema, with its title and the labels of its codes, but it has no rows.
+Stata and SPSS append reports to it, and R reads the CSV.
 """
 
 from __future__ import annotations

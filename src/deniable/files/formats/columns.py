@@ -1,4 +1,4 @@
-"""A batch of reports as columns of a file: arrays <-> Arrow, by the mechanism's `report_fields`."""
+"""Conversion of a batch of reports between arrays and Arrow columns, by the mechanism's `report_fields`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def to_numpy(column: pa.Array, field: ReportField, source: str, start: int) -> N
     Raises
     ------
     InvalidReportError
-        If a report is null, naming its row.
+        If a report is null; the message names its row.
     """
     if column.null_count:
         row = start + int(column.is_null().to_numpy(zero_copy_only=False).argmax()) + 1

@@ -1,16 +1,16 @@
-"""CSV answers in batches: everything is text, and a file that ends in the middle of a cell is an error.
+"""CSV answers in batches of text; a file that ends in the middle of a cell is an error.
 
 Spreadsheets also save UTF-16 and, in Western Europe, Windows-1252. Both are recognised (`Transcoder`) and become UTF-8
 before they are parsed.
 
-The parser is pyarrow's. It forgives a quote that is never closed, which would swallow the rest of a survey into one
-cell. So a record that no file contains is appended to the stream: if it does not arrive as a record of its own, the
-file ended inside quotes.
+The parser is pyarrow's. It accepts a quote that is never closed, which would put the rest of a survey into one cell. So
+the code appends a record that no file contains to the stream. If it does not arrive as a record of its own, the file
+ended inside quotes.
 
-The parser reads ahead on threads of its own, which call `_Lent.read` here. One that does so, or only drops its last
-reference to something of ours, while the interpreter exits is ended by Python in the middle of a C++ function that may
-not be left so: "terminate called without an active exception". So whoever leaves the parser, by an error above all,
-waits until its threads hold nothing of ours (`_Parser.close`).
+The parser reads ahead on threads of its own, which call `_Lent.read` here. A thread may do so, or may drop its last
+reference to one of our objects, while the interpreter exits. Python then ends that thread in the middle of a C++
+function that must not be left: "terminate called without an active exception". So code that leaves the parser,
+especially by an error, waits until the threads hold none of our objects (`_Parser.close`).
 """
 
 from __future__ import annotations
@@ -66,15 +66,16 @@ _SEPARATOR_LINE = re.compile(rb"(?:\xef\xbb\xbf)?sep=[^\r\n]\r?\n", re.IGNORECAS
 
 
 class Transcoder:
-    r"""Bytes of a text file to UTF-8, a block at a time; what they are shows in the first bytes that tell.
+    r"""Converter of a text file's bytes to UTF-8, a block at a time, that recognises the encoding.
 
-    UTF-16 has a mark at its start, or a zero in every other byte. A text is Windows-1252 if its first bytes beyond
-    ASCII are not UTF-8 and hold no character of UTF-8 either; a damaged UTF-8 file is not taken for it.
+    The first bytes that differ between encodings decide. UTF-16 has a mark at its start, or a zero in every other byte.
+    A text is Windows-1252 if its first bytes beyond ASCII are not UTF-8 and contain no character of UTF-8 either. So a
+    damaged UTF-8 file is not read as Windows-1252.
 
     Attributes
     ----------
     name : str
-        The encoding, as far as it is known: UTF-8 until something else shows.
+        Encoding as far as it is known; UTF-8 until another one is recognised.
 
     Examples
     --------
@@ -90,12 +91,12 @@ class Transcoder:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def utf8(self, data: bytes, *, final: bool = False) -> bytes:
-        """Return the next bytes as UTF-8; some may be held back until more are known.
+        """Return the next bytes as UTF-8; some may be held back until more bytes are known.
 
         Raises
         ------
         UnicodeDecodeError
-            If bytes mean nothing in the encoding that was recognised. Damaged UTF-8 is returned as it is.
+            If bytes are invalid in the encoding that was recognised. Damaged UTF-8 is returned as it is.
         """
         data, self._pending = self._pending + data, b""
         if not self._begun and data:
@@ -171,25 +172,25 @@ def found_delimiter(path: Path, usual: str, compressed: bool) -> str:
 
 
 class CsvFile:
-    """One CSV file with a header line, read once from front to back.
+    """CSV file with a header line that is read once from front to back.
 
     Parameters
     ----------
     path : path
         The file.
     delimiter : str
-        Between cells.
+        Delimiter between cells.
     compressed : bool
-        Whether it is gzipped.
+        True if the file is gzipped.
 
     Attributes
     ----------
     columns : tuple of str
-        The header.
+        Names in the header.
     total : int
         Size of the file in bytes, the unit of `position`.
     delimiter : str
-        Between cells.
+        Delimiter between cells.
     """
 
     unit = "bytes"
@@ -308,9 +309,9 @@ class CsvFile:
             raise
 
     def _explain(self, error: Exception, rows: int, stream: _Stream, end: str) -> NoReturn:
-        """Raise the error that says what is wrong with the file, and nothing of what is in it.
+        """Raise the error that says what is wrong with the file, without quoting its content.
 
-        The parser quotes rows, and gzip prints a check sum of the content: neither is chained.
+        The parser's errors quote rows, and gzip's errors print a check sum of the content. So neither is chained.
         """
         error = stream.error or error
         if stream.refused is not None:
@@ -381,7 +382,7 @@ class _Parser:
 
     @property
     def names(self) -> list[str]:
-        """The header."""
+        """Names in the header."""
         names: list[str] = cast(pacsv.CSVStreamingReader, self._reader).schema.names
         return names
 
@@ -431,10 +432,10 @@ class _Block(bytearray):
 
 
 class _Stream(io.RawIOBase):
-    """The bytes of a file from its first line on, then a line end if there was none, then one more record.
+    """Bytes of a file from its first line on, then a line end if there was none, then one more record.
 
-    What fails is remembered as `error`, and the stream ends there: an exception that pyarrow's threads carry would hold
-    their frames. Of the records, the first that pyarrow called invalid is `refused`.
+    A failure is stored as `error`, and the stream ends there, because an exception in pyarrow's threads would keep
+    their frames alive. `refused` is the first record that pyarrow called invalid.
     """
 
     def __init__(self, path: Path, compressed: bool, last_record: str) -> None:

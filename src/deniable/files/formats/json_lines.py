@@ -1,8 +1,8 @@
-"""Reports as they were posted: JSON Lines, a line being one body (`deniable.files.wire`).
+"""JSON Lines files of posted reports, in which each line is one body (`deniable.files.wire`).
 
-Who sends reports keeps them in such a file, and a collector elsewhere may hand them on in it. Its digest is SHA-256
-over its ids and reports, sorted, so that neither their order nor their division into bodies makes another batch of
-them. An id is in a command once: who sent a report twice sent it twice with one id.
+Senders keep their reports in such a file, and another collector may pass reports on in it. The digest of a file is
+SHA-256 over its sorted ids and reports. So a file with another order or another division into bodies is the same batch.
+Each id may occur once in a command, because a report that is sent twice has the same id both times.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ SUFFIX = ".jsonl"
 
 
 class JsonLinesReader:
-    r"""One JSON Lines file of bodies: an iterator over its batches of reports, in the order of their ids.
+    r"""Iterator over the batches of reports in a JSON Lines file of bodies, in the order of their ids.
 
-    The file is read when the reader is made; its ids and reports are held, a few dozen bytes each.
+    The file is read when the reader is made. The reader holds its ids and reports in memory, a few dozen bytes each.
 
     Parameters
     ----------
     path : path
         The file.
     collection : Collection
-        Which the reports must belong to.
+        Collection to which the reports must belong.
 
     Attributes
     ----------
@@ -91,16 +91,16 @@ class JsonLinesReader:
 def report_readers(
     paths: Iterable[str | os.PathLike[str]], collection: Collection
 ) -> list[ReportReader | JsonLinesReader]:
-    """Collector: open files of reports of either kind, and those in directories; Parquet is known by its content.
+    """Collector: open report files of either kind, also in directories; the content tells whether it is Parquet.
 
     Raises
     ------
     FileFormatError
-        If a directory holds no file of reports, or a file is damaged or foreign.
+        If a directory contains no report file, or a file is damaged or foreign.
     MismatchError
         If a file is of another collection.
     DuplicateReportsError
-        If two files hold the same batch, or one id.
+        If two files contain the same batch, or the same id.
     """
     files = [file for path in paths for file in _files(Path(path))]
     readers = [JsonLinesReader(f, collection) if _is_posted(f) else ReportReader(f, collection) for f in files]

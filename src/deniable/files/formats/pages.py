@@ -1,11 +1,12 @@
-"""Sizes of the pages of a Parquet file once they are unpacked, found out before any of them is.
+"""Unpacked sizes of the pages of a Parquet file, determined before any page is unpacked.
 
-A page states how long it becomes, and pyarrow allocates that: 30 KB of zeros can be a gigabyte. What the file's footer
-says about a column need not be what its pages say, so the pages' own headers are read (Thrift's compact protocol,
-``parquet.thrift`` of the format).
+A page states its unpacked length, and pyarrow allocates that many bytes. 30 KB of zeros can become a gigabyte. The
+file's footer may differ from the pages in what it says about a column. So the code reads the pages' own headers
+(Thrift's compact protocol, ``parquet.thrift`` of the format).
 
-Encodings unpack as well, without any codec: one long text that every row refers to, texts that begin as the one
-before them, a list of a million equal elements. So texts are read as dictionaries, and the others are refused.
+Encodings can also expand data, without any codec. Examples are one long text that every row refers to, texts that begin
+like the previous text, and a list of a million equal elements. So texts are read as dictionaries, and the other
+encodings are refused.
 """
 
 from __future__ import annotations
@@ -48,24 +49,24 @@ _DELTAS = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
 
 
 def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: int | None = None) -> None:
-    """Read the headers of the pages of some columns, and refuse what must not be unpacked.
+    """Raise an error if the pages of some columns must not be unpacked, as their headers show.
 
     Parameters
     ----------
     file : pyarrow.parquet.ParquetFile
-        The file, of which only the end has been read.
+        File of which only the end has been read.
     path : Path
         Where it is.
     columns : sequence of str
-        Those that will be read.
+        Columns that will be read.
     most : int, optional
-        Bytes that their pages may become at a time; by default `MOST_UNPACKED` and what is said there.
+        Maximum number of bytes that the unpacked pages may have at a time; by default as described at `MOST_UNPACKED`.
 
     Raises
     ------
     FileFormatError
-        If they become more, if a row of lists can have more than `MOST_ELEMENTS` elements, or if texts are encoded by
-        their lengths or by what they have in common.
+        If the pages become larger, if a row of lists can have more than `MOST_ELEMENTS` elements, or if texts are
+        encoded by their lengths or by common parts.
     IndexError, ValueError
         If a header is damaged.
     """
@@ -105,7 +106,7 @@ def rows_at_a_time(file: pq.ParquetFile, columns: Sequence[str], most: int) -> i
 def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
     """Return the paths of the texts among some columns, elements of lists included.
 
-    Read so, a text is held once, however many rows refer to it.
+    If a text is read as a dictionary, it is held once, however many rows refer to it.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Metadata of our Parquet files: their format and version, its collection, and what else names it.
+"""Metadata of our Parquet files: format, version, collection, and further identifiers.
 
-It stands as JSON among the metadata of Parquet.
+They are stored as JSON in the metadata of Parquet.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file.
+    """Kind of Parquet file.
 
     Parameters
     ----------
     rows : str
-        What its rows are.
+        Description of the rows.
     foreign : str
-        What is said of a file that is of another kind.
+        Message about a file of another kind.
     keys : tuple of str
-        What is stated beside the collection.
+        Keys that are stored in addition to the collection.
     """
 
     rows: str
@@ -49,12 +49,12 @@ class Kind:
         return {KEY: canonical_json(header | stated)}
 
     def stated(self, metadata: Mapping[bytes, bytes] | None, path: object, collection: Collection) -> dict[str, str]:
-        """Return what a file's metadata state: its collection, and the values of `keys`.
+        """Return the collection and the values of `keys` from a file's metadata.
 
         Raises
         ------
         FileFormatError
-            If they are not those of such a file, or of another format version.
+            If the metadata are not those of such a file, or have another format version.
         MismatchError
             If the file is of another collection.
         """

@@ -1,9 +1,9 @@
-"""Report files: Parquet, every row with its collection's id, every file with a digest of what it holds.
+"""Report files in Parquet, with the collection's id in every row and a digest of the content in every file.
 
 A file has the columns of `mechanism.report_fields` and a dictionary-encoded column ``collection``. Its metadata carry
 the format version, the collection's id, and the digest that names this batch of reports: SHA-256 over a random batch
-number and the content of the columns. The content makes a renamed or recompressed copy the same batch; the batch number
-keeps apart two batches whose few reports happen to be equal.
+number and the content of the columns. Because of the content, a renamed or recompressed copy is the same batch. Because
+of the batch number, two batches whose few reports happen to be equal are different.
 """
 
 from __future__ import annotations
@@ -202,9 +202,9 @@ class ReportReader:
         Raises
         ------
         MismatchError
-            If a row is of another collection, naming it.
+            If a row belongs to another collection; the message names the row.
         FileFormatError
-            If the file is damaged: what was yielded before must then not be used.
+            If the file is damaged. Batches that were yielded before must then not be used.
         """
         mechanism = self.collection.mechanism
         fields = mechanism.report_fields
@@ -225,18 +225,18 @@ class ReportReader:
 
 
 def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
-    """Raise MismatchError, naming the row, unless all ids are the collection's; `start` rows of the source came before.
+    """Raise MismatchError, which names the row, unless all ids are the collection's.
 
     Parameters
     ----------
     ids : pyarrow.Array
-        Of text, plain or dictionary-encoded.
+        Ids as text, plain or dictionary-encoded.
     collection : str
-        The id that they must be.
+        Id that all of them must equal.
     source : str
-        What the rows are of, for the message.
+        Source of the rows, for the message.
     start : int
-        Rows that came before.
+        Number of rows of the source that came before.
     """
     distinct = ids.dictionary if pa.types.is_dictionary(ids.type) else pc.unique(ids)
     if ids.null_count == 0 and distinct.to_pylist() == [collection]:
@@ -275,8 +275,9 @@ class _Digest:
 def _dictionaries(fields: tuple[ReportField, ...]) -> list[str]:
     """Return the paths of the columns that are stored as dictionaries.
 
-    Rows of bytes are not: nearly all of them differ, and to find that out takes longer than all else (of SPL over six
-    attributes 130 of 160 ns a report, in a file half as large again).
+    Rows of bytes are not stored as dictionaries. Nearly all of them differ, and the search for equal ones takes longer
+    than all other work. For SPL over six attributes it took 130 of 160 ns a report, and the file was half as large
+    again.
     """
     plain = [field.name for field in fields if field.width is None]
     lists = [f"{field.name}.list.element" for field in fields if field.width is not None and field.dtype != "uint8"]

@@ -1,4 +1,4 @@
-"""Answers from CSV and Parquet files and workbooks, in batches: memory does not grow with the rows."""
+"""Answers from CSV files, Parquet files and workbooks, in batches, so that memory does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class AnswerReader:
         Raises
         ------
         InvalidInputError
-            If a record is ragged, naming it, or the file holds no record at all.
+            If a record is ragged, which the message names, or the file contains no record.
         InvalidParameterError
-            If a number may be read in two ways and nothing says in which, naming its row.
+            If a number can be read in two ways and no option decides; the message names its row.
         FileFormatError
-            If the file is damaged or in no encoding that is recognised, naming the place.
+            If the file is damaged or its encoding is not recognised; the message names the place.
         """
         for batch in self._file.batches(self._wanted):
             if batch.num_rows:
@@ -237,7 +237,7 @@ def _decimals(path: Path, numbers: NumberColumns | None, decimal: str | None, po
 
 
 class ParquetFile:
-    """One Parquet file, read once from front to back.
+    """Parquet file that is read once from front to back.
 
     Attributes
     ----------
@@ -296,12 +296,13 @@ def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile
 def parquet_batches(
     file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str], most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of at most this many rows of these columns.
+    """Yield batches with these columns and at most this many rows.
 
     Raises
     ------
     FileFormatError
-        If the file is damaged, or its pages become too large (`check_pages`); nothing is unpacked before.
+        If the file is damaged, or its pages would become too large (`check_pages`). Nothing is unpacked before this
+        check.
     """
     if not file.metadata.num_row_groups:
         return  # older readers look for the last of them

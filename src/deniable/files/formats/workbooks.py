@@ -1,6 +1,7 @@
-"""Answers from spreadsheets (.xlsx): the first sheet, every cell as the text that CSV would have.
+"""Answers from the first sheet of a spreadsheet (.xlsx), with every cell as the text that CSV would have.
 
-The reader is openpyxl's (extra ``excel``). What it says about a damaged file may quote cells, so it is never passed on.
+The reader is openpyxl's (extra ``excel``). Its messages about a damaged file may quote cells, so they are never passed
+on.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ MOST_STYLES = 1 << 21
 
 
 class Workbook:
-    """The first sheet of a workbook, its first line the column names, read once from front to back.
+    """First sheet of a workbook, with column names in its first line, that is read once from front to back.
 
-    A line without any entry is not a record. Of a formula the value counts that the spreadsheet stored with it. Whole
-    numbers are written without a point, dates as 2026-05-01, truth values as true and false.
+    A line without any entry is not a record. A formula counts as the value that the spreadsheet stored with it. Whole
+    numbers are written without a point, dates as 2026-05-01, and truth values as true and false.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class Workbook:
     Attributes
     ----------
     columns : tuple of str
-        The header.
+        Names in the header.
     total : int
         Number of lines that the sheet claims to have, the unit of `position`.
 
@@ -151,12 +152,12 @@ class Workbook:
 
 
 def check_workbook_size(path: Path, file: BinaryIO) -> None:
-    """Refuse an archive that becomes too large; no part of it becomes longer than the archive says.
+    """Raise FileFormatError if an archive becomes too large; no part becomes longer than the archive says.
 
     Raises
     ------
     FileFormatError
-        If it would become larger than `MOST_UNPACKED` and `MOST_STYLES` allow.
+        If the archive would become larger than `MOST_UNPACKED` and `MOST_STYLES` allow.
     """
     with zipfile.ZipFile(file) as archive:
         unpacked = sum(part.file_size for part in archive.infolist())

@@ -1,9 +1,10 @@
-"""Questionnaires made with XLSForm: a workbook whose sheets ``survey`` and ``choices`` say what is asked.
+"""Questionnaires made with XLSForm, workbooks whose sheets ``survey`` and ``choices`` contain the questions.
 
-Questions with one or several answers out of a list, and numbers between limits, become questions of a schema.
-Translations (``label::German (de)``) become texts of a survey page. Safely Report's columns ``garbling::answer`` and
-``garbling::rate`` say that a device answers for the contributor: such a question becomes a collection of its own, whose
-mechanism is the design `deniable.designs.garbling`. Whatever cannot be mapped is listed with its row.
+Questions with one or several answers from a list, and questions for numbers between limits, become questions of a
+schema. Translations (``label::German (de)``) become texts of a survey page. Safely Report's columns
+``garbling::answer`` and ``garbling::rate`` say that a device answers for the contributor. Such a question becomes a
+collection of its own, whose mechanism is the design `deniable.designs.garbling`. Anything that cannot be mapped is
+listed with its row.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Streaming work over files, and the ledger of what was done."""
+"""Streaming jobs over files, and the ledger that records them."""

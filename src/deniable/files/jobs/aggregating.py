@@ -1,8 +1,8 @@
-"""The streaming jobs behind the command line: files in, one file out, memory that does not grow with the rows.
+"""Streaming jobs of the command line, which read files and write one file in memory that does not grow.
 
-Every output appears whole or not at all. `randomize_file` leaves nothing when it is interrupted, because reports that
-nobody saw spent nothing; `aggregate_files` keeps what it has finished, because counting is not private and repeating it
-is a waste. A `Checkpoint` is what it leaves behind, and where the next run continues.
+Every output appears completely or not at all. `randomize_file` leaves nothing when it is interrupted, because reports
+that nobody saw spent nothing. `aggregate_files` keeps its finished work, because counting is not private and repetition
+is a waste. It leaves a `Checkpoint`, where the next run continues.
 """
 
 from __future__ import annotations
@@ -39,24 +39,26 @@ CHECKPOINT_SECONDS = 1.0
 
 
 class Checkpoint:
-    """The sum of the finished report files, in a hidden aggregate file beside the output.
+    """Sum of the finished report files, in a hidden aggregate file beside the output.
 
-    A context manager, to be entered while the output is ours alone: inside, `keep` what is finished; if the block is
-    left by an exception (an interruption is one), that is written. `done` removes the file once the output is there.
+    The context manager must be entered while this process alone holds the output. Inside the block, call `keep` for
+    finished work. If an exception or an interruption ends the block, the kept work is written. `done` removes the file
+    once the output exists.
 
     Parameters
     ----------
     collection : Collection
         Collection to which the reports belong.
     output : Path
-        Where the aggregate will be.
+        Path of the future aggregate.
     batches : set of str
-        Digests of the batches that shall be in it. What an earlier run left is used only if it contains no others.
+        Digests of the batches that shall be in the aggregate. The checkpoint of an earlier run is used only if it
+        contains no other batches.
 
     Attributes
     ----------
     aggregate : Aggregate
-        The sum so far; inside the block at first that of an earlier run, or empty.
+        Sum so far. Inside the block it begins with the sum of an earlier run, or empty.
     """
 
     def __init__(self, collection: Collection, output: Path, batches: set[str]) -> None:

@@ -1,12 +1,13 @@
-"""The ledger: what was randomised, dealt and used, so that none of it happens twice unnoticed.
+"""Ledger of randomised, dealt and used data, so that none of these acts happens twice unnoticed.
 
-Two reports about the same answers spend epsilon twice; two answers to one share are seen through one coin; two dealings
-for one collection are two laws in one sum. A ledger is a reminder to honest parties, not a defence against anyone.
+Two reports about the same answers spend epsilon twice. Two answers with one share are seen through the same random
+draw. Two deals for one collection are two distributions in one sum. A ledger is a reminder to honest parties, not a
+defence against anyone.
 
-There is one ledger of answers, with whoever holds the answers: in ``$XDG_STATE_HOME/deniable``, never beside reports.
-There is one of shares in every directory of shares; it names contributors by number only. An entry is *begun* before
-what it tells of becomes visible, under a lock that is held until it is *finished*: an entry that is only begun is that
-of a process that was killed.
+The holder of the answers has one ledger of answers, in ``$XDG_STATE_HOME/deniable``, never beside reports. Every
+directory of shares has one ledger of shares, which names contributors by number only. An entry is *begun* before its
+reports or shares become visible, under a lock that is held until the entry is *finished*. An entry that is only begun
+belongs to a process that was killed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Entries = tuple["Entry", ...]
 
 
 class Entry(Document):
-    """Entry about the answers or the shares of contributors first..last.
+    """Entry about the answers or the shares of contributors `first` to `last`.
 
     Parameters
     ----------
@@ -51,21 +52,21 @@ class Entry(Document):
     collection : str
         Id of the collection.
     into : str
-        Where the reports or the shares went.
+        Destination of the reports or the shares.
     first, last : int
         Contributors, counted from 1, both included.
     answers : str
-        Which answers: ``hmac:`` and a keyed digest, or ``path:`` and where they were.
+        Identification of the answers: ``hmac:`` and a keyed digest, or ``path:`` and the path of their file.
     file : str
-        Which file of many answers, whatever is asked of it: a keyed digest of its bytes; "" for few answers.
+        Keyed digest of the bytes of a file of many answers, the same for all questions; "" for few answers.
     dealing : str
-        The random number of the dealing.
+        Random number of the deal.
     epsilon : str
-        What each contributor spent by reports, an exact decimal or fraction; "" where there is no bound.
+        Epsilon that each contributor spent by reports, an exact decimal or fraction; "" if there is no bound.
     modified : int
-        When the file of few answers had been changed last, if their reports are kept to be sent; 0 elsewhere.
+        Time of the last change of the file of few answers, if their reports are kept to be sent; otherwise 0.
     begun : bool
-        Whether nobody has said yet that it was finished.
+        True if the entry was begun and not yet finished.
     """
 
     event: Literal["randomized", "dealt", "used"]
@@ -89,12 +90,12 @@ class LedgerShape(Document):
 
 
 class Ledger:
-    """A locked file of entries.
+    """Locked file of entries.
 
     Parameters
     ----------
     path : Path
-        The file, which its owner alone can read; its lock is beside it while it is held.
+        Path of the file, which only its owner can read. The lock file is beside it while the lock is held.
     format : str
         Name of the format.
 
@@ -114,7 +115,7 @@ class Ledger:
         self.path, self._format = path, format
 
     def entries(self) -> Entries:
-        """Return what is recorded, oldest first.
+        """Return the recorded entries, oldest first.
 
         Raises
         ------
@@ -124,7 +125,7 @@ class Ledger:
         return tuple(self._read().entries)
 
     def key(self) -> bytes:
-        """Return the key of its digests, which is drawn when it is asked for the first time.
+        """Return the key of the ledger's digests, which is drawn at the first request.
 
         Raises
         ------
@@ -159,14 +160,14 @@ class Ledger:
 
     @contextlib.contextmanager
     def recording(self, entries: Sequence[Entry], refuse: Callable[[Entries], None]) -> Iterator[None]:
-        """Record what becomes visible inside the block: begun before, finished after; nobody else can record meanwhile.
+        """Record entries as begun before the block and as finished after it; nobody else can record meanwhile.
 
         Parameters
         ----------
         entries : sequence of Entry
-            What happens.
+            Entries about the acts that become visible inside the block.
         refuse : callable
-            Called with what is recorded so far, to raise what speaks against it.
+            Function that gets the entries recorded so far, and raises an error if the acts are not allowed.
 
         Raises
         ------
@@ -228,15 +229,16 @@ def answers_ledger() -> Ledger:
 
 
 class AnswersDigest:
-    """Which answers a file holds: a keyed digest of many, and nothing derived from few.
+    """Identification of a file's answers, by a keyed digest if they are many and by nothing derived if they are few.
 
-    It depends on the contributors' codes or texts and their order, not on how a file is named, written or divided; and
-    of numbers on what was answered, not on how the coins rounded it: the same answers are recognised a second time.
+    The digest depends on the contributors' codes or texts and on their order. It does not depend on the name, the
+    notation or the division of a file. For numbers it depends on the answers, not on their random rounding. So the same
+    answers are recognised a second time.
 
     Parameters
     ----------
     collection : Collection
-        What is asked.
+        Collection for which the answers are.
     key : bytes
         Key of the ledger of answers.
     """

@@ -1,8 +1,8 @@
-"""Kept permanent responses of one person: drawn once for a question and its coins, and used in every wave.
+"""Permanent responses of one person, drawn once for a question and its mechanism, and used in every wave.
 
-A store lies where the ledger of answers does, in a file that nobody else can read. It holds what `Memoised.draw_memo`
-drew: a response for every answer, or for every cell and the hash function. So it says nothing about what was answered.
-Nothing that a report needs is written after it: a memo is on the disk before the first report that is made of it.
+A store is in the directory of the ledger of answers, in a file that nobody else can read. It contains the result of
+`Memoised.draw_memo`, a response for every answer, or for every cell and the hash function. So a store says nothing
+about the true answers. A memo is on the disk before the first report that is made from it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Memo:
     Parameters
     ----------
     id : str
-        Random name, 32 hexadecimal digits: a ledger adds up the reports of one memo under it.
+        Random name, 32 hexadecimal digits, under which a ledger adds up the reports of one memo.
     rows : batch of reports
-        What `Memoised.draw_memo` returned.
+        Result of `Memoised.draw_memo`.
     """
 
     id: str
@@ -90,10 +90,10 @@ def memoised_of(collection: Collection) -> Memoised[Any]:
 
 
 def series(collection: Collection) -> str:
-    """Return the name of all waves that share a memo: a hash of the questions and the coins, 64 hexadecimal digits.
+    """Return the name of all waves that share a memo, a hash of questions and mechanism in 64 hexadecimal digits.
 
     Title and version may differ from wave to wave. A collection with other answers or another budget has another
-    series, so that a memo is never used with coins that it was not drawn for.
+    series. So a memo is never used with a mechanism that it was not drawn for.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def series(collection: Collection) -> str:
 
 
 class MemoStore:
-    """A locked file of one person's permanent responses.
+    """Locked file of one person's permanent responses.
 
     Parameters
     ----------
@@ -138,16 +138,16 @@ class MemoStore:
         self._file = PrivateDocument(path, FORMAT, MemoShape(memos=[]))
 
     def memo(self, collection: Collection, rng: Randomness) -> Memo:
-        """Return the permanent responses of a series; drawn and stored if there are none yet.
+        """Return the permanent responses of a series, which are drawn and stored if there are none yet.
 
-        If two processes ask at once, the second gets what the first one stored.
+        If two processes ask at once, the second one gets the responses that the first one stored.
 
         Parameters
         ----------
         collection : Collection
             A wave of the series.
         rng : Randomness
-            Source of the noise, if they have to be drawn.
+            Source of the noise, if the responses have to be drawn.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class MemoStore:
         Returns
         -------
         batch of one report
-            As the mechanism's `randomize` returns it.
+            Batch as the mechanism's `randomize` returns it.
 
         Raises
         ------
@@ -203,21 +203,21 @@ class MemoStore:
         return memoised_of(collection).report_from(self.memo(collection, rng).rows, values[0], rng)
 
     def merge(self, other: MemoStore) -> int:
-        """Take over the memos of another store for series that have none here; return their number.
+        """Add the memos of another store for series that have none here, and return their number.
 
-        What is here stays: a memo that was reported from must not be replaced.
+        Existing memos stay, because a memo that was used for a report must not be replaced.
 
         Parameters
         ----------
         other : MemoStore
-            For instance of another device of the same person.
+            Store to read, for instance from another device of the same person.
 
         Raises
         ------
         FileFormatError
             If one of the stores is damaged or missing.
         OutputError
-            If this one cannot be written.
+            If this store cannot be written.
         """
         theirs = parse_document(read_document(other.path), str(other.path), FORMAT, MemoShape).memos
         with self._file.held():

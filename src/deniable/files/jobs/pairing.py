@@ -1,4 +1,4 @@
-"""Counting two report files of the same people, row by row."""
+"""Counts of two report files of the same people, matched row by row."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ PathLike = str | os.PathLike[str]
 
 
 def pair_files(first: tuple[Collection, PathLike], second: tuple[Collection, PathLike]) -> PairCounts:
-    """Collector: count the reports of the same people in two waves; row i of both files is the same person.
+    """Collector: return the counts of the same people's reports in two waves; row i of both files is one person.
 
-    Files of `randomize_file` have their rows shuffled, so that a row does not stand for a person.
-    Both files are held in memory.
+    Files from `randomize_file` have shuffled rows, so their rows do not match by person. Both files are held in memory.
 
     Parameters
     ----------

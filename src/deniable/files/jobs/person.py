@@ -1,12 +1,13 @@
-"""A person's ledger: what one contributor has spent in all collections, rounds and waves, on all devices.
+"""Ledger of what one contributor has spent in all collections, rounds and waves, on all devices.
 
-The ledger of answers (`deniable.files.jobs.ledger`) knows files. This one knows a person. An entry is one draw, with a
-random name that no report carries, so that ledgers of two devices can be merged: draws are never counted twice, and
-never lost. Nothing in it depends on an answer.
+The ledger of answers (`deniable.files.jobs.ledger`) is about files. The ledger here is about one person. An entry is
+one draw, with a random name that no report contains. So ledgers of two devices can be merged, and draws are never
+counted twice and never lost. Nothing in the ledger depends on an answer.
 
-Guarantees add up exactly, as fractions. Reports that were made of the same permanent responses are one group: T of them
-have epsilon_once + (T - 1) times the logarithm of the second stage's ratio, whatever was answered when; or, if the
-times of change are known anyway, epsilon_forever for every answer that may have been used. The lesser is what counts.
+Guarantees add up exactly, as fractions. Reports from the same permanent responses are one group. T such reports have
+epsilon_once + (T - 1) times the logarithm of the second stage's ratio, whatever was answered when. If the times of
+change are known anyway, they have epsilon_forever for every answer that may have been used. The lesser of the two
+counts.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class MemoBudget(Document):
     id : str
         Name of the memo.
     forever, once, step : str
-        epsilon_forever, epsilon_once and what each further report adds, exact; step "" where that has no bound.
+        Exact epsilon_forever, epsilon_once and epsilon of each further report; `step` is "" if that has no bound.
     rows : int
-        Number of answers with a permanent response of their own; 0 where cells of a hash function have them.
+        Number of answers with a permanent response of their own; 0 if cells of a hash function have the responses.
     """
 
     id: str
@@ -67,7 +68,7 @@ class MemoBudget(Document):
 
 
 class Draw(Document):
-    """One draw of one person in the JSON document.
+    """Draw of one person in the JSON document.
 
     Parameters
     ----------
@@ -76,9 +77,9 @@ class Draw(Document):
     collection : str
         Id of the collection.
     epsilon : str
-        What the draw spends alone, an exact decimal or fraction; "" without a bound.
+        Epsilon that the draw spends alone, an exact decimal or fraction; "" without a bound.
     memo : MemoBudget, optional
-        The permanent responses that it was made of.
+        Permanent responses from which the draw was made.
     """
 
     draw: str
@@ -165,12 +166,12 @@ class PersonTotal:
 
 
 class PersonLedger:
-    """A locked file of one person's draws.
+    """Locked file of one person's draws.
 
     Parameters
     ----------
     path : Path
-        The file, which its owner alone can read; its lock is beside it while it is held.
+        Path of the file, which only its owner can read. The lock file is beside it while the lock is held.
 
     Examples
     --------
@@ -193,7 +194,7 @@ class PersonLedger:
         self._file = PrivateDocument(path, FORMAT, PersonShape(draws=[]))
 
     def total(self) -> PersonTotal:
-        """Return what was spent so far.
+        """Return the total that was spent so far.
 
         Raises
         ------
@@ -211,17 +212,18 @@ class PersonLedger:
         maximum: EpsilonLike | None = None,
         name: str = "max_epsilon",
     ) -> Iterator[PersonTotal]:
-        """Record a draw before it is made, or refuse it; yield the total with it.
+        """Record a draw before it is made, or refuse it; yield the total that includes it.
 
-        The entry is on the disk before the block begins. A process that is killed inside leaves it: the total is then
-        too large rather than too small. An error of the file system or of this library from inside takes it back.
+        The entry is on the disk before the block begins. If a process is killed inside the block, the entry stays, and
+        the total is too large rather than too small. An error of the file system or of this library inside the block
+        removes the entry.
 
         Parameters
         ----------
         collection : Collection
-            What is answered.
+            Collection that is answered.
         memo : Memo, optional
-            Permanent responses that the report is made of, for a memoised mechanism and for no other.
+            Permanent responses from which the report is made, only for a memoised mechanism.
         maximum : float, Fraction, Decimal or str, optional
             Largest total to accept.
         name : str
@@ -230,7 +232,7 @@ class PersonLedger:
         Raises
         ------
         PrivacyLimitError
-            If the total would be larger, saying by how much.
+            If the total would be larger; the message says by how much.
         InvalidParameterError
             If a memo is missing, or given to a mechanism that keeps nothing.
         FileFormatError
@@ -259,7 +261,7 @@ class PersonLedger:
         Parameters
         ----------
         collection : Collection
-            Whose reports were drawn and kept, while the ledger may have been lost.
+            Collection whose reports were drawn and kept, while the ledger may have been lost.
         """
         with self._file.held():
             draws = self._read().draws
@@ -271,14 +273,14 @@ class PersonLedger:
             return PersonTotal(tuple(draws))
 
     def merge(self, path: PathLike) -> int:
-        """Take over the draws of another ledger of the same person, or of a browser's saved list; return how many.
+        """Add the draws of the person's other ledger, or of a browser's saved list, and return how many were added.
 
-        A draw that both have is counted once. Nothing is removed and nothing gets smaller.
+        A draw that both ledgers have is counted once. Nothing is removed, and no total gets smaller.
 
         Parameters
         ----------
         path : path
-            A person's ledger, or a list that a browser saved, of which the draws of the first person are taken.
+            Person's ledger, or a list that a browser saved. From such a list the draws of the first person are taken.
 
         Raises
         ------
@@ -370,12 +372,12 @@ def new_draw(collection: Collection, memo: Memo | None = None) -> Draw:
 
 
 def require(found: PersonTotal, before: PersonTotal, maximum: EpsilonLike, name: str = "max_epsilon") -> None:
-    """Refuse a total that is larger than a person accepts.
+    """Raise PrivacyLimitError if a total is larger than a person accepts.
 
     Parameters
     ----------
     found, before : PersonTotal
-        With the draw that is asked for, and without it.
+        Totals with the requested draw, and without it.
     maximum : float, Fraction, Decimal or str
         Largest total.
     name : str
@@ -384,7 +386,7 @@ def require(found: PersonTotal, before: PersonTotal, maximum: EpsilonLike, name:
     Raises
     ------
     PrivacyLimitError
-        If it is larger, saying by how much.
+        If the total is larger; the message says by how much.
     InvalidParameterError
         If the maximum is not a positive number.
     """

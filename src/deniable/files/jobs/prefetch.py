@@ -1,8 +1,8 @@
-"""Work ahead: what an iterator yields is made by a thread of its own while the last items are being used.
+"""Prefetching of an iterator's items in a separate thread while earlier items are being used.
 
 Decoding, compiled loops, keystreams, hashes and compression all let other threads run, so reader, worker and writer
-share the cores. Items come in their order, errors come where they would have come, and who leaves early waits until the
-thread has ended: nothing is read from a file that was closed, and nothing runs on.
+share the cores. Items come in their order, and errors come where they would have come. Code that leaves early waits
+until the thread has ended. So nothing is read from a closed file, and no work continues.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DEPTH = 2
 
 
 class Prefetcher(Generic[Item]):
-    """A context manager that is an iterator over the same items.
+    """Context manager that is an iterator over the same items.
 
     Parameters
     ----------
     items : generator
-        Used and closed by the thread alone.
+        Generator that only the thread uses and closes.
 
     Examples
     --------

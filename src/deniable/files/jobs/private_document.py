@@ -1,4 +1,4 @@
-"""A JSON document that its owner alone can read, and that one process at a time reads and writes."""
+"""JSON document that only its owner can read, and that one process at a time reads and writes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Shape = TypeVar("Shape", bound=Document)
 
 @dataclass(frozen=True)
 class PrivateDocument(Generic[Shape]):
-    """A locked file of one format.
+    """Locked file of one format.
 
     Parameters
     ----------
     path : Path
-        The file; its lock is beside it while it is held.
+        Path of the file. The lock file is beside it while the lock is held.
     format : str
         Name of the format.
     empty : Document
-        What a file that does not exist yet holds.
+        Content of a file that does not exist yet.
     """
 
     path: Path
@@ -40,12 +40,12 @@ class PrivateDocument(Generic[Shape]):
             yield
 
     def read(self) -> Shape:
-        """Return what the file holds.
+        """Return the content of the file.
 
         Raises
         ------
         FileFormatError
-            If it is damaged.
+            If the file is damaged.
         """
         if not self.path.exists():
             return self.empty

@@ -1,4 +1,4 @@
-"""From a file of answers to a file of reports: what happens on the devices, in bulk."""
+"""Randomisation of a file of answers into a file of reports, in bulk, as devices do it one by one."""
 
 from __future__ import annotations
 
@@ -301,10 +301,10 @@ def _foreseen(
     delimiter: str | None,
     decimal: str | None,
 ) -> str:
-    """Return what an entry says of these answers, "" if there is none that could be about the same.
+    """Return the digest of these answers for an entry, "" if no entry could be about the same answers.
 
-    To know that, all answers have to be read: a second time before anything is drawn, but only where the ledger knows
-    as many answers as these may be.
+    To find out, all answers must be read a second time before anything is drawn. This happens only if the ledger has an
+    entry about as many answers as these may be.
     """
     known = {entry.last for entry in entries if entry.answers.startswith("hmac:")}
     with _opened(collection, answers, delimiter, decimal) as reader:
@@ -321,7 +321,7 @@ def read_digest(
     Raises
     ------
     InvalidInputError
-        If an answer cannot be encoded. The message names row and attribute.
+        If an answer cannot be encoded; the message names row and attribute.
     FileFormatError
         If the file cannot be read.
     """
@@ -354,7 +354,7 @@ def read_truth(
     Raises
     ------
     InvalidInputError
-        If an answer cannot be encoded. The message names row and attribute.
+        If an answer cannot be encoded; the message names row and attribute.
     FileFormatError
         If the file cannot be read.
 

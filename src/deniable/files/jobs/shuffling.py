@@ -1,9 +1,10 @@
-"""Reports in random order: the row of a report must not be the row of the answers that it was made from.
+"""Reports in random order, so that the row of a report is not the row of its answers.
 
-Two files of reports about one table would otherwise be linked row by row, and one who knows where a contributor stands
-in the table would know which report is theirs. Reports are permuted in blocks, so that memory is bounded: who sees the
-file learns which block of consecutive answers a report comes from and, within it, nothing. All blocks have `BLOCK_ROWS`
-reports, except the last two, which share what is left equally: a small last block would hide little.
+Otherwise two files of reports about one table would be linked row by row. Anyone who knows a contributor's place in the
+table would know which report is theirs. Reports are permuted in blocks, so that memory is bounded. Anyone who sees the
+file learns from which block of consecutive answers a report comes, and nothing about its place within the block. All
+blocks have `BLOCK_ROWS` reports, except the last two, which share the remaining reports equally, because a small last
+block would hide little.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ def shuffled(
     Parameters
     ----------
     mechanism : Mechanism
-        Whose reports they are.
+        Mechanism of the reports.
     batches : iterable of reports
-        In the order of the answers.
+        Batches in the order of the answers.
     rows : int
-        Reports yielded at a time.
+        Number of reports yielded at a time.
     rng : Randomness
-        Source of the permutations, and of nothing else: the reports' own source is where it would be without them.
+        Source of the permutations only. The reports' own source draws the same words as without permutations.
 
     Raises
     ------
     InvalidReportError
-        If a batch has not the type that the mechanism reports.
+        If a batch does not have the mechanism's report type.
     """
     fields, block = mechanism.report_fields, block_rows(mechanism)
     shapes = [(2 * block,) if field.width is None else (2 * block, field.width) for field in fields]
@@ -99,7 +100,8 @@ def permutation(rng: Randomness, n: int) -> NDArray[np.int64]:
 def _exchange(order: NDArray[np.int64], words: Words, left: int) -> int:
     """Exchange order[left], order[left - 1], ... each with one at or before it, and return where the words ran out.
 
-    A word becomes a number below the bound by integer division, or is passed over where the last interval is cut off.
+    Integer division turns a word into a number below the bound. A word in the last interval is skipped if that interval
+    is cut off.
     """
     for word in words:
         bound = np.uint64(left) + _ONE

@@ -1,8 +1,9 @@
 """Total that the contributors of some answers spend in all collections, as far as the ledger remembers.
 
-Guarantees add up: who sees the reports of two collections about the same answers learns at most what both epsilons
-allow together. Declared decimals are added as fractions, so that ten times 0.1 are 1. A mechanism with a dealer enters
-with the row of a collector who sees all reports: its headline may be about one who colludes with the dealer.
+Guarantees add up. Anyone who sees the reports of two collections about the same answers learns at most what the sum of
+both epsilons allows. Declared decimals are added as fractions, so that ten times 0.1 are 1. A mechanism with a dealer
+counts with the epsilon of a collector who sees all reports, because its headline may be about a collector who colludes
+with the dealer.
 """
 
 from __future__ import annotations

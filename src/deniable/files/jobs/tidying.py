@@ -1,4 +1,4 @@
-"""Answers in which what seems to be one answer is spelled in one way."""
+"""Answers with a common spelling for spellings that seem to be one answer."""
 
 from __future__ import annotations
 
