@@ -239,7 +239,7 @@ def benchmark_algorithms(
 
 
 def off_diagonal(matrix: ArrayLike, name: str) -> Floats:
-    """Return the entries of a leakage matrix for all ordered pairs, or raise InvalidInputError."""
+    """Return the entries of a leakage matrix for all ordered pairs, or raise InvalidInputError if it is not one."""
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
         raise InvalidInputError(f"{name} must be a square matrix with at least two rows, got shape={array.shape}")

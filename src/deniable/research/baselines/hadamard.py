@@ -1,4 +1,4 @@
-"""Hadamard encoding (HE), also called Hadamard response: report one noisy bit of a random row of a Hadamard matrix.
+"""Hadamard encoding (HE), or Hadamard response, which reports one noisy bit of a random row of a Hadamard matrix.
 
 The mechanism is from Bassily, Smith, *Local, private, efficient protocols for succinct histograms* (2015), and from
 Acharya, Sun, *Communication complexity in locally private distribution estimation and heavy hitters* (2019). Pan,

@@ -1,4 +1,4 @@
-"""Projective geometry response (PGR): report a point of a finite projective space.
+"""Projective geometry response (PGR), which reports a point of a finite projective space.
 
 The mechanism is from Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022).
 All points that are orthogonal to the point of a value form the *hyperplane* of this value. The reported point is likely

@@ -54,15 +54,15 @@ def tangent_estimate(
     n : int
         Number of reports.
     variance : callable
-        f -> exact variance of an estimated frequency, quadratic in f.
+        Function from f to the exact variance of an estimated frequency, quadratic in f.
     intervals : FrequencyIntervals
-        The method that makes intervals. By default the score interval uses the tangent.
+        Method that makes intervals. By default the score interval uses the tangent.
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional
-        How the noise is correlated, where that is known.
+        Correlation of the noise, if it is known.
     scarce : bool
-        Whether few mistaken reports are expected (`deniable.research.dealt.interval.few`).
+        True if few mistaken reports are expected (`deniable.research.dealt.interval.few`).
     """
     at = np.clip(frequencies, 0.0, 1.0)
     values = np.array([variance(f) for f in at.tolist()]) * n

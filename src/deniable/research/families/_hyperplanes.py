@@ -242,7 +242,7 @@ def apply_functionals(codes: Codes, w: Codes, p: int, low: Integers, exponent: i
 
 
 def count_hyperplanes(w: Codes, cells: Codes, p: int, low: Integers, exponent: int, counters: Counts) -> None:
-    """Add to counters[p, lines] the hyperplanes of every report."""
+    """Add the hyperplanes of every report to counters[p, lines]."""
     inverses = np.array([0, *(pow(a, -1, p) for a in range(1, p))], dtype=np.int64)
     add_hyperplanes(w.astype(np.int64), cells.astype(np.int64), p, low, exponent, inverses, counters)
 

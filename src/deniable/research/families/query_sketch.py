@@ -109,7 +109,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     # ---------------------------------------------------------------- the three actors
 
     def randomize(self, inputs: ArrayLike, rng: Randomness) -> Any:
-        """Contributor: report a true code in 0..k-1, see `CountMeanSketch.randomize`."""
+        """Contributor: return the report of a true code in 0..k-1, by `CountMeanSketch.randomize`."""
         return self.sketch.randomize(inputs, rng)
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:

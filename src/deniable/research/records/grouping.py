@@ -328,7 +328,10 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         return self.parts[place].implemented_attribute_ratio(i)
 
     def _ordered_outputs(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return every possible report, the last attribute fastest, and its place among the parts' combinations."""
+        """Return every possible report, with its place among the combinations of the parts' reports.
+
+        The last attribute varies fastest.
+        """
         together = product_rows([part.outputs() for part in self.parts], np.int64)
         rows = together[:, np.argsort(self._columns)]
         order = np.lexsort(rows.T[::-1])

@@ -111,7 +111,7 @@ def coin(p: EpsilonLike, rho: EpsilonLike) -> Coin:
 
 
 def rho_range(k: int, p: float) -> tuple[float, float]:
-    """Return the least and the largest rho for which eq. (27) is a distribution: -min(p/q, (k-1)^2 q/p) and k - 1.
+    """Return the least and the largest rho for which eq. (27) is a distribution, -min(p/q, (k-1)^2 q/p) and k - 1.
 
     Examples
     --------

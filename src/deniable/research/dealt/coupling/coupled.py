@@ -127,7 +127,7 @@ class PairedSupports(SupportLaw):
         return min(max(int(r * (q + f * (p - q))) - size // 2, 0), r + 1 - size), size
 
     def _functions(self, size: int) -> tuple[list[Complex], list[Complex]]:
-        """Return H_00, H_01, H_11, and S_0, S_1, at the roots of unity that a real transform needs."""
+        """Return the functions H_00, H_01, H_11 and S_0, S_1, at the roots of unity that a real transform needs."""
         e = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)
         cases = (self.q, self.q, self.none), (self.q, self.p, self.one), (self.p, self.p, self.both)
         paired = []

@@ -1,4 +1,4 @@
-"""Report coupling inside optimised unary encoding: every bit has its own secret pairs.
+"""Report coupling inside optimised unary encoding, with separate secret pairs for every bit.
 
 Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
 their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:

@@ -1,4 +1,4 @@
-"""k-ary JRR inside local hashing, as in the paper: for rare values, the error is not smaller than that of OLH.
+"""k-ary JRR inside local hashing, as in the paper, whose error for rare values is not smaller than that of OLH.
 
 The mechanism is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2. Every contributor draws a hash
 function at random and sends it openly. The contributor also sends the cell of the true code, which k-ary JRR has

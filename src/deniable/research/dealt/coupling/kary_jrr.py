@@ -88,7 +88,7 @@ class KaryTask:
 
     @property
     def bounds(self) -> list[Polynomial]:
-        """Upper bounds of s^2 as polynomials in p."""
+        """Return upper bounds of s^2, each a polynomial in p."""
         bounds = [_P**2, (1 - _P) ** 2]
         least, largest = self.truth_range(self.epsilon)
         if self.known > 0:

@@ -1,8 +1,9 @@
 """Choice of p and rho of JRR, by the published search and by the exact optimum that replaces it.
 
-What m colluders reveal is bounded by p (1 + mu a) <= pi(epsilon), where a = -rho. Under this bound, the variance is
-least at an end of the feasible range, which is plain randomised response or the extreme correlation. mu is the
-posterior probability that one's peer is among the colluders, in the worst case of what they reveal (`peer_posterior`).
+The parameters must meet a bound on what the revelations of m colluders add: p (1 + mu a) <= pi(epsilon), where a =
+-rho. Under this bound, the variance is least at an end of the feasible range, which is plain randomised response or the
+extreme correlation. mu is the posterior probability that one's peer is among the colluders, in the worst case of what
+they reveal (`peer_posterior`).
 """
 
 from __future__ import annotations

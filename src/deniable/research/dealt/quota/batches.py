@@ -44,14 +44,14 @@ _LARGEST_SEARCHED = 1 << 20
 
 
 class BatchReports(NamedTuple):
-    """Reports of contributors in batches.
+    """Batch of reports from contributors in batches of a deal.
 
     Parameters
     ----------
     batch : uint8 or uint16 [n]
         Number of the batch, in 0..batches-1.
     value : uint8 or uint16 [n]
-        The reported code, in 0..k-1.
+        Reported code, in 0..k-1.
     """
 
     batch: Codes

@@ -1,4 +1,4 @@
-"""Quota records (QuotaRecords): the dealer also deals the attribute, each to exactly the same number of contributors.
+"""Quota records (QuotaRecords), whose dealer also deals each attribute to exactly the same number of contributors.
 
 The mechanism is SMP with a dealer: each contributor reports one attribute, which the dealer chooses. A contributor's
 share names the attribute and a type. The type is an instruction to tell the truth or to say a given code. For each
@@ -39,12 +39,12 @@ from deniable.research.dealt.shares import Columns
 
 
 class DealtAttribute(NamedTuple):
-    """Reports of one dealt attribute each.
+    """Batch of reports about one dealt attribute each.
 
     Parameters
     ----------
     attribute : uint8, uint16 or uint32 [n]
-        The dealt attribute, in 0..d-1.
+        Dealt attribute, in 0..d-1.
     value : uint8 or uint16 [n]
         Reported code of this attribute, in 0..k_attribute-1.
     """
