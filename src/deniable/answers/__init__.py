@@ -1,4 +1,4 @@
-"""Questions about estimates, such as differences, ratios, strata and missing answers, and summaries as data."""
+"""Answers to questions about estimates (differences, ratios, strata, missing answers), and summaries as data."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Answers as data: what was asked, the number with its interval, and a sentence that says both.
+"""Answers as data, each with the question, the number with its interval, and a sentence that says both.
 
-Sentences are made from the numbers alone: what the reports do not determine they say so, and where an interval of a
-difference contains 0 no direction is named.
+Sentences are made from the numbers alone. They say if the reports do not determine an answer. If the interval of a
+difference contains 0, they name no direction.
 """
 
 from __future__ import annotations
@@ -80,22 +80,22 @@ class IntervalOptions:
 
 @dataclass(frozen=True, eq=False)
 class Row(Result):
-    """One answer: NaN, or an empty text, where something does not exist; an end may be infinite.
+    """Answer to one question, with NaN or an empty text for values that do not exist; an end may be infinite.
 
     Parameters
     ----------
     question : str
-        What was asked.
+        Question that was asked.
     unit : {"share", "score", "category"}
-        What the numbers are; for a category they are scores, where it has one.
+        Unit of the numbers. For a category they are scores, if the category has a score.
     value, standard_error, lower, upper : float
-        The answer, its standard error and its interval.
+        Answer, its standard error and the ends of its interval.
     category, lowest, highest : str
-        Of a quantile: the category, and the interval's ends.
+        For a quantile: the category, and the ends of its interval.
     note : str
-        Why there is no interval, where there is none.
+        Reason why there is no interval; empty if there is one.
     sentence : str
-        All of it in words.
+        Answer in words.
     """
 
     question: str
@@ -112,34 +112,34 @@ class Row(Result):
 
     @property
     def write(self) -> Callable[[float], str]:
-        """Return what writes a number of this row: a percentage, or a score with the digits that its error leaves."""
+        """Return the function that writes a number of this row, as a percentage or as a score rounded by its error."""
         return shares(self.standard_error) if self.unit == "share" else scores(self.standard_error)
 
     @property
     def interval_text(self) -> str:
-        """The interval in a table's cell."""
+        """Text of the interval for a table's cell."""
         if self.unit == "category":
             return f"{self.lowest} to {self.highest}" if self.lowest else "-"
         return "-" if math.isnan(self.lower) else f"{self.write(self.lower)} to {self.write(self.upper)}"
 
     @property
     def value_text(self) -> str:
-        """The answer in a table's cell."""
+        """Text of the answer for a table's cell."""
         return self.category if self.unit == "category" else self.write(self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve(Result):
-    """A distribution function with its band.
+    """Distribution function with its band.
 
     Parameters
     ----------
     attribute : str
         Its attribute.
     categories : tuple of str
-        In order, the lowest first.
+        Categories in order, the lowest first.
     value, lower, upper : float64[m]
-        Share of answers up to each category, and the band; NaN where there is none.
+        Share of answers up to each category, and the ends of the band; NaN if there is none.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -272,7 +272,7 @@ class QuestionSet:
 
 
 def shares(error: float) -> Callable[[float], str]:
-    """Return what writes shares as percentages with two digits of an error: 1 to 4 decimals."""
+    """Return the function that writes shares as percentages with two digits of an error: 1 to 4 decimals."""
     decimals = min(max(1 - math.floor(math.log10(100 * error)), 1), 4) if 0 < error < math.inf else 1
 
     def text(value: float) -> str:
@@ -285,7 +285,7 @@ def shares(error: float) -> Callable[[float], str]:
 
 
 def scores(error: float) -> Callable[[float], str]:
-    """Return what writes scores with two digits of an error."""
+    """Return the function that writes scores with two digits of an error."""
     decimals = min(max(1 - math.floor(math.log10(error)), 0), 12) if 0 < error < math.inf else _DIGITS
 
     def text(value: float) -> str:
@@ -297,7 +297,7 @@ def scores(error: float) -> Callable[[float], str]:
 
 
 def whom(target: Target, contributors: int) -> str:
-    """Return whom an answer is about, in words."""
+    """Return in words the people that an answer is about."""
     if target == "contributors":
         return f"among these {contributors:,} contributors"
     return f"in the population that these {contributors:,} contributors were drawn from"
@@ -317,7 +317,7 @@ def _called(estimate: Estimate) -> str:
 
 
 def _counted(estimate: Estimate) -> str:
-    """Return whose answers an ordered question leaves out."""
+    """Return in words the people whose answers an ordered question leaves out."""
     return ", of those who gave an answer that counts," if len(estimate.ranked) < estimate.k else ""
 
 

@@ -1,8 +1,9 @@
-"""The codebook of a summary's CSV: what every column means, in which unit, and how the numbers came about.
+"""Codebook of a summary's CSV, with the meaning, the unit and the origin of every column.
 
-It is CSV itself, so that R, SPSS and spreadsheets read it like the numbers: one row a column of the CSV, then one a
-value of its text columns, then one a fact about the survey. Names of columns are names of variables everywhere: letters
-first, then letters and underscores, at most 64, and no reserved word.
+The codebook is CSV itself, so that R, SPSS and spreadsheets read it like the numbers. It has one row for each column of
+the CSV, then one for each value of its text columns, then one for each fact about the survey. Names of columns are
+valid names of variables in all these programs. They begin with a letter, have letters and underscores, are at most 64
+characters long, and are not reserved words.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def codebook(summary: Summary) -> str:
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """Yield what the numbers are relative to: label, unit, value."""
+    """Yield the facts that the numbers are relative to, as label, unit and value."""
     yield "contributors", "people", str(summary.n)
     yield "epsilon of the whole contributor", "nats", bound_text(summary.guarantee.epsilon)
     yield "mechanism", "", summary.mechanism.name

@@ -1,4 +1,4 @@
-"""Two collections, answer by answer: two waves of a poll or two departments, or the same people asked twice."""
+"""Comparison of two collections for every answer: two waves, two departments, or the same people twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_SCALE = 12
 
 @dataclass(frozen=True, eq=False)
 class AttributeComparison(Result):
-    """One attribute of both collections; arrays over its k categories, NaN where a number does not exist.
+    """Attribute of both collections, with arrays over its k categories and NaN for numbers that do not exist.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class AttributeComparison(Result):
     categories : tuple of str
         Category names.
     first, second, change, standard_error, lower, upper : float64[k]
-        Frequency in either collection, second less first, and its interval.
+        Frequency in either collection, second less first, its standard error and its interval.
     joint_lower, joint_upper : float64[k]
         Interval of the change that holds together with those of all other categories of the page.
     mean : Row or None
-        Change of the mean score, where categories have scores.
+        Change of the mean score, if categories have scores.
     note : str
-        Why there is no interval, where there is none.
+        Reason why there is no interval; empty if there is one.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -67,7 +67,7 @@ class AttributeComparison(Result):
 
     @property
     def is_number(self) -> bool:
-        """Return whether its categories are points of a long scale, of which single ones say nothing: read the mean."""
+        """Return whether the categories are points of a long scale, for which only the mean should be read."""
         return self.mean is not None and len(self.categories) > MOST_SCALE
 
     @property

@@ -1,8 +1,8 @@
-"""Support counts of a survey as a JSON document: what another program needs to compute estimates of its own.
+"""Support counts of a survey as a JSON document, from which another program can compute its own estimates.
 
-A document has, for every column of the schema, the numbers that its estimate is made from: how many reports support
-each category, with which probabilities p and q, and how the supports of two categories are correlated. The R package in
-``r/`` reads it. It holds sums of randomised reports, which are as public as an estimate.
+For every column of the schema, a document has the numbers from which the estimate is made. They are the number of
+reports that support each category, the probabilities p and q, and the correlation of the supports of two categories.
+The R package in ``r/`` reads it. It holds sums of randomised reports, which are as public as an estimate.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _column(estimate: Estimate) -> dict[str, Any]:
 
 
 def exchangeable_pairs(joint: JointNoise, k: int, p: float, q: float) -> dict[str, float] | None:
-    """Return the covariances of one report's supports of two values where all pairs have the same, None elsewhere.
+    """Return the covariances of one report's supports of two values if all pairs have the same, otherwise None.
 
     The variance of a weighted sum is a polynomial in the weights and the frequencies. Two polynomials that agree at
     points drawn at random are equal but for chance 0.
@@ -146,5 +146,5 @@ def _covariance(joint: JointNoise, v: NDArray[Any], w: NDArray[Any], f: NDArray[
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:
-    """Return numbers as JSON has them, null where one does not exist."""
+    """Return numbers for JSON, with null for numbers that do not exist."""
     return [value if math.isfinite(value) else None for value in values.tolist()]

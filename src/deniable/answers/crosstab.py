@@ -1,11 +1,11 @@
-"""Crosstabs: how two answers are related, with intervals that hold and tests that say when they cannot.
+"""Crosstabs of two answers, with valid intervals, and tests that say when they cannot decide.
 
-All questions of a `Crosstab` are asked of the consistent table T*, which is unbiased and agrees with every other table
-about the margins; the test of independence and Cramer's V read the pair's own table. *Not determined* is an answer: a
-ratio whose denominator the reports cannot tell from 0 has no bounded interval, and none is made up.
+All questions of a `Crosstab` use the consistent table T*, which is unbiased and has the same margins as every other
+table. The test of independence and Cramer's V use the pair's own table. An answer may be *not determined*. A ratio
+whose denominator the reports cannot distinguish from 0 has no bounded interval, so no bounded interval is given.
 
 * P(b | a): Fieller (1954), all t for which (T_ab - t T_a+)^2 <= z^2 Var(T_ab - t T_a+).
-* P(b | a) - P(b | a'): MOVER (Zou, Donner, 2008) of the two Fieller intervals *with their correlation*: the shared
+* P(b | a) - P(b | a'): MOVER (Zou, Donner, 2008) of the two Fieller intervals *with their correlation*. The shared
   margins of T* make two groups' shares negatively correlated, about -.6 in collections of six attributes.
 * Odds ratio: Fieller on the two unbiased products of cells, with second-order variances.
 """
@@ -410,7 +410,7 @@ class Crosstab:
         return np.eye(1, self.consistent.size, int(place)).reshape(self.consistent.shape)
 
     def _grain(self, target: Target) -> float:
-        """Return by how much one report of the pair typically moves a cell, any of them."""
+        """Return the typical change of any cell by one report of the pair."""
         return float(self._summed(self._cell(0)).grain(target)[0])
 
     def _covariances(self, weights: Floats) -> dict[Target, Floats]:
@@ -485,7 +485,7 @@ class Crosstab:
 
 @dataclass(frozen=True, eq=False)
 class _Ratio:
-    """values[at]/values[at + 1], with the covariances of all values, and the sums behind their differences."""
+    """Ratio values[at]/values[at + 1], with the covariances of all values and the sums behind their differences."""
 
     values: Floats
     covariances: Mapping[Target, Floats]
@@ -500,7 +500,7 @@ class _Ratio:
 
     @property
     def slope(self) -> Floats:
-        """Gradient of the ratio, NaN where it has none."""
+        """Gradient of the ratio, NaN if it has none."""
         found, below = np.zeros(len(self.values)), float(self.values[self.at + 1])
         found[self.at : self.at + 2] = (1 / below, -self.value / below) if below else math.nan
         return found
@@ -531,7 +531,7 @@ class _Ratio:
 
 
 def _correlation(one: _Ratio, other: _Ratio, target: Target) -> float:
-    """Return the correlation of two shares: those of two groups have the table's margins in common."""
+    """Return the correlation of two shares, which for two groups comes from the table's shared margins."""
     g, h, v = one.slope, other.slope, one.covariances[target]
     scale = math.sqrt(max(float(g @ v @ g) * float(h @ v @ h), 0.0))
     return min(max(float(g @ v @ h) / scale, -1.0), 1.0) if scale > 0 else 0.0
@@ -580,7 +580,7 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
         return Crosstab(names, labels, self.tables, self, (min(i, j), max(i, j)), i > j)
 
     def _place(self, asked: Any) -> int:
-        """Return the place of an attribute that is named, or called by its title if only one has it."""
+        """Return the place of an attribute by its name, or by its title if only one attribute has that title."""
         if asked in self.names and not isinstance(asked, bool):
             return self.names.index(asked)
         if asked and self._titles.count(asked) == 1:

@@ -1,7 +1,7 @@
-"""A crosstab with what analysts read beside it, as data: sentences first, then tables, intervals and the test.
+"""Summary of a crosstab as data, with sentences first, then tables, intervals and the test.
 
-Sentences are made from the numbers. The difference that is spoken of is the clearest of all, between any two rows and
-for any column; its interval allows for that choice (Bonferroni).
+Sentences are made from the numbers. They mention the clearest difference between any two rows and for any column. The
+interval of this difference allows for the choice (Bonferroni).
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ MOST_COMPARED = 2_000
 
 
 def _largest(table: Crosstab, asked: list[tuple[tuple[int, int], int]]) -> list[tuple[tuple[int, int], int]]:
-    """Return the comparisons whose intervals are computed: all, or `MOST_COMPARED`, in the order asked."""
+    """Return the comparisons whose intervals are computed, all or `MOST_COMPARED`, in the requested order."""
     if len(asked) <= MOST_COMPARED:
         return asked
     # The error of a share is roughly that of a cell over the row's frequency; rows that may be empty come last.
@@ -309,7 +309,7 @@ def _largest(table: Crosstab, asked: list[tuple[tuple[int, int], int]]) -> list[
 
 
 def _clearest(table: Crosstab, confidence: float, target: Target) -> Difference | None:
-    """Return the difference that is most standard errors from 0, of the first column alone where there are two."""
+    """Return the difference that is most standard errors from 0, for the first column only if there are two."""
     rows, columns = len(table.labels[0]), len(table.labels[1])
     asked = [(pair, of) for of in range(1 if columns == 2 else columns) for pair in combinations(range(rows), 2)]
     found = []

@@ -1,14 +1,14 @@
-"""Functionals: one number that is linear in who holds what (a mean of scores, a share), straight from the reports.
+"""Functionals, numbers that are linear in the distribution of answers (means, shares), directly from reports.
 
-Where a collector keeps how often every report came, the weights W of least variance at uniform answers (generalised
-least squares) are, with D = diag(pi P) and pi uniform,
+If a collector stores how often every report came, the weights W have the least variance at uniform answers (generalised
+least squares). With D = diag(pi P) and pi uniform, they are
 
     W = D^-1 P' (P D^-1 P')^-1 c,      sum_y P(y | x) W[y] = c[x] exactly,
 
-so that the mean of W over reports is unbiased, and the reports themselves say how much it varies: W^2 has a mean, and
-so has c^2, by weights of its own. pi is fixed: weights that looked at the data would be biased. Where a collector keeps
-how many reports support each value, the same is done in supports: their sum, shifted by the constant of least variance
-at uniform answers (`Estimate.mean`).
+so that the mean of W over reports is unbiased. The reports themselves give its variance, from the mean of W^2 and from
+the mean of c^2, which has weights of its own. pi is fixed, because weights that depend on the data would be biased. If
+a collector stores how many reports support each value, the functional uses the sum of supports. This sum is shifted by
+the constant of least variance at uniform answers (`Estimate.mean`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def functional(
 def _opened(
     source: Collection | Mechanism[Any], aggregate: Aggregate
 ) -> tuple[Mechanism[Any], tuple[str, ...], frozenset[str]]:
-    """Return the mechanism, the attributes' names if they have any, and what the answer is made from."""
+    """Return the mechanism, the attributes' names if they have any, and the source of the answer."""
     names: tuple[str, ...] = ()
     if isinstance(source, Collection):
         source.check(aggregate)
@@ -165,7 +165,7 @@ def _weights(oracle: FrequencyOracle[Any], scores: tuple[float, ...]) -> tuple[F
 
 
 def _keeps_reports(oracle: FrequencyOracle[Any]) -> bool:
-    """Return whether an oracle's aggregate is the histogram of its reports, and no law of support says more of it."""
+    """Return whether an oracle's aggregate is the histogram of its reports, and no support probabilities say more."""
     return oracle.state_is_histogram and oracle.support_law is None
 
 

@@ -1,11 +1,12 @@
-"""Answers of independent collections together: weighted sums, differences, ratios, odds ratios.
+"""Weighted sums, differences, ratios and odds ratios of answers from independent collections.
 
-Zou and Donner, *Construction of confidence limits about effect measures: a general approach* (2008), "MOVER": the ends
-of single intervals say how far each answer may lie off on either side, and independent deviations add in squares.
-Unlike Wald's interval the result is as asymmetric as the single ones. The single intervals are score intervals, beyond
-[0, 1] too: exact ones, which end there, would say that a raw estimate outside cannot lie off (MOVER of two exact
-intervals of 95% covers as little as .09). Where the reports that matter are few (`Answer.is_few`), the bounds of their
-sum are taken instead, or the ends of single intervals that hold together are added up, which is wider and holds.
+Zou and Donner, *Construction of confidence limits about effect measures: a general approach* (2008), "MOVER". The ends
+of single intervals give the possible error of each answer on either side, and independent errors add in squares. Unlike
+Wald's interval, the result is as asymmetric as the single intervals. The single intervals are score intervals, also
+beyond [0, 1]. Exact intervals end at 0 and 1, so they would say that a raw estimate outside has no error. MOVER of two
+exact intervals of 95% covers as little as .09. If the reports that matter are few (`Answer.is_few`), the bounds of
+their sum are used instead, or the sums of the ends of single intervals that hold together. The result is wider, and it
+holds.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
 
 
 def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer:
-    """Return sum of weight times answer, of answers that are independent of each other."""
+    """Return the sum of weight times answer, for answers that are independent of each other."""
     answers = [answer for _, answer in parts]
     value = sum(weight * answer.value for weight, answer in parts)
     errors = {target: math.hypot(*(weight * answer.errors[target] for weight, answer in parts)) for target in TARGETS}
@@ -178,7 +179,7 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
     few = together.is_few if known else _any_few(answers)
 
     def added(tail: float, target: Target) -> Bounds:
-        """Return the ends of single intervals that hold together, added up."""
+        """Return the sums of the ends of single intervals that hold together."""
         own = tail / len(parts)
         ends = [sorted(weight * end for end in answer.at_tail(own, target)) for weight, answer in parts]
         return sum(low for low, _ in ends), sum(high for _, high in ends)
@@ -203,7 +204,7 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
 
 
 def check_apart(answers: Sequence[Answer | Estimate]) -> None:
-    """Raise MismatchError if two share a collection, a batch of reports or a phase that something was learned from."""
+    """Raise MismatchError if two answers share a collection, a batch of reports, or a phase that was learned from."""
     for one, other in combinations(answers, 2):
         common = sorted(one.source & other.source)
         if common:
@@ -260,7 +261,7 @@ def _with_ends(answer: Answer, tail: float, target: Target) -> tuple[float, floa
 
 
 def _first_root(x: float, down: float, y: float, up: float) -> float:
-    """Return the least t >= 0 for which x - t y <= the distance of x down and of t y up, together."""
+    """Return the least t >= 0 for which x - t y <= the combined distance of x down and of t y up."""
     # (x - t y)^2 = down^2 + t^2 up^2, on the side where x >= t y.
     if x <= down or x <= 0:
         return 0.0

@@ -1,7 +1,9 @@
-"""Missing answers: who does not answer may differ in anything, so only worst-case bounds hold without an assumption.
+"""Worst-case bounds for missing answers, which are the only bounds that hold without an assumption.
 
-Where a share r of all did not answer, and f of those who did hold a category, between f (1 - r) and f (1 - r) + r of
-all hold it: none of the silent, or all of them. Manski, *Partial identification of probability distributions* (2003).
+People who do not answer may differ from the others in any way. If a share r of all people did not answer, and a share f
+of the others hold a category, between f (1 - r) and f (1 - r) + r of all hold it. At the lower bound none of the silent
+people hold it, and at the upper bound all of them do. Manski, *Partial identification of probability distributions*
+(2003).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Strata that the collector knows, as regions of a frame: one aggregate each, put together with public weights.
+"""Estimates from strata that the collector knows, with one aggregate each and public weights.
 
-Weights never enter a report: every stratum's state is its counts, and its guarantee is untouched. f^ = sum W_h f^_h,
-and the strata's errors are independent.
+Strata are, for instance, regions of a sampling frame. Weights never enter a report, so every stratum's state is its
+counts, and its guarantee is untouched. The estimate is f^ = sum W_h f^_h, and the strata's errors are independent.
 """
 
 from __future__ import annotations

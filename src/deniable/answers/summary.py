@@ -1,7 +1,7 @@
-"""An estimate with what analysts read beside it: intervals, a selection that they allow for, and the truth if known.
+"""Summary of an estimate, with intervals, a selection that they allow for, and the truth if it is known.
 
-A list that was selected by its own estimates needs intervals that hold for everything it was selected from
-(Bonferroni): for all categories if the largest are listed, for all candidates if a search found them.
+A list that was selected by its own estimates needs intervals that hold for everything from which it was selected
+(Bonferroni). These are all categories if the largest are listed, and all candidates if a search found the list.
 """
 
 from __future__ import annotations
@@ -453,7 +453,7 @@ def summarize(
 
 
 def _asked_codes(estimates: Mapping[str, Estimate], queries: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.intp]]:
-    """Return the codes that were asked for of every attribute; they must be different codes of its categories."""
+    """Return the requested codes of every attribute, which must be different codes of its categories."""
     if set(queries) != set(estimates):
         raise InvalidParameterError(
             f"queries must list codes for each attribute of the estimates ({listed(list(estimates))}), and for no "
@@ -513,7 +513,7 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
 
 
 def _cell(value: float | None) -> str:
-    """Return a number in full precision, nothing for what does not exist."""
+    """Return a number in full precision, or an empty text if it does not exist."""
     return "" if value is None or not math.isfinite(value) else repr(value)
 
 

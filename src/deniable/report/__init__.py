@@ -1,4 +1,4 @@
-"""Pages that show results: one `Page` per result, drawn as text, as self-contained HTML or as a picture."""
+"""Pages that show results, one `Page` per result, drawn as text, as self-contained HTML or as a picture."""
 
 import lazy_loader
 

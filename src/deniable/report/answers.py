@@ -1,4 +1,4 @@
-"""Answers on a page: sentences first, then their numbers, distribution functions with their bands, and differences."""
+"""Answers as a page with sentences, numbers, distribution functions with their bands, and differences."""
 
 from __future__ import annotations
 

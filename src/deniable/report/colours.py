@@ -1,4 +1,4 @@
-"""The colours of a heat map: one hue from white to dark, told apart without colour vision, in print and on screens."""
+"""Colours of a heat map, one hue from white to dark that can be told apart without colour vision and in print."""
 
 from __future__ import annotations
 

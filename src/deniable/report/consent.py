@@ -1,7 +1,7 @@
-"""Consent text for people who may take part, with blanks, of which a collection fills what it knows.
+"""Consent text for people who may take part, with blanks that a collection fills as far as it can.
 
-The numbers come from the collection's derived guarantee. What only the organiser knows stays a blank in brackets until
-it is given. It is a draft to be read by whoever is responsible, and no legal advice.
+The numbers come from the collection's derived guarantee. Facts that only the organiser knows stay blanks in brackets
+until they are given. The text is a draft that the responsible person must read. It is not legal advice.
 """
 
 from __future__ import annotations

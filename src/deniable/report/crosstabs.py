@@ -1,4 +1,4 @@
-"""A crosstab as a page: what it says first, then the table as a heat map, and shares group by group."""
+"""Crosstab as a page with sentences first, then the table as a heat map, and the shares within each group."""
 
 from __future__ import annotations
 

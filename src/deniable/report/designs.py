@@ -1,4 +1,4 @@
-"""Designs on a page: estimates from counts, and the cards of an instrument to print."""
+"""Designs as pages: estimates from counts, and the cards of an instrument to print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An estimate as a page: a chart per attribute, what was promised before it, how to read it beside it."""
+"""Estimate as a page with the guarantee, a chart per attribute, and explanations beside the charts."""
 
 from __future__ import annotations
 
@@ -153,9 +153,9 @@ def mechanism_text(summary: Summary) -> str:
 
 
 def percent(summary: Summary) -> Callable[[float], str]:
-    """Return what writes a frequency as a percentage, "-" if it does not exist.
+    """Return the function that writes a frequency as a percentage, "-" if it does not exist.
 
-    It has two digits of the smallest standard error: 1 to 4 decimals.
+    The percentage has two digits of the smallest standard error: 1 to 4 decimals.
     """
     errors = [row.standard_error for row in summary.attributes]
     known = [float(values[values > 0].min()) for values in errors if (values > 0).any()]

@@ -1,7 +1,7 @@
-"""An exploration as one self-contained page: sliders for budget and contributors, no server and no network.
+"""Exploration as one self-contained page with sliders for budget and contributors, without server or network.
 
-The script lies beside this file as `templates/explorer.js`. The page allows exactly that script and its own styles, by
-their hashes, and nothing to be loaded or sent.
+The script lies beside this file as `templates/explorer.js`. By their hashes, the page allows exactly that script and
+its own styles. It allows nothing to be loaded or sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A fitted model as a page: the privacy statement, coefficients with a plot, predictions, and what they say."""
+"""Fitted model as a page with the privacy statement, coefficients and their plot, predictions, and their meaning."""
 
 from __future__ import annotations
 

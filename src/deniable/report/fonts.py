@@ -1,8 +1,9 @@
-"""Fonts of pictures: where matplotlib looks for letters that its own font does not have.
+"""Fonts of pictures, in which matplotlib looks for letters that its own font does not have.
 
 matplotlib takes each letter from the first font of a list that has it, and lays out scripts that run from right to
-left. It does not look for fonts that have a letter: the list is made here. Its own font has Latin, Greek, Cyrillic,
-Arabic and Hebrew letters. The others must be installed; where none is, a picture shows boxes and says so.
+left. It does not search for fonts that have a letter, so the list is made here. Its own font has Latin, Greek,
+Cyrillic, Arabic and Hebrew letters. Fonts for other letters must be installed. If there is none, a picture shows boxes
+and says so.
 """
 
 from __future__ import annotations

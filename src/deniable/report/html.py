@@ -1,4 +1,4 @@
-"""Pages as self-contained HTML: embedded SVG, no scripts, no network, every label escaped; read on phones, too."""
+"""Pages as self-contained HTML with embedded SVG and escaped labels, without scripts or network, also for phones."""
 
 from __future__ import annotations
 

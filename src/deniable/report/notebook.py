@@ -1,4 +1,4 @@
-"""Display of an estimate in a notebook: a page without a guarantee, which only a mechanism knows."""
+"""Display of an estimate in a notebook, as a page without a guarantee, because only a mechanism knows it."""
 
 from __future__ import annotations
 

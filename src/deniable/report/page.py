@@ -1,4 +1,4 @@
-"""A `Page`: what there is to say about a result, before anybody decides whether it becomes text, HTML or a picture.
+"""Class `Page`, the content about a result, independent of its output as text, HTML or a picture.
 
 Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw nothing; outputs (`text`, `html`,
 `png`) draw pages and know no results. A page is made of parts. Each kind of part is one final class in a file of
@@ -40,14 +40,14 @@ MarkKind = Literal["interval", "estimate", "truth", "tick", "track", "bar"]
 @final
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Series of values that is drawn in every row; not finite values are not drawn.
+    """Series of values that is drawn in every row; values that are not finite are not drawn.
 
     Parameters
     ----------
     kind : str
-        Its shape.
+        Shape of the mark.
     name : str
-        What the key to the chart says about it; nothing if empty.
+        Name in the key to the chart; an empty name is left out.
     values : float64[rows], or float64[rows, 2] for "interval"
         Where.
     """
@@ -58,14 +58,14 @@ class Mark:
 
 
 class Scale(NamedTuple):
-    """The axis that a part has in common with other parts of its section.
+    """Axis that a part has in common with other parts of its section.
 
     Parameters
     ----------
     marks : tuple of Mark
         What is drawn.
     tick : callable
-        A value to the text of its tick.
+        Function from a value to the text of its tick.
     columns : tuple of tuple of str
         Columns of text beside the drawing, each with its header first.
     """
@@ -123,11 +123,11 @@ class Drawing:
     Parameters
     ----------
     paint : callable
-        Draws it on axes.
+        Function that draws the part on axes.
     inside, around : float
         Height of the axes in inches, and about that of what stands above and below them.
     width : float
-        Inches that a picture of it has at least.
+        Minimum width of a picture of the part in inches.
     """
 
     paint: Callable[[Axes], None]
@@ -194,7 +194,7 @@ class Section:
 @final
 @dataclass(frozen=True)
 class Card:
-    """A headline and a few lines about it: a warning before the numbers, or a guarantee after them.
+    """Headline with a few lines: a warning before the numbers, or a guarantee after them.
 
     Parameters
     ----------
@@ -203,9 +203,9 @@ class Card:
     lines : tuple of str
         More about it.
     warning : bool
-        It stands out.
+        True if the card is a warning, which stands out.
     promise : bool
-        It is what contributors were promised.
+        True if the card states the promise to contributors.
     brief : str
         Of a promise: all of it that a terminal prints unless it is asked for more.
     """

@@ -1,4 +1,4 @@
-"""A plan as a page."""
+"""Plan as a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A programme of surveys as a page: the largest total of a contributor, and what everything together leaks."""
+"""Programme of surveys as a page, with the largest total of a contributor and the leakage of everything together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rehearsal as a page: how often the report would mislead, then one report as it might look."""
+"""Rehearsal as a page, with the rates at which the report would mislead, and one report as an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages for a terminal: no line is longer than it is wide, and no column is lost."""
+"""Pages for a terminal, in which no line is wider than the terminal and no column is lost."""
 
 from __future__ import annotations
 
