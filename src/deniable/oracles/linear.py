@@ -1,4 +1,4 @@
-"""LinearOracle: frequency oracles whose unbiased estimate is a linear function of a sum, with an exact covariance."""
+"""LinearOracle: base of frequency oracles with a linear unbiased estimate and an exact covariance."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MAX_COVARIANCES = 4096
 class LinearOracle(FrequencyOracle[Reports]):
     """A frequency oracle that knows how the errors of two frequencies are correlated.
 
-    Every linear question of an estimate (a total, a mean, a difference) takes its standard error from here.
+    The standard error of every linear question about an estimate (a total, a mean, a difference) comes from this class.
 
     Attributes
     ----------
     uncounted : slice or None
-        Where a report is one code and the state counts every code: those among the state's that no report is, often
-        none. None where the state is something else.
+        If a report is one code and the state counts every code: the codes of the state that no report can have, often
+        an empty slice. None if the state is something else.
     """
 
     linear = True
@@ -45,7 +45,7 @@ class LinearOracle(FrequencyOracle[Reports]):
         n : int
             Number of contributors.
         values : int[s], optional
-            The codes to return it for; all k by default. At most 4,096.
+            Codes for which to return the matrix, at most 4,096; all k by default.
 
         Returns
         -------
@@ -56,7 +56,7 @@ class LinearOracle(FrequencyOracle[Reports]):
         InvalidParameterError
             If f has another length than k, or there are more than 4,096 values.
         TooLargeError
-            If two values have no common law of support and the mechanism's reports are too many to be listed.
+            If the mechanism has no `support_law` for pairs of values, and its reports are too many to be listed.
         """
         held = self._checked_frequencies(f)
         codes = np.arange(self.k) if values is None else checked_codes(values, self.k).astype(np.int64)
@@ -69,12 +69,12 @@ class LinearOracle(FrequencyOracle[Reports]):
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int) -> float:
         """Return the variance of sum_v weights[v] f^(v) at true frequencies f, noise only.
 
-        O(k) under a `support_law`.
+        With a `support_law` it takes O(k) time.
 
         Parameters
         ----------
         weights, f : float[k]
-            The question's weights, and the true frequencies among the contributors.
+            Weights of the question, and true frequencies among the contributors.
         n : int
             Number of contributors.
         """
@@ -87,7 +87,7 @@ class LinearOracle(FrequencyOracle[Reports]):
 
     @abstractmethod
     def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
-        """Return the covariances of one report's estimates of codes, float64[s, s]."""
+        """Return float64[s, s]: the covariances between one report's estimates of the given codes."""
 
     @abstractmethod
     def _linear_variance(self, weights: Floats, f: Floats) -> float:
@@ -95,7 +95,7 @@ class LinearOracle(FrequencyOracle[Reports]):
 
     @abstractmethod
     def unreported(self, contributors: int) -> Estimate:
-        """Return what is known of an attribute that none of so many contributors reported: NaN, and no interval."""
+        """Return the estimate of an attribute that none of `contributors` people reported: NaN, without an interval."""
 
     def _checked_frequencies(self, f: ArrayLike) -> Floats:
         held = np.asarray(f, dtype=np.float64)

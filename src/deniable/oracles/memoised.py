@@ -156,7 +156,7 @@ class Memoised(FrequencyOracle[Reports]):
 
     @abstractmethod
     def _memo_rows_of(self, memo: Reports, codes: Codes) -> Reports:
-        """Return the permanent responses that belong to codes, one row each."""
+        """Return the permanent responses of the given codes, one row for each code."""
 
     @abstractmethod
     def _permanent(self, codes: Codes, rng: Randomness) -> Reports: ...
@@ -403,11 +403,11 @@ class Memoised(FrequencyOracle[Reports]):
 
     @abstractmethod
     def _outcomes(self, waves: int) -> int:
-        """Return how many outcomes a factor of a history's law has."""
+        """Return the number of outcomes of one factor of a history's distribution."""
 
     @abstractmethod
     def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
-        """Return the law of all reports of a history: independent factors, each a list over 2^(128 waves)."""
+        """Return the distribution of a history's reports: lists over 2^(128 waves), one per independent factor."""
 
 
 def memoised_oracle(
@@ -451,10 +451,11 @@ def memoised_oracle(
 
 
 def second_lie(p1: Fraction, q1: Fraction, target: Fraction) -> Fraction:
-    """Return q2, with which both stages together report any other value with probability `target`: (t - q1)/(p1 - q1).
+    """Return q2 = (t - q1)/(p1 - q1), with which both stages together report any other value with probability t.
 
-    For codes p2 is 1 - (m - 1) q2. For bits that a second stage flips with q2 it is the same equation, with 1 - q1 in
-    the place of p1: the bit that is clear becomes q1 (1 - q2) + (1 - q1) q2.
+    The probability t is `target`. For m codes, p2 is 1 - (m - 1) q2. The same equation, with 1 - q1 in the place of p1,
+    holds for bits that a second stage flips with probability q2. A clear bit is then set with probability q1 (1 - q2) +
+    (1 - q1) q2 after both stages.
 
     Examples
     --------
@@ -465,14 +466,14 @@ def second_lie(p1: Fraction, q1: Fraction, target: Fraction) -> Fraction:
 
 
 def _second_threshold(p1: Fraction, q1: Fraction, once: EpsilonLike, others: int) -> int:
-    """Return 2^64 q2, rounded up: both stages together are never above e^once; 0 where no noise is missing."""
+    """Return 2^64 q2 rounded up, so both stages together never exceed e^once; 0 if no more noise is needed."""
     lower, _ = exp_bounds(spent(once))
     return max(0, threshold_up(second_lie(p1, q1, 1 / (lower + others))))
 
 
 @dataclass(frozen=True)
 class MemoisedValues(Memoised[Reports]):
-    """The base of memoised oracles that keep a permanent response for each of the k values."""
+    """Base of memoised oracles that keep a permanent response for each of the k values."""
 
     def __post_init__(self) -> None:
         settle(self, k=checked_domain(self.k))
@@ -498,7 +499,7 @@ class MemoisedValues(Memoised[Reports]):
 
 @dataclass(frozen=True)
 class MemoisedCode(OneCode, MemoisedValues[Codes]):
-    """The base of memoised oracles that report one code: both stages are randomised response over k codes."""
+    """Base of memoised oracles that report one code; both stages are randomised response over k codes."""
 
     @cached_property
     def first(self) -> GRR:
@@ -508,7 +509,7 @@ class MemoisedCode(OneCode, MemoisedValues[Codes]):
     @property
     @abstractmethod
     def lie(self) -> int:
-        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        """Threshold Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
 
     @cached_property
     def second_stage(self) -> tuple[Fraction, Fraction]:
@@ -603,13 +604,13 @@ class MemoisedGRR(MemoisedCode):
 
     @cached_property
     def lie(self) -> int:
-        """Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
+        """Threshold Q2: the second stage reports each of the k-1 other codes with probability Q2/2^64."""
         return _second_threshold(*self.first_stage, self.epsilon_once, self.k - 1)
 
 
 @dataclass(frozen=True)
 class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
-    """The base of memoised oracles that report one bit per value: the first stage is optimised unary encoding."""
+    """Base of memoised oracles that report one bit per value; the first stage is optimised unary encoding."""
 
     most_rows = 1024
 
@@ -621,7 +622,7 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
     @property
     @abstractmethod
     def second_thresholds(self) -> tuple[int, int]:
-        """(P2, Q2): a permanent bit that is set is reported as set with P2/2^64, one that is clear with Q2/2^64."""
+        """Thresholds (P2, Q2): a set permanent bit is reported as set with P2/2^64, and a clear one with Q2/2^64."""
 
     @cached_property
     def second_stage(self) -> tuple[Fraction, Fraction]:
@@ -738,7 +739,7 @@ class MemoisedOUE(MemoisedBits):
 
 @dataclass(frozen=True)
 class MemoisedCells(Sketch, Memoised[Any]):
-    """The base of memoised oracles that report a cell of a hash function, which each contributor draws once."""
+    """Base of memoised oracles that report a cell of a hash function, which each contributor draws once."""
 
     g: int | None = None
 
@@ -765,7 +766,7 @@ class MemoisedCells(Sketch, Memoised[Any]):
 
     @abstractmethod
     def _best_cells(self) -> int:
-        """Return the number of cells that is taken by default."""
+        """Return the default number of cells."""
 
     @property
     def first_stage(self) -> tuple[Fraction, Fraction]:
@@ -880,7 +881,7 @@ def check_rows(rows: int, mechanism: Memoised[Any]) -> None:
 
 
 def pattern(history: Sequence[int]) -> tuple[int, ...]:
-    """Return a history with its answers numbered in the order in which they come: which waves share one.
+    """Return a history with its answers numbered in order of appearance, which shows the waves with equal answers.
 
     Examples
     --------
@@ -910,16 +911,16 @@ def _scaled(probability: Fraction) -> int:
 def _law(
     stored: Callable[[int], Sequence[int]], second: Sequence[Sequence[int]], history: tuple[int, ...]
 ) -> list[int]:
-    """Return P(all reports | history) of codes, or of one bit, over 2^(128 T), the last report varying fastest.
+    """Return P(all reports | history) over 2^(128 T) for codes or one bit, with the last report varying fastest.
 
     Parameters
     ----------
     stored : callable
-        An answer -> the probability of each permanent response, times 2^64.
+        Function from an answer to the probability of each permanent response, times 2^64.
     second : sequence of sequences of int
-        For each permanent response, the probability of each report, times 2^64.
+        Probabilities of all reports, times 2^64, for each permanent response.
     history : tuple of int
-        The answer of each wave.
+        Answer in each wave.
     """
     outcomes, chances, waves = len(second), np.array(second, dtype=object), len(history)
     outputs = np.array(np.unravel_index(np.arange(outcomes**waves), (outcomes,) * waves))

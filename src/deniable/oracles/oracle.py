@@ -34,7 +34,7 @@ class GradedSupport(ABC):
 
     @abstractmethod
     def _levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]."""
+        """Return uint8[n, len(values)]: the level (0..`levels`-1) of support that each report gives each value."""
 
 
 class WeighedReports(ABC):
@@ -119,7 +119,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @abstractmethod
     def _randomize(self, codes: Codes, rng: Randomness) -> Reports:
-        """Randomise codes[n], all in 0..k-1."""
+        """Return the reports of codes[n], which are all in 0..k-1."""
 
     # ---------------------------------------------------------------- collector
 
@@ -214,7 +214,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
         return self._likelihood(outputs, attributes)
 
     def _places(self, reports: Any) -> NDArray[np.int64]:
-        """Return the place of each report among `outputs`, int64[n]."""
+        """Return int64[n]: the index of each report in `outputs`."""
         self.check_reports(reports)
         listed, own = self._as_bytes(self.outputs()), self._as_bytes(reports)
         distinct, inverse = np.unique(own, return_inverse=True)
@@ -253,10 +253,10 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     @abstractmethod
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw the state int64[state_size] of contributors with these true counts int64[k]."""
+        """Return a random state int64[state_size] for contributors with the true counts int64[k]."""
 
     def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
+        """Return the sum of reports made in blocks, if no product distribution applies, in memory independent of n."""
         # The state of no reports: the collector refuses one that is too large before it is set up.
         total = self._tally(self._randomize(np.zeros(0, dtype=np.int64), rng))[0].astype(np.int64)
         for codes in holders_in_blocks(counts, min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)):
@@ -265,7 +265,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
 
 def holders_in_blocks(counts: NDArray[np.int64], step: int) -> Iterator[NDArray[np.int64]]:
-    """Yield what contributors 0, 1, ... hold, at most `step` at a time: v, counts[v] times, one v after the other."""
+    """Yield the codes that contributors hold, at most `step` at a time: each v counts[v] times, in increasing order."""
     last = np.cumsum(counts)
     n = int(last[-1]) if len(last) else 0
     for start in range(0, n, step):
@@ -277,12 +277,12 @@ def holders_in_blocks(counts: NDArray[np.int64], step: int) -> Iterator[NDArray[
 
 
 def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:
-    """Tell a frequency oracle from a channel, a number, a mechanism for records, or anybody else's client."""
+    """Return whether an object is a frequency oracle, not a channel, a number, a record mechanism or a client."""
     return isinstance(client, FrequencyOracle)
 
 
 def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
-    """Return a frequency oracle as it is, or raise InvalidParameterError for anything else."""
+    """Return a frequency oracle unchanged, or raise InvalidParameterError for anything else."""
     if not is_oracle(mechanism):
         raise InvalidParameterError(f"mechanism must be for a single attribute, got {type(mechanism).__name__}")
     return mechanism
@@ -291,7 +291,7 @@ def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
 @final
 @dataclass(frozen=True)
 class _ListedReports(WeighedReports):
-    """The same by the channel of an oracle whose reports can all be listed."""
+    """Likelihoods computed from the channel of an oracle whose reports can all be listed."""
 
     oracle: FrequencyOracle[Any]
 
@@ -306,6 +306,6 @@ class _ListedReports(WeighedReports):
 
 @lru_cache(maxsize=4)
 def _listed(oracle: FrequencyOracle[Any]) -> tuple[Floats, Floats]:
-    """Return the channel P, and P D^-1."""
+    """Return the channel P and the matrix P D^-1."""
     channel = oracle.channel()
     return channel, channel / channel.mean(axis=0)

@@ -1,9 +1,10 @@
-"""Paired waves: what two reports of each person say together about how frequencies changed.
+"""Estimates of how frequencies changed between two waves, from two reports of each person.
 
-Reports of one person in two waves depend on each other, by a memo or because the answer stayed. The difference of both
-estimates takes that into account if the waves are counted together: with (n00, n01, n10, n11) reports that support a
-value in neither wave, in the second, in the first and in both, it is (n01 - n10)/(n D), D = p - q, and its variance is
-that of a mean of n numbers in {-1, 0, 1}. It holds whatever the dependence is.
+Reports of one person in two waves depend on each other, because of a memo or because the answer stayed the same. The
+difference of both estimates takes this dependence into account if the waves are counted together. Let n00, n01, n10 and
+n11 be the numbers of people whose reports support a value in neither wave, in the second, in the first and in both. The
+difference is (n01 - n10)/(n D) with D = p - q. Its variance follows from the variance of a mean of n numbers in {-1, 0,
+1}. This holds whatever the dependence is.
 """
 
 from __future__ import annotations
@@ -92,14 +93,14 @@ class PairCounts:
         return cls(mechanism, np.zeros(4 * _checked_size(mechanism), dtype=np.int64), 0)
 
     def __add__(self, other: PairCounts) -> PairCounts:
-        """Merge the counts of different people.
+        """Return the sum of the counts of different people.
 
         Raises
         ------
         MismatchError
             If the mechanisms differ.
         TooLargeError
-            If there would be 2^62 people or more.
+            If the sum would have 2^62 people or more.
         """
         if not isinstance(other, PairCounts):
             return NotImplemented

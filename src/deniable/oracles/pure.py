@@ -1,9 +1,9 @@
 """PureOracle: frequency oracles whose reports support the true value more often than any other value.
 
-Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017), definition 2: a
-report supports a set of values; it supports v with probability p if its contributor holds v, and with probability
-q < p, the same for all others, if not. Everything that an analyst reads follows from p, q and how two values are
-supported together.
+The definition is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation*
+(2017), definition 2. A report supports a set of values. It supports v with probability p if its contributor holds v. If
+the contributor holds another value, the probability is q < p, the same for all these values. Everything that an analyst
+reads follows from p, q and the probabilities that two values are supported together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
 
     @abstractmethod
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:
-        """Return how many of n reports support each value, or each of codes, from the state of an aggregate."""
+        """Return how many of n reports support each value, or each of `codes`, computed from an aggregate's state."""
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.integer[Any]]:
         """Analyst: return the number of reports that support each value, int[k].
@@ -115,14 +115,14 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return (0, self.k) if law is None else law.sizes
 
     def _joint_noise(self, whole: bool) -> JointNoise | None:
-        """Return how the noise is correlated, None (or NaN) where nobody knows it."""
+        """Return the function for the variance of correlated noise, or None (or a NaN function) if it is unknown."""
         law = self.support_law
         if law is not None and law.exchangeable:
             return self._linear_variance
         return self._listed_noise if law is None and whole else None
 
     def _report_law(self, whole: bool) -> ReportLaw | None:
-        """Return what one report adds to a weighted sum, None where nobody knows it or it would have to be listed."""
+        """Return what one report adds to a weighted sum, or None if it is unknown or needs a list of all reports."""
         law, (p, q) = self.support_law, map(float, self.support_probabilities)
         if law is not None and law.independent:
             return unary_reports(p, q)
@@ -151,7 +151,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
 
     @cached_property
     def _listed(self) -> tuple[Floats, Floats]:
-        """The channel, and what every report supports, float64[outputs, k]."""
+        """Pair of the channel and the values that every report supports, float64[outputs, k]."""
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:  # noqa: ARG002
@@ -195,7 +195,7 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
 
     @cached_property
     def _pair_covariances(self) -> tuple[float, float]:
-        """Cov(supports v, supports w) of one report whose contributor holds v or w, and neither."""
+        """Covariances of (supports v, supports w) for one report if its contributor holds v or w, and if neither."""
         law, (p, q) = self.support_law, self.support_probabilities
         assert law is not None
         own, other = law.both()

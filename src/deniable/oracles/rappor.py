@@ -262,5 +262,5 @@ class RAPPOR(UnaryEncoding):
 
 
 def _composed(flipped: Fraction, p: Fraction, q: Fraction) -> tuple[Fraction, Fraction]:
-    """Return (q*, p*): both stages together, from the flip probability and the instantaneous p and q."""
+    """Return (q*, p*) of both stages together, computed from the flip probability and the instantaneous p and q."""
     return (1 - flipped) * q + flipped * p, flipped * q + (1 - flipped) * p

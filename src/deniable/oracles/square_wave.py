@@ -254,7 +254,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
 
     @cached_property
     def _mean_noise(self) -> tuple[float, float]:
-        """Variance that a holder and another contributor add to a frequency, each averaged over values."""
+        """Variances that a holder and a contributor of another value add to a frequency, averaged over values."""
         own = total = 0.0
         for rows, weights in self.wave.unit_weights(np.arange(self.k)):
             noise = self._noise(rows, weights**2)
@@ -263,7 +263,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         return own / self.k, (total - own) / (self.k * (self.k - 1))
 
     def _noise(self, rows: slice, squares: Floats) -> Floats:
-        """Return the variance that a holder of each value adds to frequencies rows, whose squared weights these are."""
+        """Return the variance that a holder of each value adds to the frequencies `rows` with these squared weights."""
         noise = self.wave.means(squares)
         noise[np.arange(len(noise)), np.arange(rows.start, rows.stop)] -= 1
         return noise
@@ -318,9 +318,10 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
 def randomize_wave(
     codes: Codes, words: Words, far: np.uint64, near: np.uint64, k: int, window: int, reports: Codes
 ) -> int:
-    """Square wave of codes[n] by words uint64[n] into reports[n]; `near` is s of the class. Returns the remainders.
+    """Write codes[n] after the square wave with words uint64[n] to reports[n], and return the remainders.
 
-    Rows of the remainder, whose words are beyond the last stretch of s, are left for the caller to draw again.
+    The parameter `near` is s of the class. Rows of the remainder have words beyond the last stretch of s. The caller
+    must draw them again.
     """
     lies = np.uint64(k - 1) * far
     by_far, by_near = 1.0 / float(far), 1.0 / float(near)
@@ -367,9 +368,10 @@ TIE = 1e-9
 
 
 def far_threshold(k: int, window: int, budget: Fraction) -> int:
-    """Return Q: each far output has probability Q/2^64, and a near one as much of the rest as any other.
+    """Return Q: each far output has probability Q/2^64, and the near outputs share the rest equally.
 
-    Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down: rounding brings probabilities closer.
+    Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down. This rounding brings the probabilities
+    closer.
     """
     lower, _ = exp_bounds(budget)
     return threshold_up(1 / ((2 * window + 1) * lower + k - 1))
@@ -377,12 +379,12 @@ def far_threshold(k: int, window: int, budget: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Wave:
-    """P(y | x) of a square wave, in floats or in Fractions, and what is linear in its reports.
+    """Probabilities P(y | x) of a square wave, as floats or Fractions, and the weights of linear questions.
 
     Parameters
     ----------
     k, window : int
-        Number of codes, and b: reports x..x+2b are near x.
+        Number of codes, and the number b for which reports x..x+2b are near x.
     far, near : float or Fraction
         Probability of one far output, and of one near output.
     """
@@ -404,7 +406,7 @@ class Wave:
 
     @cached_property
     def mixed(self) -> NDArray[Any]:
-        """P(y) for uniform answers, [k + 2b]."""
+        """Array [k + 2b] of the probabilities P(y) for uniform answers."""
         y = np.arange(self.outputs)
         near = np.minimum(y, self.k - 1) - np.maximum(y - 2 * self.window, 0) + 1
         # Numbers of this wave's own kind: an array of Fractions stays exact.
@@ -412,13 +414,13 @@ class Wave:
         return mixed
 
     def channel(self) -> NDArray[Any]:
-        """Return P(y | x), [k, k + 2b]."""
+        """Return the channel P(y | x), [k, k + 2b]."""
         x, y = np.arange(self.k)[:, None], np.arange(self.outputs)
         matrix: NDArray[Any] = np.where((x <= y) & (y <= x + 2 * self.window), self.near, self.far)
         return matrix
 
     def weights(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the weights W[s, k + 2b] of least variance at uniform answers, of questions scores[s, k]."""
+        """Return weights W[s, k + 2b] for questions scores[s, k] with the least variance at uniform answers."""
         w, outputs = self.width, self.outputs
         rows = -(-outputs // w)
         padded = rows * w
@@ -442,7 +444,7 @@ class Wave:
         return found
 
     def means(self, values: Floats) -> Floats:
-        """Return E[values[y] | x], float64[s, k], of values[s, k + 2b]."""
+        """Return float64[s, k]: the expected values E[values[y] | x] of values[s, k + 2b]."""
         sums = np.zeros((len(values), self.outputs + 1))
         np.cumsum(values, axis=1, out=sums[:, 1:])
         near = sums[:, self.width :] - sums[:, : self.k]
@@ -450,7 +452,7 @@ class Wave:
         return found
 
     def unit_weights(self, codes: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """Yield (rows, weights) of the frequencies of codes, a block at a time."""
+        """Yield (rows, weights) for the frequencies of codes, one block at a time."""
         step = max(1, BLOCK_CELLS // self.outputs)
         for start in range(0, len(codes), step):
             rows = slice(start, min(start + step, len(codes)))
@@ -466,16 +468,17 @@ class Wave:
 
 
 def make_wave(k: int, window: int, budget: Fraction, *, exact: bool = False) -> Wave:
-    """Return the implemented wave."""
+    """Return the wave with the implemented probabilities."""
     far = Fraction(far_threshold(k, window, budget), SCALE)
     near = (1 - (k - 1) * far) / (2 * window + 1)
     return Wave(k, window, far, near) if exact else Wave(k, window, float(far), float(near))
 
 
 def paper_window(k: int, budget: Fraction) -> int:
-    """Return the window of the paper, floor(k (t e^t - e^t + 1)/(2 e^t (e^t - 1 - t))) with t the budget.
+    """Return the paper's window, floor(k (t e^t - e^t + 1)/(2 e^t (e^t - 1 - t))), where t is the budget.
 
-    It maximises a bound of the mutual information. e^t - 1 - t is taken of 60 digits: floats cancel at small budgets.
+    It maximises a bound on the mutual information. The term e^t - 1 - t is computed with 60 digits, because floats
+    cancel at small budgets.
     """
     grown, _ = exp_bounds(budget)
     return math.floor(k * (budget * grown - grown + 1) / (2 * grown * (grown - 1 - budget)))
@@ -483,7 +486,7 @@ def paper_window(k: int, budget: Fraction) -> int:
 
 @lru_cache(maxsize=1024)
 def mean_window(k: int, budget: Fraction) -> int:
-    """Return the window in 0..k of least variance of an estimated mean, averaged over answers; the smallest on ties."""
+    """Return the smallest window in 0..k with the least variance of a mean, averaged over answers."""
     # The average of E[W^2 | x] over x, which differs from the variance by what no window changes; nor does the unit.
     scores = np.arange(k, dtype=np.float64)[None, :]
     squares = [_mean_square(make_wave(k, window, budget), scores) for window in range(k + 1)]

@@ -42,7 +42,7 @@ from deniable.oracles.support import FixedSize
 
 
 def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
-    """Return the omega in 1..k-1 of least variance at frequency 0: floor or ceiling of k/(e^epsilon + 1)."""
+    """Return the omega in 1..k-1 with the least variance at frequency 0, floor or ceiling of k/(e^epsilon + 1)."""
     odds, _ = exp_bounds(spent(epsilon))
     middle = k / (odds + 1)
     candidates = {min(max(1, omega), k - 1) for omega in (math.floor(middle), math.ceil(middle))}
@@ -178,7 +178,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
     @cached_property
     def _inclusion(self) -> int:
-        """The true value is included if a 64-bit word is below this threshold, p rounded down."""
+        """Threshold, p rounded down, below which a 64-bit word includes the true value."""
         odds, _ = exp_bounds(spent(self.epsilon))
         return threshold_down(self._size * odds / (self._size * odds + self.k - self._size))
 
@@ -256,12 +256,12 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
 
 def _other_support(k: int, omega: int, p: Fraction) -> Fraction:
-    """Return q* = p (omega-1)/(k-1) + (1-p) omega/(k-1), the chance that a set contains a given other value."""
+    """Return q* = p (omega-1)/(k-1) + (1-p) omega/(k-1), the probability that a set contains a given other value."""
     return (omega - p) / (k - 1)
 
 
 def _noise_absent(k: int, omega: int, p: Fraction) -> Fraction:
-    """Return one report's variance at frequency 0, q* (1-q*)/(p - q*)^2."""
+    """Return the variance q* (1-q*)/(p - q*)^2 of one report at frequency 0."""
     q = _other_support(k, omega, p)
     return q * (1 - q) / (p - q) ** 2
 
@@ -288,15 +288,15 @@ NEGLIGIBLE = 2.0**-100
 
 
 def draw_sums(holders: Histogram, uniform: Histogram, omega: int, generator: np.random.Generator) -> Histogram:
-    """Draw how often each of k values occurs in many independent random subsets, for several groups of subsets.
+    """Return random counts of how often each of k values occurs in independent random subsets, for several groups.
 
     The distribution is exact up to the rounding of doubles. Every probability is a ratio of sums of positive terms,
-    within some 1e-15 of itself, and what `NEGLIGIBLE` leaves out has a mass below 1e-25.
+    with a relative error of some 1e-15. The outcomes that `NEGLIGIBLE` leaves out have a mass below 1e-25.
 
     Parameters
     ----------
     holders : int64[groups, k]
-        For each value x, the number of subsets {x} + (uniform subset of omega - 1 others).
+        Number of subsets {x} + (uniform subset of omega - 1 others), for each value x.
     uniform : int64[groups]
         Number of uniform subsets of all k values.
     omega : int
@@ -307,12 +307,12 @@ def draw_sums(holders: Histogram, uniform: Histogram, omega: int, generator: np.
     Returns
     -------
     int64[groups, k]
-        Histogram. Those of a group sum to omega times the number of its subsets.
+        Histogram of each group, whose sum is omega times the number of the group's subsets.
 
     Notes
     -----
     A range of s values takes some 10 s binomials at most, and at most log2(s) for each subset that has elements there.
-    So the time is O(k log k) for each group and 500 million of its subsets; memory is O(groups k).
+    The time is therefore O(k log k) for each group and 500 million of its subsets. Memory is O(groups k).
     """
     parts = 1 + int((holders.sum(axis=1) + uniform).max(initial=0)) // MAX_SUBSETS
     total = holders.copy()
@@ -323,7 +323,7 @@ def draw_sums(holders: Histogram, uniform: Histogram, omega: int, generator: np.
 
 
 def _other_values(holders: Histogram, uniform: Histogram, omega: int, generator: np.random.Generator) -> Histogram:
-    """Return the sums of what `draw_sums` adds up, without the holders' own values."""
+    """Return the counts of `draw_sums` without the holders' own values."""
     groups, k = holders.shape
     before = np.concatenate(([0], np.cumsum(holders)))
     state = np.zeros((groups, 2, omega + 1), dtype=np.int64)
@@ -343,9 +343,9 @@ def _other_values(holders: Histogram, uniform: Histogram, omega: int, generator:
 
 
 def _tree_size(trials: int) -> int:
-    """Return how many nodes the tree over a hypergeometric number needs, from the largest number of trials.
+    """Return the number of nodes that the tree over a hypergeometric number needs for the largest number of trials.
 
-    Hoeffding: beyond 7 sqrt(trials) from its mean, a number is less probable than `NEGLIGIBLE` allows.
+    By Hoeffding's inequality, a number beyond 7 sqrt(trials) from its mean is less probable than `NEGLIGIBLE` allows.
     """
     return 2 << min(trials, 14 * math.isqrt(trials) + 64).bit_length()
 
@@ -360,11 +360,11 @@ def _halve(
     flows: Histogram,
     generator: np.random.Generator,
 ) -> None:
-    """Draw the histograms of the halves of every range, parts[2 ranges, 2, r], from those of the ranges.
+    """Draw the histograms of the halves of every range, parts[2 ranges, 2, r], from the histograms of the ranges.
 
-    In state[ranges, 2, r], row 0 counts uniform subsets and row 1 those of holders whose value is in the range. Every
-    group has the same ranges; range i is cut into the parts between edges 2i, 2i + 1 and 2i + 2. The holders of the
-    first x values, all groups one after the other, number before[x].
+    In state[ranges, 2, r], row 0 counts uniform subsets, and row 1 counts the subsets of holders whose value is in the
+    range. Every group has the same ranges. Range i is cut into the parts between edges 2i, 2i + 1 and 2i + 2. before[x]
+    is the number of holders of the first x values, with all groups one after the other.
     """
     ranges = (edges.shape[0] - 1) // 2
     k = edges[edges.shape[0] - 1]

@@ -1,20 +1,20 @@
-"""Uniform random subsets of many contributors at once: fewer words and fewer steps than Floyd's algorithm.
+"""Uniform random subsets for many contributors at once, with fewer words and steps than Floyd's algorithm.
 
-Given whether a report includes its contributor's value x, the rest of it is a uniform subset of the other values. Two
-ways to one, both exact:
+Given whether a report includes its contributor's value x, the rest of the report is a uniform subset of the other
+values. There are two ways to draw such a subset, and both are exact:
 
-*Sorting*, where a few of many values are wanted. Values are drawn independently and accepted if they are all different,
-which leaves every set equally likely. Rows lie side by side and go through one sorting network.
+*Sorting* is for a few of many values. Values are drawn independently and accepted if they are all different, which
+leaves every set equally likely. Rows lie side by side and go through one sorting network.
 
-*Filling*, elsewhere. Every other value is taken independently with one probability m/2^b near the wanted share, b words
-for 64 values; given how many were taken, all sets of so many are equally likely. Uniform values that are missing are
-then added, or uniform ones that are there removed, until the number is right.
+*Filling* is for all other cases. Every other value is taken independently with one probability m/2^b near the wanted
+share, which uses b words for 64 values. Given the number of values taken, all sets of this size are equally likely.
+Then uniform missing values are added, or uniform values of the set are removed, until the number is right.
 
 Which words decide which report: one word says whether x is included. Every row then has `Plan.width` words of its own,
 whatever they say. A row that these do not suffice for is refused, and drawn again from as many fresh ones; inclusion
 stays. What is refused does not depend on which values are which, so the accepted sets are as uniform as before.
 
-One report is made by `subset_draws`, whose words clients share; the law is the same.
+A single report is made by `subset_draws`, whose words clients share. The distribution is the same.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Plan:
 
 @lru_cache(maxsize=256)
 def plan_for(k: int, omega: int) -> Plan:
-    """Return the faster way, by what words and steps cost."""
+    """Return the plan of the faster way, by the cost of its words and steps."""
     others = k - 1
     different = math.prod(1 - i / others for i in range(omega)) if omega <= MAX_SORTED else 0.0
     if different > 0.5:
@@ -91,13 +91,13 @@ def plan_for(k: int, omega: int) -> Plan:
 
 
 def _short(k: int, omega: int, share: int, share_bits: int) -> tuple[float, float]:
-    """Return mean and standard deviation of how many values are missing after a share was taken."""
+    """Return the mean and standard deviation of the number of values that are missing after a share was taken."""
     p = share / (1 << share_bits)
     return omega - 0.5 - (k - 1) * p, math.sqrt((k - 1) * p * (1 - p)) + 1e-9
 
 
 def _filling_cost(k: int, omega: int, share: int, share_bits: int) -> float:
-    """Return about how many nanoseconds the words of a share and the steps after it take."""
+    """Return the approximate number of nanoseconds that the words of a share and the steps after it take."""
     short, deviation = _short(k, omega, share, share_bits)
     z = short / deviation
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -108,8 +108,8 @@ def _filling_cost(k: int, omega: int, share: int, share_bits: int) -> float:
 def sorting_network(size: int) -> NDArray[np.int64]:
     """Return the comparators (i, j), i < j, of Batcher's odd-even merge sort of `size` places, int64[comparators, 2].
 
-    Batcher, *Sorting networks and their applications* (1968); for sizes that are not a power of two, the comparators of
-    the next power whose places exist.
+    The network is from Batcher, *Sorting networks and their applications* (1968). For a size that is not a power of
+    two, it has those comparators of the next power whose places exist.
     """
     pairs = []
     p = 1
@@ -131,15 +131,15 @@ def fill_many(codes: Codes, threshold: np.uint64, k: int, rng: Randomness, repor
     Parameters
     ----------
     codes : int[n]
-        Codes, already checked to be in 0..k-1.
+        Codes, which the caller has already checked to be in 0..k-1.
     threshold : uint64
-        A report includes its contributor's code with probability threshold/2^64.
+        Threshold of the inclusion: a report includes its contributor's code with probability threshold/2^64.
     k : int
         Number of values.
     rng : Randomness
-        Source of the words.
+        Source of the random words.
     reports : int[n, omega]
-        Overwritten; its dtype must hold the values.
+        Array to overwrite; its dtype must hold the values.
     """
     omega = reports.shape[1]
     plan = plan_for(k, omega)
@@ -183,10 +183,10 @@ def sort_sets(
     table: Codes,
     reports: Codes,
 ) -> int:
-    """Draw the sets of rows int64[m], each from chunks of its own; return how many were refused, moved to the front.
+    """Draw the sets of rows int64[m], each from its own chunks; return the number refused, whose rows come first.
 
-    chunks uint16 or uint32[m x chunks of a row]: up to 64 rows lie side by side, and the first chunks of all of them
-    come before the second ones.
+    The refused rows are moved to the front of `rows`. The array `chunks` is uint16 or uint32[m x chunks of a row]. Up
+    to 64 rows lie side by side, and the first chunks of all these rows come before their second chunks.
     """
     omega, side = table.shape
     each = chunks.shape[0] // rows.shape[0]
@@ -240,7 +240,7 @@ def sort_sets(
 
 
 def _packed_positions(bits: int) -> Words:
-    """Return uint64[256, 1 or 2]: the places of the set bits of every byte, increasing, in fields of so many bits."""
+    """Return uint64[256, 1 or 2]: the increasing places of the set bits of every byte, in fields of `bits` bits."""
     lists = [[place for place in range(8) if byte >> place & 1] + [0] * 8 for byte in range(256)]
     fields = np.array([places[:8] for places in lists], dtype=np.uint64).reshape(256, -1, 64 // bits)
     shifts = np.arange(0, 64, bits, dtype=np.uint64)
@@ -268,10 +268,10 @@ def fill_sets(
     reports: Codes,
     flat: Codes,
 ) -> int:
-    """Draw the sets of rows int64[m], each from words of its own; return how many were refused, moved to the front.
+    """Draw the sets of rows int64[m], each from its own words; return the number refused, whose rows come first.
 
-    Words are uint64[m x words of a row]. `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are
-    drawn `again`.
+    The refused rows are moved to the front of `rows`. Words are uint64[m x words of a row]. `reports` int[n, omega] and
+    `flat` share one memory. Rows come in order, or are drawn `again`.
     """
     omega, cells, each = reports.shape[1], -(-k // 64), words.shape[0] // rows.shape[0]
     chunks_per_word = 64 // chunk

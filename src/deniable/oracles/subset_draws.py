@@ -1,9 +1,10 @@
-"""Uniform random subsets: their exact draw, and their count.
+"""Functions that draw uniform random subsets exactly, and that count them.
 
 A subset report has `omega` of k values. Its elements other than the contributor's own value x are a uniform subset of
 the *others*, the k-1 values that are not x. Floyd's algorithm (Bentley, Floyd, *A sample of brilliance*, 1987) turns
-one uniform integer per element into such a subset: element i proposes a number t in 0..j, j = k-1-omega+i, and takes j
-instead if t is taken. Whoever reports x has one element less to draw and starts at i = 1, with the same bounds.
+one uniform integer per element into such a subset. Element i proposes a number t in 0..j, where j = k-1-omega+i, and
+takes j instead if t is taken. A report that includes x has one element less to draw and starts at i = 1, with the same
+bounds.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Indices = NDArray[np.uint32]
 
 
 def draw_subsets(codes: list[int], threshold: int, k: int, omega: int, rng: Randomness) -> list[list[int]]:
-    """Return a sorted subset of `omega` values for each of a few codes.
+    """Return a sorted random subset of `omega` values for each of a few codes.
 
-    A word decides about the code, which is included if it is below the threshold, and half a word about every element;
-    the few that would be biased are drawn again.
+    One word decides about the code, which is included if the word is below the threshold. Half a word decides about
+    every element. The few half-words that would be biased are drawn again.
     """
     width = 1 + (omega + 1) // 2
     words = draw(rng, len(codes) * width).reshape(len(codes), width)
@@ -45,20 +46,21 @@ def _bounds(k: int, omega: int) -> tuple[Words, Indices]:
 
 
 def uniform_indices(halves: Indices, bounds: Words, limits: Indices) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return indices[n, omega], column i uniform below bounds[i] < 2^32, and which must be drawn again.
+    """Return indices[n, omega], with column i uniform below bounds[i] < 2^32, and which must be drawn again.
 
-    Lemire, *Fast random integer generation in an interval* (2019): of the 64-bit product of a 32-bit draw and the
-    bound, the upper half is the result, and a lower half below 2^32 mod bound (`limits`) is rejected.
+    The method is from Lemire, *Fast random integer generation in an interval* (2019). It multiplies a 32-bit draw by
+    the bound. The upper half of the 64-bit product is the result. A product whose lower half is below 2^32 mod bound
+    (`limits`) is rejected.
     """
     products = (halves * bounds).view(np.uint32)
     return products[:, 1::2], products[:, ::2] < limits
 
 
 def subset_of(x: int, inside: bool, proposed: list[int], k: int) -> list[int]:
-    """Return the sorted subset that Floyd's algorithm makes of proposed indices, with x or without.
+    """Return the sorted subset that Floyd's algorithm makes from proposed indices, with or without x.
 
-    Of the others, the number x stands for the value k - 1 in sets that are large beside k; in small ones all from x on
-    are moved by one.
+    Indices number the other values. In sets that are large compared with k, the index x stands for the value k - 1. In
+    small sets, all indices from x on are increased by one.
     """
     omega, chosen = len(proposed), set()
     for substitute, t in zip(range(k - 1 - omega + inside, k - 1), proposed[inside:], strict=True):
@@ -75,7 +77,7 @@ def subset_of(x: int, inside: bool, proposed: list[int], k: int) -> list[int]:
 
 @kernel
 def count_subsets(reports: Codes, k: int, counts: Counts) -> int:
-    """Add how often each value occurs in reports[n, omega]; return the first row that is not a subset, or -1."""
+    """Add up how often each value occurs in reports[n, omega], and return the first row that is not a subset, or -1."""
     for r in range(reports.shape[0]):
         previous = np.int64(-1)
         for i in range(reports.shape[1]):

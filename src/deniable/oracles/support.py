@@ -1,8 +1,8 @@
-"""Dependence of the values that one report supports: what covariances, guesses and leakage need to know.
+"""Dependence between the values that one report supports, from which covariances, guesses and leakage follow.
 
-Every report leaves a set of values that it supports. `FixedSize`, `Independent` and `Hashed` are the laws of that set
-for the field's pure oracles. An oracle whose set has no such law says None; what follows from a law is then found by
-listing all reports.
+Every report supports a set of values. `FixedSize`, `Independent` and `Hashed` are the distributions of this set for the
+pure oracles of the literature. If the set of an oracle has another distribution, its `support_law` is None. The results
+are then computed by listing all reports.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from deniable.oracles.sketch.families.family import HashFamily
 
 
 class SupportLaw(ABC):
-    """The law of the supported set, the same for every value.
+    """Distribution of the supported set, which is the same for every value.
 
     Attributes
     ----------
     hashes : HashFamily or None
-        The public hash functions whose cells are the supported sets, where they are such.
+        Public hash functions, if the supported sets are the cells of hash functions; None otherwise.
     """
 
     hashes: HashFamily | None = None
@@ -33,27 +33,27 @@ class SupportLaw(ABC):
     @property
     @abstractmethod
     def reachable(self) -> int | None:
-        """Which sets of values the worst reports single out: all of this size, or every set if None."""
+        """Size of the sets of values (all of this size) that the worst reports single out, or None for every set."""
 
     @abstractmethod
     def guess_success(self) -> Fraction | float:
-        """Return the probability that a guess, uniform among the supported values, is right; among all if none is."""
+        """Return the probability that a uniform guess among the supported values (all values if none is) is right."""
 
     @abstractmethod
     def telling(self) -> float:
-        """Return P(a report supports v and not w), v != w, if its contributor holds v: what tells v from w best."""
+        """Return P(a report supports v and not w), v != w, if its contributor holds v, which tells v from w best."""
 
 
 class PairLaw(SupportLaw):
-    """The law of a pure oracle's supported set, the same for every pair of values.
+    """Distribution of a pure oracle's supported set, which is the same for every pair of values.
 
     Attributes
     ----------
     exchangeable : bool
-        Whether `both` is exact for every pair. Else it is that of ideal hash functions, and covariances are not made
-        from it.
+        True if `both` is exact for every pair. Otherwise `both` holds for ideal hash functions, and covariances are not
+        computed from it.
     independent : bool
-        Whether values are supported independently of each other.
+        True if values are supported independently of each other.
     """
 
     exchangeable: ClassVar[bool] = True
@@ -62,35 +62,35 @@ class PairLaw(SupportLaw):
     @property
     @abstractmethod
     def sizes(self) -> tuple[int, int]:
-        """Least and most values that one report can support, whoever made it."""
+        """Smallest and largest number of values that one report can support, for any contributor."""
 
     @abstractmethod
     def both(self) -> tuple[Fraction, Fraction]:
-        """Return P(a report supports v and w), v != w, if its contributor holds v, and if neither."""
+        """Return P(a report supports v and w), v != w, if its contributor holds v, and if it holds neither."""
 
     @property
     @abstractmethod
     def ratio(self) -> float:
-        """Return how much likelier a report is for the holder of a value that it supports than for anybody else."""
+        """Return the ratio of a report's likelihoods under a value that it supports and under one that it does not."""
 
     @abstractmethod
     def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return log P(report | a value that it does not support) of reports by their number of supported values, [n].
+        """Return [n]: log P(report | a value that it does not support) for reports with these numbers of values.
 
-        Of hashed reports given their public hash function.
+        For hashed reports, the probability is conditional on their public hash function.
         """
 
 
 @dataclass(frozen=True)
 class FixedSize(PairLaw):
-    """Every report supports `size` values, uniformly chosen but for its contributor's own.
+    """Reports that support `size` values each, chosen uniformly apart from the contributor's own value.
 
     Parameters
     ----------
     k, size : int
-        Domain size; number of values that a report supports.
+        Domain size, and number of values that a report supports.
     p : Fraction
-        Probability that the own value is among them.
+        Probability that the contributor's own value is among them.
     """
 
     k: int
@@ -131,14 +131,14 @@ class FixedSize(PairLaw):
 
 @dataclass(frozen=True)
 class Independent(PairLaw):
-    """A report supports every value independently of the others, as unary encodings do.
+    """Reports that support every value independently of the others, as in unary encodings.
 
     Parameters
     ----------
     k : int
         Domain size.
     p, q : Fraction
-        Probability that the own value is supported, and any other.
+        Probability that the contributor's own value is supported, and that any other value is.
     """
 
     independent = True
@@ -176,18 +176,18 @@ class Independent(PairLaw):
 
 @dataclass(frozen=True)
 class Hashed(PairLaw):
-    """A report supports the values that its public hash function maps to its cell.
+    """Reports that support the values that their public hash function maps to their cell.
 
-    The guess is that of the *full* family of hash functions. The families of this library agree with it on pairs of
-    values only: for small k the prime family's success lies within 10% of this, Spread's above it, by up to a half
-    where k is about m.
+    The success of a guess is computed for the *full* family of hash functions. The families of this library agree with
+    the full family on pairs of values only. For small k, the success for the prime family lies within 10% of this
+    value. The success for Spread lies above it, by up to a half if k is about m.
 
     Parameters
     ----------
     hashes : HashFamily
-        The family of public hash functions.
+        Family of public hash functions.
     p, q : Fraction
-        Probability that the own cell is reported, and any other one.
+        Probability that the contributor's own cell is reported, and that any other cell is.
     """
 
     hashes: HashFamily = field()  # no default: not the base's
@@ -199,7 +199,7 @@ class Hashed(PairLaw):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """None, or all: whoever reports chooses the hash function, and there may be one that puts all into a cell."""
+        """Numbers 0 and k: contributors choose the hash function, and one may map all values to the same cell."""
         return 0, self.hashes.k
 
     def both(self) -> tuple[Fraction, Fraction]:

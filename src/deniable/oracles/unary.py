@@ -25,7 +25,7 @@ from deniable.oracles.unary_encoding import UnaryEncoding
 
 
 def symmetric_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
-    """Return (P, Q) of SUE: q = 1/(s + 1) rounded up, s = e^(epsilon/2), and p = 1 - q exactly."""
+    """Return (P, Q) of SUE: q = 1/(s + 1) rounded up with s = e^(epsilon/2), and p = 1 - q exactly."""
     lower, _ = exp_bounds(spent(epsilon) / 2)
     q = threshold_up(1 / (lower + 1))
     return SCALE - q, q
@@ -39,7 +39,7 @@ def optimised_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class OneStage(UnaryEncoding):
-    """A unary encoding whose bits are randomised once, by thresholds that follow from epsilon."""
+    """Base of unary encodings whose bits are randomised once, with thresholds that follow from epsilon."""
 
     epsilon: float | Fraction
 
@@ -49,7 +49,7 @@ class OneStage(UnaryEncoding):
     @property
     @abstractmethod
     def thresholds(self) -> tuple[int, int]:
-        """(P, Q): the own bit is set with probability P/2^64, any other with Q/2^64."""
+        """Thresholds (P, Q): the contributor's own bit is set with probability P/2^64, any other bit with Q/2^64."""
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:

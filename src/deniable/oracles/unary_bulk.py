@@ -1,13 +1,14 @@
-"""One-hot encodings of many contributors at once, eight noisy bits from sixteen random ones.
+"""One-hot encodings for many contributors at once, which make eight noisy bits from sixteen random bits.
 
-All bits of a report but its contributor's own are set with one probability q, independently. Eight of them are one of
-256 bytes, and a byte with w bits set has probability q^w (1-q)^(8-w), a fraction with a power of two below. Sixteen
-random bits name one of 2^16 equally likely cells, of which every byte owns as many as are wholly its own: nearly always
-that is all, one look into a table. What is left over of each byte's probability lies side by side behind the whole
-cells, in fewer than 256 cells that bytes share; there further words decide, as many as it takes. The law is exact.
+All bits of a report except the contributor's own are set with one probability q, independently. Eight of these bits are
+one of 256 bytes. A byte with w bits set has probability q^w (1-q)^(8-w), a fraction whose denominator is a power of
+two. Sixteen random bits name one of 2^16 equally likely cells, and every byte owns as many cells as its probability
+fills completely. Nearly always one look into a table of these cells is enough. The rest of each byte's probability lies
+behind the whole cells, in fewer than 256 cells that bytes share. In a shared cell further words decide, as many as it
+takes. The distribution is exact.
 
-The own bit is then replaced by one of probability p, from a word of its own. One report is made bit by bit (`bits`), of
-words that clients share; the law is the same.
+The contributor's own bit is then replaced by a bit that is set with probability p, from a word of its own. A single
+report is made bit by bit (`bits`), from words that clients share. The distribution is the same.
 
 Which words decide which report: sixteen bits belong to one byte of one row, and further words are drawn for the bytes
 of shared cells alone.
@@ -42,20 +43,20 @@ TOGETHER = 16
 
 @dataclass(frozen=True)
 class ByteLaw:
-    """Table by which sixteen bits and, where bytes share a cell, further words make a byte of eight independent bits.
+    """Table that makes a byte of eight independent bits from sixteen bits and, for a shared cell, further words.
 
     Parameters
     ----------
     table : uint8[2^16]
-        The byte of every cell that is wholly one byte's.
+        Byte of every cell that belongs completely to one byte.
     whole : int
-        How many cells that is; they come first.
+        Number of these cells, which come first.
     cuts : tuple of int
-        Where the share of every byte ends in the cells from `whole` on, in units of a cell over 2^bits.
+        End of the share of every byte in the cells from `whole` on, in units of a cell over 2^bits.
     bits : int
-        Further bits after which every byte is decided, 56 and a multiple of 64.
+        Number of further bits after which every byte is decided, 56 plus a multiple of 64.
     keys : uint64[255]
-        All cuts but the last, rounded down to a cell over 2^56.
+        Values of all cuts except the last, rounded down to a cell over 2^56.
     """
 
     table: Bits
@@ -65,7 +66,7 @@ class ByteLaw:
     keys: Words
 
     def resolve(self, cells: NDArray[np.uint16], rng: Randomness) -> Bits:
-        """Return the bytes, uint8[size], of shared cells (numbers from `whole` on): a further word each, or more."""
+        """Return uint8[size]: bytes of shared cells (numbers from `whole` on), each from one further word or more."""
         words = draw(rng, cells.size)
         keys = (cells.astype(np.uint64) - np.uint64(self.whole)) << np.uint64(_KEY_BITS)
         keys |= words >> np.uint64(64 - _KEY_BITS)
@@ -88,7 +89,7 @@ class ByteLaw:
 
 @lru_cache(maxsize=64)
 def byte_law(q: Fraction) -> ByteLaw:
-    """Return the law of eight independent bits that are set with probability q, a fraction of a power of two."""
+    """Return the table for eight independent bits that are set with probability q, a fraction of a power of two."""
     numerator, places = q.numerator, q.denominator.bit_length() - 1
     bits = _KEY_BITS + 64 * -(-max(0, 8 * places - 16 - _KEY_BITS) // 64)
     # Probabilities in units of 2^-(16 + bits).
@@ -104,18 +105,19 @@ def byte_law(q: Fraction) -> ByteLaw:
 
 
 def one_hot_in_bulk(codes: Codes, k: int, probabilities: tuple[Fraction, Fraction], rng: Randomness) -> Bits:
-    """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], every bit randomised on its own.
+    """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], with every bit randomised independently.
 
     Parameters
     ----------
     codes : int[n]
-        Codes, already checked to be in 0..k-1.
+        Codes, which the caller has already checked to be in 0..k-1.
     k : int
-        Bits per report.
+        Number of bits per report.
     probabilities : (Fraction, Fraction)
-        (p, q), fractions of powers of two: the contributor's own bit is set with probability p, every other with q.
+        Pair (p, q) of fractions of powers of two. The contributor's own bit is set with probability p, every other bit
+        with q.
     rng : Randomness
-        Source of the words.
+        Source of the random words.
     """
     p, q = probabilities
     bits = np.empty((len(codes), packed_width(k)), dtype=np.uint8)
@@ -127,29 +129,30 @@ def one_hot_in_bulk(codes: Codes, k: int, probabilities: tuple[Fraction, Fractio
 
 
 def probabilities(thresholds: tuple[int, int]) -> tuple[Fraction, Fraction]:
-    """Return (p, q) of a pair of 64-bit thresholds."""
+    """Return the probabilities (p, q) of a pair of 64-bit thresholds."""
     p, q = thresholds
     return Fraction(p, SCALE), Fraction(q, SCALE)
 
 
 def noisy_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
-    """Return uint8[n, ceil(k/8)]: `one_hot_in_bulk` of many codes, `randomize_one_hot` of a few."""
+    """Return uint8[n, ceil(k/8)] from `one_hot_in_bulk` for many codes, or `randomize_one_hot` for a few."""
     if worth_compiling(len(codes)):
         return one_hot_in_bulk(codes, k, probabilities(thresholds), rng)
     return randomize_one_hot(codes, k, thresholds, rng)
 
 
 def noisy_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
-    """Return packed bits[n, ceil(k/8)] randomised: `bits_in_bulk` of many rows, `randomize_bits` of a few."""
+    """Return randomised packed bits[n, ceil(k/8)] from `bits_in_bulk` for many rows, or `randomize_bits` for a few."""
     if worth_compiling(len(bits)):
         return bits_in_bulk(bits, k, probabilities(thresholds), rng)
     return randomize_bits(bits, k, thresholds, rng)
 
 
 def bits_in_bulk(bits: Bits, k: int, probabilities: tuple[Fraction, Fraction], rng: Randomness) -> Bits:
-    """Return packed bits[n, ceil(k/8)] randomised: a set bit stays so with probability p, a clear one is set with q.
+    """Return randomised packed bits[n, ceil(k/8)]: a set bit stays set with probability p, a clear bit is set with q.
 
-    Noise of both kinds is drawn for every bit, and the bit chooses. Padding is cleared; `bits` is left as it is.
+    Both kinds of noise are drawn for every bit, and the bit chooses one of them. Padding is cleared. The array `bits`
+    is not changed.
     """
     kept, noise = np.empty_like(bits), np.empty_like(bits)
     for drawn, probability in zip((kept, noise), probabilities, strict=True):
@@ -162,7 +165,7 @@ def bits_in_bulk(bits: Bits, k: int, probabilities: tuple[Fraction, Fraction], r
 
 
 def fill_noise(noise: Bits, law: ByteLaw, rng: Randomness) -> None:
-    """Overwrite uint8[size] with bytes of independent bits."""
+    """Overwrite uint8[size] with random bytes of independent bits."""
     for places, cells in piece_blocks(rng, noise.size, np.uint16):
         part, shared = noise[places], np.empty(cells.size, dtype=np.int64)
         found = shared[: look_up(cells, law.table, law.whole, part, shared)]
@@ -172,7 +175,7 @@ def fill_noise(noise: Bits, law: ByteLaw, rng: Randomness) -> None:
 
 @kernel
 def look_up(cells: NDArray[np.uint16], table: Bits, whole: int, noise: Bits, shared: NDArray[np.int64]) -> int:
-    """Write the byte of every cell; return how many cells are shared, having written their places to `shared`."""
+    """Write the byte of every cell, write the places of shared cells to `shared`, and return their number."""
     size, found = cells.shape[0], 0
     beyond = np.uint32(CELLS - whole)
     body = size - size % TOGETHER
@@ -197,9 +200,9 @@ def look_up(cells: NDArray[np.uint16], table: Bits, whole: int, noise: Bits, sha
 
 
 def below(words: Words, p: Fraction, rng: Randomness) -> NDArray[np.bool_]:
-    """Return whether each uniform number that begins with a word is below p < 1, bool[n]: true with probability p.
+    """Return bool[n]: whether each uniform number that begins with a word is below p < 1, which has probability p.
 
-    A word that p begins with does not tell: another one is drawn, for what follows.
+    If p begins with the word, the word does not decide, and another word is drawn for the following bits.
     """
     first, rest = divmod(p.numerator * SCALE, p.denominator)
     result: NDArray[np.bool_] = words < np.uint64(first)
@@ -212,7 +215,7 @@ def below(words: Words, p: Fraction, rng: Randomness) -> NDArray[np.bool_]:
 
 @kernel
 def set_own(codes: Codes, own: NDArray[np.bool_], padding: np.uint8, bits: Bits) -> None:
-    """Clear the padding of bits[n, width], and put own[i] in the place of bit codes[i] of row i."""
+    """Clear the padding of bits[n, width], and replace bit codes[i] of row i with own[i]."""
     last = np.uint64(bits.shape[1] - 1)
     for i in range(codes.shape[0]):
         row, code = np.uint64(i), np.uint64(codes[i])

@@ -1,4 +1,4 @@
-"""UnaryEncoding, the base of mechanisms that send k noisy bits, of which one is the contributor's own.
+"""UnaryEncoding: base of mechanisms that send k noisy bits, one of which is the contributor's own.
 
 A report is k bits. The contributor's own bit is set with probability p, each other bit with q < p, independently.
 SUE, OUE, RAPPOR and thresholded histograms differ only in how they choose p and q.
@@ -37,12 +37,12 @@ from deniable.oracles.unary_bulk import one_hot_in_bulk
 
 
 def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction, bounds: str) -> float | Fraction:
-    """Return a number in (low, high], or (low, high) if `bounds` ends so, as a float where one is written the same.
+    """Return a number in (low, high], or (low, high) if `bounds` says so, as a float if a float is written the same.
 
     Raises
     ------
     InvalidParameterError
-        Naming the parameter and `bounds`, for instance "(0, 1)".
+        If the number is out of bounds. The message names the parameter and `bounds`, for instance "(0, 1)".
     """
     number = exact(value, name)
     if not (low < number < high or (number == high and bounds.endswith("]"))):
@@ -52,12 +52,12 @@ def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction
 
 
 def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
-    """Return p(1-q)/(q(1-p)): two contributors differ in two bits, each at its worst in the same report."""
+    """Return p(1-q)/(q(1-p)): two contributors differ in two bits, and one report can be the worst for both bits."""
     return p * (1 - q) / (q * (1 - p))
 
 
 class BitReports(Mechanism[Bits]):
-    """Reports that are one packed bit for each of k values."""
+    """Base of mechanisms whose report is one packed bit for each of k values."""
 
     k: int
 
@@ -65,7 +65,7 @@ class BitReports(Mechanism[Bits]):
         return support_counts(reports, self.k)
 
     def outputs(self) -> Bits:
-        """Return every report once: report y has the bits of the integer y."""
+        """Return every report once; report y has the bits of the integer y."""
         return bit_outputs(self.k, repr(self))
 
     @cached_property
@@ -75,15 +75,16 @@ class BitReports(Mechanism[Bits]):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, k."""
+        """Number of bits per report, k."""
         return float(self.k)
 
 
 @dataclass(frozen=True)
 class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
-    """k noisy bits, packed: value v is bit v % 8 of byte v // 8, the padding zero; uint8[n, ceil(k/8)].
+    """Base of oracles that report k noisy packed bits, uint8[n, ceil(k/8)].
 
-    The own bit is reported set with P/2^64, every other bit with Q/2^64, each independently of all others.
+    Value v is bit v % 8 of byte v // 8, and the padding is zero. The contributor's own bit is reported as set with
+    probability P/2^64, every other bit with Q/2^64, each independently of all others.
     """
 
     k: int
@@ -96,7 +97,7 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
     @property
     @abstractmethod
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
+        """Implemented (p, q): probabilities that bit v is set if the contributor holds v, and otherwise."""
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
         # Bits of many contributors are drawn by what all stages together make of them, which is the same distribution.
@@ -106,7 +107,7 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
 
     @abstractmethod
     def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
-        """Randomise a few checked codes bit by bit, stage by stage, of the words that clients use."""
+        """Return reports of a few checked codes, made bit by bit and stage by stage from the words that clients use."""
 
     def _check_rows(self, reports: ArrayLike) -> Bits:
         bits = checked_bits(reports, self.k)
@@ -118,14 +119,14 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
         return (bits[:, values >> 3] >> (values & 7).astype(np.uint8) & 1).astype(np.bool_)
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p(1-q)/(q(1-p)) of one report, exact, from the implemented thresholds."""
+        """Largest likelihood ratio p(1-q)/(q(1-p)) of one report, computed exactly from the implemented thresholds."""
         return likelihood_ratio(*self.support_probabilities)
 
     def _channel(self) -> NDArray[Any]:
         return self._bit_channel(*self.support_probabilities)
 
     def _bit_channel(self, p: Fraction, q: Fraction) -> NDArray[Any]:
-        """Return P(bits | code) of bits that are set with p if they are the own one, with q if not; Fractions."""
+        """Return Fractions P(bits | code), where the own bit is set with probability p and every other bit with q."""
         k = self.k
         check_bit_outputs(k, repr(self))
         # Only 2k different cells: own bit clear or set, and how many of the k-1 other bits are set.

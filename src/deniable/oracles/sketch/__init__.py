@@ -1,1 +1,1 @@
-"""Count-mean sketches, for dictionaries of any size."""
+"""Count-mean sketches: frequency oracles for dictionaries of any size."""

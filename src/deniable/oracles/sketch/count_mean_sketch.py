@@ -57,7 +57,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
-    """A public hash function in every report, and the cell of the answer as a randomised response makes it."""
+    """Base of sketches, which report a public hash function and the answer's cell after randomised response."""
 
     k: int
 
@@ -106,26 +106,26 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
     def count_support(
         self, reports: Any, queries: ArrayLike, *, progress: Progress | None = None
     ) -> NDArray[np.integer[Any]]:
-        """Collector: count the reports that support each of the chosen values, without a state.
+        """Return the number of reports that support each chosen value; the collector needs no state for it.
 
         Parameters
         ----------
         reports : reports
-            What contributors sent, n rows.
+            Reports of the contributors, n rows.
         queries : int[q]
             Codes in 0..k-1, in any order.
         progress : callable, optional
-            Called with (reports done, n) after every 2^20 reports.
+            Function that is called with (reports done, n) after every 2^20 reports.
 
         Returns
         -------
         int64[q]
-            Support counts; they add up over batches. `estimate_support` makes frequencies of them.
+            Support counts, which add up over batches. `estimate_support` computes frequencies from them.
 
         Raises
         ------
         InvalidReportError, InvalidInputError
-            If a report or a query is out of range, naming its row.
+            If a report or a query is out of range. The message names its row.
         """
         checked, values = self.hashes.checked(reports), checked_codes(queries, self.k)
         n = len(columns_of(checked)[0])
@@ -143,9 +143,10 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         return self.hashes.decode(counts, n) if codes is None else self.hashes.decode_queries(counts, n, codes)
 
     def estimate_support(self, support: ArrayLike, n: int, queries: ArrayLike) -> Estimate:
-        """Analyst: unbiased frequencies of a query list from its support counts among n reports (`count_support`).
+        """Return unbiased frequencies of a query list from its support counts among n reports (`count_support`).
 
-        For dictionaries too large for a state: the collector keeps the reports, or these counts, which add up.
+        Analysts use it for dictionaries that are too large for a state. The collector keeps the reports, or these
+        counts, which add up.
 
         Examples
         --------
@@ -164,12 +165,12 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 
     @property
     def collision_probability(self) -> Fraction:
-        """Probability c that v and v' share a cell, exact and the same for every v != v'."""
+        """Exact probability c that v and v' have the same cell, which is the same for every v != v'."""
         return self.hashes.collision_probability
 
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p1, p0): probability that a report supports v if the contributor holds v, and if not."""
+        """Implemented (p1, p0): probabilities that a report supports v if the contributor holds v, and otherwise."""
         p, q = self.response.support_probabilities
         c = self.collision_probability
         return p, c * p + (1 - c) * q
@@ -178,11 +179,11 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         return self.response.implemented_ratio()
 
     def outputs(self) -> Any:
-        """Return every possible report once: by hash function, then by cell."""
+        """Return every possible report once, ordered by hash function and then by cell."""
         return self._outputs()[0]
 
     def _outputs(self) -> tuple[Any, NDArray[Any]]:
-        """Return every possible report, and the probability of its hash function."""
+        """Return every possible report and the probability of its hash function."""
         hashes = self.hashes
         self._check_channel(self.k, hashes.member_count * hashes.m)
         parameters, probabilities = hashes.members()
@@ -215,7 +216,7 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
 
     @property
     def report_type(self) -> Callable[..., Any]:
-        """The family's reports: a NamedTuple with the cell last, or an array if a report is one integer."""
+        """Type of the family's reports: a NamedTuple with the cell last, or an array if a report is one integer."""
         return self.hashes.report_type
 
     @cached_property
@@ -352,7 +353,7 @@ class CountMeanSketch(Sketch):
         settle(self, m=cells)
 
     def __repr__(self) -> str:
-        """Return the call that makes it: by an older name, such as `OLH`, if that name made it."""
+        """Return the call that makes this sketch, by an older name such as `OLH` if that name made it."""
         if self.made_by:
             return f"{self.made_by}(k={self.k}, epsilon={self.epsilon!r})"
         return f"CountMeanSketch(k={self.k}, epsilon={self.epsilon!r}, m={self.m}, family={self.family!r})"

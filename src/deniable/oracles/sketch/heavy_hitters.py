@@ -231,7 +231,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     @cached_property
     def _tables(self) -> list[list[NDArray[np.int64]]]:
-        """tables[group][place][byte]: what a byte at a place adds (by XOR) to the fold; drawn from the public seed."""
+        """Arrays tables[group][place][byte] from the public seed: what a byte at a place adds (by XOR) to the fold."""
         return [
             [self._table(group, place) for place in range(FIRST_BYTES + group // FOLDS)] for group in range(self.groups)
         ]
@@ -345,7 +345,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         return replace(estimate, looked_at=looked_at).named("string", [_text(row) for row in prefixes])
 
     def _support(self, aggregate: Aggregate, level: int, prefixes: Bytes) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return support counts int64[candidates, folds] and the reports per fold int64[folds] of one prefix length."""
+        """Return support counts int64[candidates, folds] and numbers of reports int64[folds] for one prefix length."""
         size = self.sketch.state_size
         support = np.zeros((len(prefixes), FOLDS), dtype=np.int64)
         numbers = range(FOLDS * level, FOLDS * (level + 1))
@@ -361,7 +361,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         return affine_estimate(support, n, float(p1), float(p0), contributors)
 
     def _agreement(self, support: NDArray[np.int64], n: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
-        """Return which candidates stand out by half the threshold in either fold alone."""
+        """Return for each candidate whether it exceeds half the threshold in each fold alone."""
         agreed = np.ones(len(support), dtype=bool)
         for fold in range(FOLDS):
             alone = self._estimate(support[:, fold], int(n[fold]), int(n[fold]))
@@ -414,7 +414,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
 @kernel
 def cut_strings(ends: NDArray[np.int64], data: Bytes, encoded: Bytes) -> None:
-    """Copy the strings that end at `ends` and begin behind the end of the one before into zeroed encoded[n, width]."""
+    """Copy strings into zeroed encoded[n, width]; each ends at `ends` and begins after the end of the one before."""
     start = np.int64(0)
     for i in range(ends.shape[0]):
         for place in range(min(ends[i] - start, np.int64(encoded.shape[1]))):
@@ -423,7 +423,7 @@ def cut_strings(ends: NDArray[np.int64], data: Bytes, encoded: Bytes) -> None:
 
 
 def _extended(prefixes: Bytes) -> Bytes:
-    """Return every prefix followed by every byte; after the end of a string (a zero) only zeros follow."""
+    """Return every prefix extended by every byte; a string that has ended (with a zero) is followed by zeros only."""
     ended = prefixes[:, -1] == 0
     going = np.repeat(prefixes[~ended], 256, axis=0)
     after = np.tile(np.arange(256, dtype=np.uint8), int((~ended).sum()))

@@ -1,7 +1,7 @@
 """Local hashing: the count-mean sketch under its older names.
 
-Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency
-estimation* (2017) for m = e^epsilon + 1.
+It is from Bassily, Smith (2015) for m = 2, and from Wang, Blocki, Li, Jha, *Locally differentially private protocols
+for frequency estimation* (2017) for m = e^epsilon + 1.
 """
 
 from __future__ import annotations
@@ -85,6 +85,6 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
 
 
 def _called(name: str, sketch: CountMeanSketch) -> CountMeanSketch:
-    """Have a sketch print the name that made it; it equals the same sketch under any name."""
+    """Return a sketch that prints the name that made it, and equals the same sketch under any other name."""
     object.__setattr__(sketch, "made_by", name)
     return sketch

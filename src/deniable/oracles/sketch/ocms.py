@@ -1,10 +1,11 @@
 """OCMS: the optimised count-mean sketch, which chooses the number of cells and the hash family, and says why.
 
-Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
-Dictionaries* (IEEE CSF 2025), Theorems 3.6 and 3.8. Two departures from the print: the number of cells is the better of
-the integers around the optimum, not the nearest one (which costs up to 4%); and it is chosen together with the family,
-because a family may not admit every number of cells. Powers of two, all that Spread has, cost 1.4% in the mean and 7.7%
-at most where the mean error over a dictionary counts, but 15% and up to 38% where any frequency may be near one.
+The choice is from Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator
+for Large Dictionaries* (IEEE CSF 2025), Theorems 3.6 and 3.8. There are two differences from the paper. First, the
+number of cells is the better of the two integers around the optimum. The nearest integer costs up to 4%. Second, the
+number of cells is chosen together with the family, because a family may not admit every number. Spread admits only
+powers of two. They cost 1.4% on average and at most 7.7% if the mean error over a dictionary counts. If any frequency
+may be near one, they cost 15% on average and up to 38%.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | F
 
 
 def _best_sketch(family: str, k: int, epsilon: EpsilonLike, objective: Objective) -> CountMeanSketch | None:
-    """Return the family's best sketch, or None if it has none of practical size."""
+    """Return the family's best sketch, or None if it has no sketch of practical size."""
     entry = family_entry(family)
     if k > entry.largest_domain:
         return None

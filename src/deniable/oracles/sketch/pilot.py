@@ -1,14 +1,14 @@
-"""A bound on all frequencies from a pilot, the sketch that it allows, and the price if it does not hold.
+"""Bound on all frequencies from a pilot, the sketch for this bound, and the cost if the bound does not hold.
 
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
 Dictionaries* (IEEE CSF 2025), after Theorem 3.7, makes the sketch for frequencies up to f*, and says that f* is prior
-knowledge. Here a first phase supplies it: its contributors and those of the second phase are independent draws from one
-population, and f* is an upper confidence limit for the largest share of that population.
+knowledge. Here a first phase supplies f*. The contributors of both phases are independent draws from one population,
+and f* is an upper confidence limit for the largest share of that population.
 
-A report supports x with probability s(x) = p0 + f(x) (p1 - p0), independently of other reports, so that the number of
-reports that support x is binomial. The limit is Clopper's and Pearson's for the largest of these counts. It needs no
-correction for the number of values: the limit of the largest count is at least that of the commonest value's own count,
-and only that one must not be too low.
+A report supports x with probability s(x) = p0 + f(x) (p1 - p0), independently of other reports. The number of reports
+that support x is therefore binomial. The limit is Clopper's and Pearson's limit for the largest of these counts. It
+needs no correction for the number of values. The limit for the largest count is at least the limit for the commonest
+value's own count, and only the latter must not be too low.
 """
 
 from __future__ import annotations
@@ -111,9 +111,10 @@ def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> Frequ
 
 
 def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: float) -> float:
-    """Return the upper confidence limit of a frequency that `count` of n reports support, in [0, 1].
+    """Return the upper confidence limit, in [0, 1], of the frequency of a value that `count` of n reports support.
 
-    The limit f solves P(C <= count) = 1 - confidence for C binomial with n trials of probability p0 + f (p1 - p0).
+    The limit f solves P(C <= count) = 1 - confidence, where C is binomial with n trials of probability p0 + f (p1 -
+    p0).
 
     Examples
     --------
@@ -201,14 +202,14 @@ def learn_sketch(aggregate: Aggregate, n2: int, confidence: float = 0.95) -> Cou
 
 @dataclass(frozen=True)
 class BoundError(Result):
-    """Largest standard errors if no value is more frequent than this.
+    """Largest standard errors of two sketches if no value is more frequent than `frequency`.
 
     Parameters
     ----------
     frequency : float
-        The largest true frequency.
+        Largest true frequency.
     bounded, unbounded : float
-        Largest standard error of the sketch that was made for the bound, and of the one for all frequencies.
+        Largest standard error of the sketch that was made for the bound, and of the sketch for all frequencies.
     """
 
     frequency: float
@@ -267,7 +268,7 @@ class BoundPrice(Result):
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent, to three digits."""
+    """Return a share as text in percent, to three digits."""
     return f"{100 * share:.3g}%"
 
 
@@ -314,7 +315,7 @@ def bound_price(k: int, epsilon: EpsilonLike, contributors: int, max_frequency: 
 
 
 def _largest_error(sketch: CountMeanSketch, f: float, n: int) -> float:
-    """Return the largest standard error at frequencies up to f: at 0 or f, since the variance is linear."""
+    """Return the largest standard error at frequencies up to f, which is at 0 or f because the variance is linear."""
     return math.sqrt(max(sketch.variance(0.0, n), sketch.variance(f, n)))
 
 

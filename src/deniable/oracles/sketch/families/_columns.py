@@ -1,4 +1,4 @@
-"""Batches of reports as columns, and whether a family can have produced them."""
+"""Functions that split batches of reports into columns and check that a family can have produced them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Bounds = Sequence[tuple[int, int]]
 
 
 def columns_of(reports: Any) -> tuple[Any, ...]:
-    """Return the columns of a batch of reports; one if a report is one integer."""
+    """Return the columns of a batch of reports; a batch of integers is one column."""
     return reports if isinstance(reports, tuple) else (reports,)
 
 
 def checked_columns(reports: Any, report_type: Any, bounds: Bounds) -> Any:
-    """Return what somebody, perhaps hostile, has sent as contiguous arrays, column j within bounds[j], both included.
+    """Return received, perhaps hostile, reports as contiguous arrays, with column j within both bounds[j] inclusive.
 
-    Raises InvalidReportError; the fields of `report_type`, a NamedTuple, name the columns.
+    It raises InvalidReportError for other reports. The fields of the NamedTuple `report_type` name the columns.
     """
     _check_shape(reports, report_type)
     columns = []
@@ -40,7 +40,7 @@ def checked_columns(reports: Any, report_type: Any, bounds: Bounds) -> Any:
 
 
 def valid_column_rows(reports: Any, report_type: Any, bounds: Bounds) -> NDArray[np.bool_]:
-    """Return bool[n]: the rows in which every column is within its bounds; raises where the batch is malformed."""
+    """Return bool[n], true for rows in which every column is within its bounds; raise if the batch is malformed."""
     _check_shape(reports, report_type)
     arrays = [np.asarray(column) for column in reports]
     # The ordinary checks of dtype and shape, on no rows.

@@ -1,4 +1,4 @@
-"""Polynomials over F_2 as integers: bit i is the coefficient of x^i. For field tables and single reports."""
+"""Polynomials over F_2 as integers (bit i is the coefficient of x^i), for field tables and single reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import count
 
 
 def multiply(a: int, b: int, modulus: int) -> int:
-    """Return a b modulo an irreducible polynomial; a and b of smaller degree than it.
+    """Return the product of a and b modulo an irreducible polynomial; both have a smaller degree than it.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def multiply(a: int, b: int, modulus: int) -> int:
 
 
 def functionals(x: int, w: int, modulus: int, bits: int) -> int:
-    """Return sum_j <alpha^j w, x> 2^j, j < bits: of one report, as the loops over many do.
+    """Return sum_j <alpha^j w, x> 2^j over j < bits for one report, like the loops over many reports.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def functionals(x: int, w: int, modulus: int, bits: int) -> int:
 def smallest_irreducible(degree: int) -> int:
     """Return the irreducible polynomial of a degree >= 1 with the smallest integer value; x + 1 for degree 1.
 
-    x itself is left out: modulo x, alpha = x would be zero.
+    The polynomial x itself is left out, because modulo x, alpha = x would be zero.
 
     Examples
     --------

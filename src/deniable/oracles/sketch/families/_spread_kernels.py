@@ -1,4 +1,4 @@
-"""The loops of the Spread family: evaluating a hash, counting reports, and laying a histogram out for the transform."""
+"""Loops of the Spread family, which evaluate hashes, count reports and prepare a histogram for the transform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def hash_rows(
 ) -> None:
     """Write the cell of every code under its own hash function into cells[n].
 
-    Per level: its first row, the degree of its field, and the field's polynomial without the leading term.
+    For each level, `starts`, `degrees` and `polynomials` hold its first row, the degree of its field, and the field's
+    polynomial without the leading term.
     """
     one, shift, last = np.uint64(1), np.uint64(cell_bits), np.uint64(starts.shape[0] - 1)
     # Six arrays and not rows of one: the compiler sees that they do not overlap.
@@ -88,7 +89,7 @@ def _hash_few(
 
 @kernel
 def look_up_cells(codes: Codes, rows: Codes, table: Codes, cells: Codes) -> None:
-    """Write the cell of every code from the table of all, [rows, domain]."""
+    """Write the cell of every code to `cells`, looked up in the table [rows, domain] of all cells."""
     for i in range(codes.shape[0]):
         # Unsigned places need no look from the end of an array.
         cells[i] = table[np.uint64(rows[i]), np.uint64(codes[i])]
@@ -96,10 +97,10 @@ def look_up_cells(codes: Codes, rows: Codes, table: Codes, cells: Codes) -> None
 
 @exact_kernel
 def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
-    """Write the row of every point: one of the last level's, from `last` on, for each of the first `narrow` points.
+    """Write the row of every point; each of the first `narrow` points has a row of the last level, from `last` on.
 
-    Every other row has `width` < 2^16 points. Points lie below 2^32: (a + 1/2)/width is 1/(2 width) away from every
-    integer, and its rounding error is less.
+    Every other row has `width` < 2^16 points. Points lie below 2^32, so (a + 1/2)/width is at least 1/(2 width) away
+    from every integer, and its rounding error is less than that.
     """
     reciprocal = 1.0 / float(width)
     for i in range(points.shape[0]):
@@ -110,7 +111,7 @@ def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, r
 
 @kernel
 def first_inside(reports: Codes, start: int, width: int) -> int:
-    """Return the index of the first report in start..start+width-1, or -1."""
+    """Return the index of the first report in start..start+width-1, or -1 if there is none."""
     low, span = np.uint64(start), np.uint64(width)
     found = np.int64(0)
     for i in range(reports.shape[0]):
@@ -124,7 +125,7 @@ def first_inside(reports: Codes, start: int, width: int) -> int:
 
 @kernel
 def count_reports(reports: Codes, counters: NDArray[Any]) -> None:
-    """Add to counters[size] the number of times each report occurs; one table: it is as large as the cache."""
+    """Add to counters[size] how often each report occurs, with one table, because it is as large as the cache."""
     for i in range(reports.shape[0]):
         counters[reports[i]] += 1
 
@@ -140,11 +141,11 @@ def scatter_rows(
     last: bool,
     spectrum: NDArray[Any],
 ) -> None:
-    """Put the transformed rows w = first, first + 1, ... of one level where the transform over x wants them.
+    """Write the transformed rows w = first, first + 1, ... of one level to their positions for the transform over x.
 
-    Entry (w, c) with c != 0 belongs to the functional sum_j c_j <alpha^j w, .>: position XOR_j c_j alpha^j w, beside c
-    unless the level is the last, in steps of 2^shift. Entries of the last level meet in one position and add up;
-    elsewhere each position is written once.
+    Entry (w, c) with c != 0 belongs to the functional sum_j c_j <alpha^j w, .>. Its position is XOR_j c_j alpha^j w,
+    beside c unless the level is the last, in steps of 2^shift. Entries of the last level can meet in one position,
+    where they add up. At all other levels each position is written once.
     """
     m, one = 1 << cell_bits, np.uint32(1)
     top, mask = np.uint32(degree - 1), np.uint32((1 << degree) - 1)
@@ -169,7 +170,7 @@ def scatter_rows(
 
 @kernel
 def divide_exactly(values: NDArray[Any], shift: int) -> tuple[np.int64, np.int64, np.int64]:
-    """Divide by 2^shift in place; return the OR of all rests, the smallest and the largest quotient."""
+    """Divide by 2^shift in place, and return the OR of all remainders, the smallest and the largest quotient."""
     rests, smallest, largest = np.int64(0), np.int64(values[0]) >> shift, np.int64(values[0]) >> shift
     mask = np.int64((1 << shift) - 1)
     for i in range(values.shape[0]):

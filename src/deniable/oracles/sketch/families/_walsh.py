@@ -1,7 +1,8 @@
-"""The fast Walsh-Hadamard transform of integers, in place: F(x) = sum_w (-1)^<w, x> v(w).
+"""Fast Walsh-Hadamard transform of integers in place: F(x) = sum_w (-1)^<w, x> v(w).
 
-Stages are taken two at a time (radix 4: half the passes over memory), and all that fit into a core's second-level cache
-are done block by block before the next block is touched. Sums are exact as long as the sum of |v| fits the dtype.
+The transform takes two stages at a time (radix 4), which halves the passes over memory. It runs all stages that fit
+into a core's second-level cache on one block before it touches the next block. Sums are exact as long as the sum of |v|
+fits the dtype.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _stages(values: NDArray[Any], h: int, size: int) -> None:
 
 @kernel
 def neighbours2(values: NDArray[Any]) -> None:
-    """Stage of distance 1."""
+    """Run the stage of distance 1 in place."""
     for i in range(0, values.shape[0], 2):
         pair = values[i : i + 2]
         a, b = pair[0], pair[1]
@@ -65,7 +66,7 @@ def neighbours2(values: NDArray[Any]) -> None:
 
 @kernel
 def neighbours4(values: NDArray[Any]) -> None:
-    """Stages of distances 1 and 2."""
+    """Run the stages of distances 1 and 2 in place."""
     for i in range(0, values.shape[0], 4):
         four = values[i : i + 4]
         a, b, c, d = four[0], four[1], four[2], four[3]
@@ -78,7 +79,7 @@ def neighbours4(values: NDArray[Any]) -> None:
 
 @kernel
 def radix2(values: NDArray[Any], h: int) -> None:
-    """Stage of distance h."""
+    """Run the stage of distance h in place."""
     for start in range(0, values.shape[0], 2 * h):
         first, second = values[start : start + h], values[start + h : start + 2 * h]
         for j in range(h):
@@ -89,7 +90,7 @@ def radix2(values: NDArray[Any], h: int) -> None:
 
 @kernel
 def radix4(values: NDArray[Any], h: int) -> None:
-    """Stages of distances h and 2h."""
+    """Run the stages of distances h and 2h in place."""
     for start in range(0, values.shape[0], 4 * h):
         first, second = values[start : start + h], values[start + h : start + 2 * h]
         third, fourth = values[start + 2 * h : start + 3 * h], values[start + 3 * h : start + 4 * h]

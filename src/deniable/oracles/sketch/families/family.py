@@ -1,13 +1,13 @@
-"""Base of hash families for the count-mean sketch: its law, its three actors' parts, and its state.
+"""Base of hash families for the count-mean sketch: distribution, state, and the parts of the three actors.
 
-A family is a frozen dataclass built from the domain size k and the number of cells m. It draws public hash functions
-h: {0, ..., k-1} -> {0, ..., m-1}; the sketch puts the cell h(x) through GRR over m values, which no family knows about.
-What makes it a family is that any two different values collide with the *same* probability.
+A family is a frozen dataclass built from the domain size k and the number of cells m. It draws public hash functions h:
+{0, ..., k-1} -> {0, ..., m-1}. The sketch puts the cell h(x) through GRR over m values, which no family knows about. In
+a family, any two different values collide with the *same* probability.
 
-The hash function of a contributor is described by its *parameters*: a tuple of arrays with leading axis n, one tuple
-entry per parameter (two for the prime family, one for Spread). A report is parameters and a noisy cell, in whatever
-layout the family chooses: a NamedTuple with the cell last (`ColumnFamily`), or one integer. `registry.FAMILIES` lists
-all families.
+*Parameters* describe the hash function of a contributor. They are a tuple of arrays with leading axis n, one entry per
+parameter (two for the prime family, one for Spread). A report consists of parameters and a noisy cell. The family
+chooses its layout: a NamedTuple with the cell last (`ColumnFamily`), or one integer. `registry.FAMILIES` lists all
+families.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_STATE_SIZE = 1 << 28
 class HashFamily(ABC):
     """A family of public hash functions from {0, ..., k-1} to m cells with one collision probability.
 
-    Reports may be assumed to have passed `checked`, and codes their range: the sketch does it.
+    Methods may assume that reports have passed `checked` and that codes are in range, because the sketch checks both.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) for every x != x', exact, of the hash functions as they are drawn."""
+        """Exact P(h(x) = h(x')) for every x != x', for hash functions with the distribution of `draw_parameters`."""
 
     @property
     @abstractmethod
@@ -66,20 +66,20 @@ class HashFamily(ABC):
 
     @abstractmethod
     def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every hash function once, and its probability as an object array of Fractions that sum to one.
+        """Return every hash function once, and their probabilities as an object array of Fractions that sum to one.
 
-        For small families only: the sketch checks `member_count` before it asks.
+        This is for small families only. The sketch checks `member_count` before it calls this method.
         """
 
     # ------------------------------------------------------------ contributor
 
     @abstractmethod
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
-        """Contributor: draw `rows` hash functions, exactly by their law (rejection, never a float)."""
+        """Return `rows` hash functions of contributors, drawn exactly by their distribution (rejection, no float)."""
 
     @abstractmethod
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under its own hash function: all arrays have shape (n,), cells are 0..m-1."""
+        """Return the cell (0..m-1) of each code under its own hash function; all arrays have shape (n,)."""
 
     @abstractmethod
     def join(self, parameters: Parameters, cells: Codes) -> Any:
@@ -90,41 +90,42 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def uncounted(self) -> slice | None:
-        """Return the codes that no report has, if the state counts reports that are one code each; else None."""
+        """Return the codes that no report has if the state counts reports that are one code each, else None."""
 
     @property
     @abstractmethod
     def report_type(self) -> Callable[..., Any]:
-        """The reports' NamedTuple, or `numpy.asarray` if a report is one integer."""
+        """Type of reports: a NamedTuple, or `numpy.asarray` if a report is one integer."""
 
     @property
     @abstractmethod
     def report_fields(self) -> tuple[ReportField, ...]:
-        """Storage of a batch of reports: names and dtypes as `join` returns them."""
+        """Names and dtypes of the arrays in a batch of reports, as `join` returns them."""
 
     @property
     @abstractmethod
     def report_bits(self) -> float:
-        """Bits per report: log2 of the number of different reports, summed over the fields as they are sent."""
+        """Number of bits per report: log2 of the number of different values, summed over the fields that are sent."""
 
     @abstractmethod
     def checked(self, reports: Any) -> Any:
-        """Collector: return the reports as contiguous arrays that the family can have produced.
+        """Return received reports as contiguous arrays, after a check that the family can have produced them.
 
         Raises
         ------
         InvalidReportError
-            Naming the field, its bound, the value and the first row (1-based), or the wrong type, dtype or length.
+            If the family cannot have produced a report. The message names the field, its bound, the value and the first
+            such row (1-based), or the wrong type, dtype or length.
         """
 
     @abstractmethod
     def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
-        """Collector: return which rows `checked` would accept, bool[n].
+        """Return bool[n]: for each row of received reports, whether `checked` would accept it.
 
         Raises
         ------
         InvalidReportError
-            If the batch itself is malformed (type, dtype, shape, lengths): no single contributor can do that.
+            If the batch itself is malformed (type, dtype, shape, lengths), which no single contributor can cause.
         """
 
     @abstractmethod
@@ -134,21 +135,21 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def state_size(self) -> int:
-        """Length of the integer vector that `tally` returns; it does not depend on n."""
+        """Length of the integer vector that `tally` returns, which does not depend on n."""
 
     @abstractmethod
     def check_state(self, counts: Counts, n: int) -> None:
-        """Raise DamagedStateError unless n reports can have this state, as far as one pass over it tells."""
+        """Raise DamagedStateError if one pass over the state shows that n reports cannot have it."""
 
     def tally(self, reports: Any) -> Counts:
-        """Collector: return the state of checked reports, int[state_size].
+        """Return the collector's state of checked reports, int[state_size].
 
-        Mergeable: the tally of two batches is the sum of their tallies.
+        States can be merged: the state of two batches together is the sum of their states.
 
         Raises
         ------
         TooLargeError
-            If it would have more than 2^28 counters; `count_queries` counts chosen values of any domain.
+            If the state would have more than 2^28 counters. `count_queries` counts chosen values of any domain.
         """
         if self.state_size > MAX_STATE_SIZE:
             raise TooLargeError(
@@ -162,27 +163,28 @@ class HashFamily(ABC):
 
     @abstractmethod
     def count_queries(self, reports: Any, queries: Codes) -> Counts:
-        """Collector: return how many checked reports have cell = h(x), for every x of the queries, without a state."""
+        """Return the number of checked reports with cell = h(x) for every x of the queries, without a state."""
 
     # ------------------------------------------------------------ analyst
 
     @abstractmethod
     def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts C(x) = #{i: z_i = h_i(x)} of all k values, int[k].
+        """Return int[k]: the support counts C(x) = #{i: z_i = h_i(x)} of all k values.
 
         Raises
         ------
         DamagedStateError
-            If the state contradicts itself: a division leaves a rest, a count lies outside 0..n, a spot check fails.
+            If the state contradicts itself: a division leaves a remainder, a count is outside 0..n, or a spot check
+            fails.
         """
 
     @abstractmethod
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries, int[q], in any order and with repeats."""
+        """Return int[q]: the support counts of the queries, which can be in any order and can repeat."""
 
 
 class Column(NamedTuple):
-    """Integers in low..high: one column of a batch of reports."""
+    """One column of a batch of reports, which holds integers in low..high."""
 
     low: int
     high: int
@@ -190,27 +192,27 @@ class Column(NamedTuple):
 
 
 def column(low: int, high: int) -> Column:
-    """Return a column of the smallest unsigned dtype."""
+    """Return a column with the smallest unsigned dtype that holds its values."""
     return Column(low, high, code_dtype(high + 1) if high < 1 << 32 else np.dtype(np.uint64))
 
 
 class ColumnFamily(HashFamily):
-    """A family whose hash functions are equally likely, and whose report is a row: the parameters, then the cell."""
+    """Base of families with equally likely hash functions, whose report is a row of parameters and the cell."""
 
     uncounted = None
 
     @property
     @abstractmethod
     def parameter_columns(self) -> tuple[Column, ...]:
-        """Return what describes a hash function, in the order of the reports' fields."""
+        """Return the columns of the parameters of a hash function, in the order of the reports' fields."""
 
     @property
     def member_count(self) -> int:
-        """Number of combinations of parameters."""
+        """Number of hash functions, which is the number of combinations of parameters."""
         return math.prod(high - low + 1 for low, high, _ in self.parameter_columns)
 
     def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every combination of parameters, the last varying fastest, and their probabilities, all equal."""
+        """Return every combination of parameters, with the last varying fastest, and their equal probabilities."""
         values = (np.arange(low, high + 1).astype(dtype) for low, high, dtype in self.parameter_columns)
         probabilities = np.full(self.member_count, Fraction(1, self.member_count), dtype=object)
         return tuple(axis.ravel() for axis in np.meshgrid(*values, indexing="ij")), probabilities
@@ -251,7 +253,7 @@ class ColumnFamily(HashFamily):
 
 
 class CountedFamily(ColumnFamily):
-    """A family whose collector compares every report with every value: the state is the k support counts."""
+    """Base of families whose collector compares every report with every value; the state is the k support counts."""
 
     @property
     def state_size(self) -> int:
@@ -266,11 +268,11 @@ class CountedFamily(ColumnFamily):
 
 
 class TransformedFamily(ColumnFamily):
-    """A family whose state is a transform of the support counts."""
+    """Base of families whose state is a transform of the support counts."""
 
     @abstractmethod
     def detour(self, n: int) -> int:
-        """Return about how many additions it takes to add up the state of n reports and to decode it."""
+        """Return the approximate number of additions that it takes to compute and decode the state of n reports."""
 
     @property
     @abstractmethod
@@ -278,7 +280,7 @@ class TransformedFamily(ColumnFamily):
         """Number of functionals that one hash evaluates."""
 
     def count_queries(self, reports: Any, queries: Codes) -> Counts:
-        """Collector: return the support counts of the queries, by way of the state where that is less work."""
+        """Return the support counts of the queries, computed from a state if that is less work."""
         n = len(reports[-1])
         if self.state_size <= MAX_STATE_SIZE and self.detour(n) <= n * len(queries) * self.functionals:
             return self.decode_queries(self.tally(reports), n, queries)
@@ -295,9 +297,9 @@ def check_counts(counts: Counts, n: int) -> None:
 
 
 def count_matches(family: HashFamily, reports: Any, queries: Codes) -> NDArray[np.int64]:
-    """Return how many checked reports have cell = h(x) for every x of the queries, by evaluating every hash.
+    """Return the number of checked reports with cell = h(x) for every x of the queries, by evaluating every hash.
 
-    The definition itself, in O(n q) time: what the fast decoders are tested against.
+    This is the definition itself and takes O(n q) time. The tests compare the fast decoders with it.
     """
     parameters, cells = family.split(reports)
     return np.array(

@@ -1,4 +1,4 @@
-"""Number of cells of a count-mean sketch: the choice of m."""
+"""Choice of m, the number of cells of a count-mean sketch."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ CellsAround = Callable[[int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Objective:
-    """The variance that m is to make small, at collision probability 1/m and in units of 1/n.
+    """The variance that the choice of m minimises, at collision probability 1/m and in units of 1/n.
 
-    With u = m - 1, E = e^epsilon, A = f E + 1 - f and K = E ((1-f) E + f), the variance at frequency f is
-    [A u + 2E + K/u]/(E-1)^2 (Pan, eq. (20)): convex in u, least at u = sqrt(K/A), and linear in f.
+    Let u = m - 1, E = e^epsilon, A = f E + 1 - f and K = E ((1-f) E + f). The variance at frequency f is [A u + 2E +
+    K/u]/(E-1)^2 (Pan, eq. (20)). It is convex in u, has its minimum at u = sqrt(K/A), and is linear in f.
 
     Parameters
     ----------
     frequencies : tuple of Fraction
-        Where the variance counts; the largest counts. (1/k,) for the mean squared error over k values, which is the
-        l2 (and l1) objective; (0, f*) for the worst case over frequencies up to f*.
+        Frequencies at which the variance is computed; the objective is the largest of these variances. (1/k,) gives the
+        mean squared error over k values, which is the l2 (and l1) objective. (0, f*) gives the worst case over
+        frequencies up to f*.
     e : Fraction
-        e^epsilon, to 55 digits.
+        Value of e^epsilon, to 55 digits.
     """
 
     frequencies: tuple[Fraction, ...]
@@ -35,12 +36,12 @@ class Objective:
 
     @classmethod
     def mean(cls, k: int, epsilon: EpsilonLike) -> Objective:
-        """Return the mean squared error over all k values: mode "l2"."""
+        """Return the objective of mode "l2", the mean squared error over all k values."""
         return cls((Fraction(1, k),), exp_bounds(spent(checked_epsilon(epsilon)))[0])
 
     @classmethod
     def worst_case(cls, max_frequency: Fraction, epsilon: EpsilonLike) -> Objective:
-        """Return the largest variance at frequencies up to a bound: mode "mse"."""
+        """Return the objective of mode "mse", the largest variance at frequencies up to a bound."""
         return cls((Fraction(0), max_frequency), exp_bounds(spent(checked_epsilon(epsilon)))[0])
 
     def _coefficients(self, f: Fraction) -> tuple[Fraction, Fraction]:
@@ -54,25 +55,25 @@ class Objective:
 
     @property
     def best_square(self) -> Fraction:
-        """(m - 1)^2 of the best real m.
+        """Value of (m - 1)^2 for the best real m.
 
-        Variances at different f cross at u = sqrt(E): beyond f = 1/2 the crossing itself is the least maximum.
+        The variances at different f cross at u = sqrt(E). Beyond f = 1/2 this crossing is the smallest maximum.
         """
         a, b = self._coefficients(min(max(self.frequencies), Fraction(1, 2)))
         return b / a
 
     @property
     def best_real(self) -> float:
-        """The best m if it could be any real number > 1."""
+        """Best m if m could be any real number > 1."""
         return 1 + math.sqrt(self.best_square)
 
     def best(self, around: CellsAround) -> int:
-        """Return the best admissible m: one of the two around the best real one, which is not always the nearest."""
+        """Return the best admissible m, which is one of the two around the best real m but not always the nearest."""
         return min(around(max(2, 1 + math.isqrt(math.floor(self.best_square)))), key=self.cost)
 
 
 def any_integer(x: int) -> tuple[int, int]:
-    """Return the numbers of cells around x for families that allow every m in 2..2^32.
+    """Return the two numbers of cells around x for families that allow every m in 2..2^32.
 
     Examples
     --------

@@ -1,18 +1,19 @@
 """The prime family: h(x) = ((a0 + a1 x) mod P) mod m with a0, a1 uniform in {0, ..., P-1}.
 
-Carter, Wegman, *Universal classes of hash functions* (1979); Pan, *Improving Count-Mean Sketch as the Leading Locally
-Differentially Private Frequency Estimator for Large Dictionaries*, section 3.5. a1 = 0 belongs to the family: then
-(a0 + a1 x, a0 + a1 x') is uniform on pairs for every x != x', and the collision probability is one constant.
+The family is from Carter, Wegman, *Universal classes of hash functions* (1979), and Pan, *Improving Count-Mean Sketch
+as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 3.5. Here a1 = 0
+belongs to the family. Therefore (a0 + a1 x, a0 + a1 x') is uniform on pairs for every x != x', and the collision
+probability is one constant.
 
-Reports that support x are counted without a division for every x. With b1 = a1 m^{-1} and b0 = (a0 - z) m^{-1} mod P, a
-report (a0, a1, z) supports x exactly if (b0 + b1 x) mod P lies below arc = floor((P-1-z)/m) + 1: a rotation of the
-circle Z_P by b1 per step, and an arc that begins at 0. (Since a0 + a1 x = z + m j mod P with 0 <= j < arc is what "cell
-z" means.)
+The collector counts the reports that support x without a division for every x. Let b1 = a1 m^{-1} and b0 = (a0 - z)
+m^{-1} mod P. A report (a0, a1, z) supports x exactly if (b0 + b1 x) mod P is below arc = floor((P-1-z)/m) + 1. The
+reason is that x has the cell z exactly if a0 + a1 x = z + m j mod P with 0 <= j < arc. Each step of x is thus a
+rotation of the circle Z_P by b1, and the arc begins at 0.
 
-Stretched by T/P, T = 2^32 or 2^64, the circle becomes a machine word, whose wrap-around costs nothing. Rounding start
-and step up leaves an error e with 0 <= e < y + 1 after y steps. The residue r < arc is told from r >= arc as long as
-e <= T/P, because r T/P + e < (r + 1) T/P. So counting is exact for floor(T/P) consecutive x (a window) from one exact
-start, and one evaluation is an addition, a comparison and an increment.
+If it is stretched by T/P, with T = 2^32 or 2^64, the circle becomes a machine word, whose wrap-around costs nothing.
+Start and step are rounded up, which leaves an error e with 0 <= e < y + 1 after y steps. A residue r < arc is
+distinguished from r >= arc as long as e <= T/P, because r T/P + e < (r + 1) T/P. Counting is therefore exact for
+floor(T/P) consecutive x (a window) from one exact start. One evaluation is an addition, a comparison and an increment.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ WordType = type[np.uint32] | type[np.uint64]
 
 
 def count_all(prime: int, m: int, a0: Codes, a1: Codes, value: Codes, k: int) -> Counts:
-    """Return int64[k]: the number of reports that support x, for x = 0..k-1; time O(n k), memory O(k)."""
+    """Return int64[k]: the number of reports that support x, for x = 0..k-1, in O(n k) time and O(k) memory."""
     circle = _Circle(prime, np.uint32 if (1 << 32) // prime >= SHORT_WINDOW else np.uint64)
     window = circle.window - circle.window % UNROLL
     counts = np.zeros(-(-k // UNROLL) * UNROLL, dtype=np.int64)
@@ -68,7 +69,7 @@ def count_all(prime: int, m: int, a0: Codes, a1: Codes, value: Codes, k: int) ->
 
 
 def count_queries(prime: int, m: int, a0: Codes, a1: Codes, value: Codes, queries: Codes) -> Counts:
-    """Return the number of reports that support x, for every x of the queries, in any order and with repeats."""
+    """Return the number of reports that support x for every x of the queries, which can be in any order and repeat."""
     largest = int(queries.max()) if len(queries) else 0
     circle = _Circle(prime, np.uint32 if (1 << 32) // prime > largest else np.uint64)
     counts = np.zeros(len(queries), dtype=np.int64)
@@ -89,7 +90,7 @@ def count_queries(prime: int, m: int, a0: Codes, a1: Codes, value: Codes, querie
 
 
 class _Circle:
-    """Z_P stretched to the words of one type."""
+    """The circle Z_P stretched to the machine words of one type."""
 
     def __init__(self, prime: int, word: WordType) -> None:
         self.prime, self.word = prime, word
@@ -102,12 +103,12 @@ class _Circle:
         return words
 
     def turned(self, positions: Words, strides: Words, steps: int) -> Words:
-        """Return positions + steps strides, not reduced."""
+        """Return positions + steps strides, without reduction modulo P."""
         return positions + _product(strides, steps, self.prime) if steps else positions
 
 
 def _rotations(prime: int, m: int, a0: Codes, a1: Codes, value: Codes) -> Iterator[tuple[Words, Words, Words]]:
-    """Yield (b0, b1, arc) of the reports, a batch at a time."""
+    """Yield the arrays (b0, b1, arc) of the reports, one batch at a time."""
     inverse = pow(m, -1, prime)
     for rows in _slices(len(value), BATCH):
         below = np.uint64(prime) - value[rows].astype(np.uint64)  # P - z, in 1..P
@@ -121,12 +122,12 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 
 def _fitting(loop: Kernel[..., None], evaluations: int) -> Callable[..., None]:
-    """Return the loop itself for little work, else compiled: here work is reports x values, not reports alone."""
+    """Return the plain loop for little work and the compiled one otherwise; work is reports x values here."""
     return loop if evaluations <= INTERPRETED_EVALUATIONS else loop.compiled
 
 
 def _product(factors: Words, multiplier: int, prime: int) -> Words:
-    """Return factor x multiplier mod prime; factors < 2^37, multiplier < 2^36."""
+    """Return factor x multiplier mod prime, for factors < 2^37 and a multiplier < 2^36."""
     rests = np.empty_like(factors)
     multiply_modulo(factors, np.uint64(multiplier), np.uint64(prime), rests)
     return rests
@@ -164,9 +165,10 @@ def stretch(residues: Words, prime: np.uint64, window: np.uint64, incomplete: np
 
 @kernel
 def count_consecutive(phases: NDArray[Any], steps: NDArray[Any], ends: NDArray[Any], counts: Counts) -> None:
-    """Add to counts[y] the number of rows with phase + y step < end; leaves the phases advanced.
+    """Add to counts[y] the number of rows with phase + y step < end, and advance the phases.
 
-    len(counts) is a multiple of 4: four values per pass over the rows share its loads and its store.
+    The length of counts must be a multiple of 4. Each pass over the rows counts four values, which share its loads and
+    its store.
     """
     word = phases.dtype.type
     for y in range(0, counts.shape[0], 4):
@@ -209,7 +211,7 @@ Erratum: Pan, Corollary 3.5 asks for 5m, but needs (2 floor(P/m) + 1)^2 >= 2/tau
 
 
 class HashedReports(NamedTuple):
-    """A batch of n reports of the prime family: the public hash of every contributor, and a noisy cell.
+    """A batch of n reports of the prime family, each with the contributor's public hash function and a noisy cell.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ class PrimeFamily(CountedFamily):
     m : int
         Number of cells, 2 <= m <= 2^32.
     prime : int
-        Modulus P, max(k, m + 1) <= P < 2^36; `PrimeFamily.smallest` chooses it.
+        Modulus P, with max(k, m + 1) <= P < 2^36; `PrimeFamily.smallest` chooses it.
 
     Raises
     ------
@@ -282,7 +284,7 @@ class PrimeFamily(CountedFamily):
 
     @property
     def parameter_dtype(self) -> np.dtype[Any]:
-        """Type of reported hash parameters: uint32, or uint64 if P > 2^32."""
+        """Dtype of reported hash parameters: uint32, or uint64 if P > 2^32."""
         return np.dtype(np.uint32 if self.prime < 1 << 32 else np.uint64)
 
     @property
@@ -290,7 +292,7 @@ class PrimeFamily(CountedFamily):
         return (Column(0, self.prime - 1, self.parameter_dtype),) * 2
 
     def draw_parameters(self, rng: Randomness, rows: int) -> tuple[Words, Words]:
-        """Contributor: return (a0, a1), each of shape (rows,), exactly uniform in 0..P-1, by rejection."""
+        """Return contributors' (a0, a1), each of shape (rows,), drawn exactly uniformly in 0..P-1 by rejection."""
         if self.prime >= 1 << 32:
             a0, a1 = (uniform_below(rng, self.prime, rows).astype(np.uint64) for _ in range(2))
             return a0, a1
@@ -315,7 +317,7 @@ class PrimeFamily(CountedFamily):
         return self.count_all(reports)
 
     def count_all(self, reports: HashedReports) -> NDArray[np.int64]:
-        """Collector: return int64[k], the number of checked reports with value = h(x), for every x."""
+        """Return int64[k]: the number of checked reports with value = h(x), for every x."""
         return count_all(self.prime, self.m, *reports, self.k)
 
     def count_queries(self, reports: HashedReports, queries: Codes) -> NDArray[np.int64]:
@@ -343,7 +345,7 @@ _WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 def is_prime(number: int) -> bool:
-    """Return whether a number below 3e24 is prime: Miller-Rabin with twelve bases, which has no exception there."""
+    """Return whether a number below 3e24 is prime, by Miller-Rabin with twelve bases, which has no exception there."""
     if number < 2 or any(number % witness == 0 for witness in _WITNESSES):
         return number in _WITNESSES
     twos = ((number - 1) & (1 - number)).bit_length() - 1
@@ -365,10 +367,10 @@ def is_prime(number: int) -> bool:
 def parameters_from_words(
     words: Words, prime: np.uint64, a0: NDArray[Any], a1: NDArray[Any], rejected: NDArray[np.bool_]
 ) -> None:
-    """Turn each word into two candidates in 0..prime-1 < 2^32, and say which rows must be drawn again.
+    """Return two candidates in 0..prime-1 < 2^32 for each word, and the rows that must be drawn again.
 
-    The high half of half-word x prime is the candidate. Its low half is rejected below 2^32 mod prime: exactly
-    floor(2^32/prime) half-words remain for each candidate.
+    The high half of half-word x prime is the candidate. The candidate is rejected if the low half is below 2^32 mod
+    prime. Exactly floor(2^32/prime) half-words then remain for each candidate.
     """
     shift, mask = np.uint64(32), np.uint64((1 << 32) - 1)
     incomplete = np.uint64(1 << 32) % prime

@@ -1,4 +1,4 @@
-"""The families a count-mean sketch can be built on, by name. A family joins by one entry here."""
+"""Registry, by name, of the families that a count-mean sketch can use; a new family needs one entry here."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ MAX_CHOSEN_STATE = 1 << 26
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """One family, and which numbers of cells it can have.
+    """One hash family and the numbers of cells that it can have.
 
     Parameters
     ----------
     build : callable (k, m) -> HashFamily
-        Raises InvalidParameterError if the family has no member set for k and m.
+        Function that returns the family. It raises InvalidParameterError if the family has no member set for k and m.
     cells_around : callable int -> (int, int)
-        For x >= 2, the largest admissible m <= x and the smallest admissible m > x; both the smallest admissible m if
-        x is below it.
+        Function that returns the largest admissible m <= x and the smallest admissible m > x, for x >= 2. If x is below
+        the smallest admissible m, it returns that m twice.
     largest_domain : int
         Largest k.
     cells : callable () -> tuple of int
-        Every admissible number of cells, increasing, where the size of the state depends on it; else none.
+        Function that returns every admissible number of cells in increasing order if the size of the state depends on
+        it. Otherwise it returns an empty tuple.
     remark : str
-        What the choice of a family turns on: its report, and how its collector decodes.
+        Facts that decide the choice of a family: its report, and how its collector decodes.
     """
 
     build: Callable[[int, int], HashFamily]
@@ -43,11 +44,11 @@ class FamilyEntry:
     remark: str = ""
 
     def best_cells(self, k: int, objective: Objective) -> int:
-        """Return the number of cells of least cost among those whose state a collector can set up.
+        """Return the number of cells with the smallest cost among those whose state a collector can set up.
 
-        This is the best one of all if its state has at most `MAX_STATE_SIZE` counters, else the best with at most
-        `MAX_CHOSEN_STATE`, else the best with at most `MAX_STATE_SIZE`. A domain that is too large for any of them gets
-        the best one of all: reports over it are counted for a list of values.
+        This is the best number of all if its state has at most `MAX_STATE_SIZE` counters. Otherwise it is the best
+        number with at most `MAX_CHOSEN_STATE` counters, or else the best with at most `MAX_STATE_SIZE`. A domain that
+        is too large for any of them gets the best number of all, because its reports are counted for a list of values.
         """
         best = objective.best(self.cells_around)
         if self.build(k, best).state_size <= MAX_STATE_SIZE:
@@ -82,12 +83,12 @@ def _loaded(place: str) -> FamilyEntry:
 
 
 def family_entry(name: str) -> FamilyEntry:
-    """Return a family's entry.
+    """Return the registry entry of a family.
 
     Raises
     ------
     InvalidParameterError
-        If there is no such family; the message lists those that exist.
+        If there is no such family. The message lists the families that exist.
     """
     if not isinstance(name, str) or name not in FAMILIES:
         raise unknown_name("family", name, FAMILIES)

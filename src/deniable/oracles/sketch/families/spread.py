@@ -1,12 +1,14 @@
 """Spread: hashes from projective geometry; one integer per report, one histogram, one transform decodes all values.
 
-m = 2^l cells, D = 2^b >= k. The nonzero vectors of F_2^b are split into subspaces of dimension l that meet in zero only
-(a partial spread, built level by level), plus one small rest. A hash function is a subspace; the cell of x is x seen by
-it, l inner products. Two values collide exactly if their difference is orthogonal to the subspace, so the collision
-probability is (D/m - 1)/(D - 1) for every pair: as small as a family of linear functions can have it.
+There are m = 2^l cells, and D = 2^b >= k. The nonzero vectors of F_2^b are split into subspaces of dimension l that
+meet in zero only (a partial spread, built level by level), plus one small rest. A hash function is a subspace. The cell
+of x consists of l inner products of x with vectors of this subspace. Two values collide exactly if their difference is
+orthogonal to the subspace. The collision probability is therefore (D/m - 1)/(D - 1) for every pair, the smallest that a
+family of linear functions can have.
 
-Level i acts on x >> (l i), which has b_i = b - l i bits. With alpha the class of the indeterminate in GF(2^g), taken
-modulo the irreducible polynomial of degree g with the smallest integer value, and ``<u, v>`` the parity of u & v:
+Level i acts on x >> (l i), which has b_i = b - l i bits. Let alpha be the class of the indeterminate in GF(2^g), taken
+modulo the irreducible polynomial of degree g with the smallest integer value. Let ``<u, v>`` be the parity of u & v.
+There are two kinds of levels:
 
 * b_i >= 2l: g = b_i - l, any w in GF(2^g); with x_hi = x >> l and x_lo = x & (m-1),
   bit j of the cell is <alpha^j w, x_hi> XOR bit j of x_lo;
@@ -16,7 +18,7 @@ A contributor descends from level i with probability (2^b_i/m - 1)/(2^b_i - 1). 
 level has probability 1/(D-1) and every other one (m-1)/(D-1), and one uniform draw below D - 1 chooses level and w.
 
 For l = b/2, b/3, ... this is projective geometry response (Feldman, Nelson, Nguyen, Talwar, *Private frequency
-estimation via projective geometry*, 2022) over GF(2^l); the levels make it work for every b >= l.
+estimation via projective geometry*, 2022) over GF(2^l). The levels extend it to every b >= l.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ from deniable.oracles.sketch.families.registry import FamilyEntry
 class Level(NamedTuple):
     """One level of the family: it sees b_i bits of x, and its hash functions are described by w in GF(2^degree).
 
-    The field's polynomial is without its leading term, `offset` the first report; of the last level w = 0 is left out.
+    The field's polynomial is stored without its leading term. `offset` is the level's first report. The last level
+    leaves w = 0 out.
     """
 
     bits: int
@@ -76,7 +79,7 @@ Levels = tuple[Level, ...]
 
 
 def spread_levels(bits: int, cell_bits: int) -> Levels:
-    """Return the levels for D = 2^bits values and m = 2^cell_bits cells, the widest first."""
+    """Return the levels for D = 2^bits values and m = 2^cell_bits cells, with the widest level first."""
     levels, offset = [], 0
     while True:
         last = bits < 2 * cell_bits
@@ -110,7 +113,7 @@ def decode_histogram(levels: Levels, cell_bits: int, state: Counts, n: int) -> C
 
 
 def lay_out(levels: Levels, cell_bits: int, state: Counts, spectrum: NDArray[Any]) -> None:
-    """Transform every row over its cells and put it where the transform over x wants it, a block at a time."""
+    """Transform every row over its cells, and write it to its positions for the transform over x, block by block."""
     spectrum[:: 1 << (cell_bits * (len(levels) - 1))] = 0  # where the last level adds up
     step = max(1 << cell_bits, BLOCK)
     for i, level in enumerate(levels):
@@ -123,7 +126,7 @@ def lay_out(levels: Levels, cell_bits: int, state: Counts, spectrum: NDArray[Any
 
 
 def count_value(levels: Levels, cell_bits: int, state: Counts, x: int) -> int:
-    """Return C(x) from its definition: the counters of the cell that x has in every row."""
+    """Return C(x) from its definition, the sum over all rows of the counter of x's cell."""
     total = 0
     for level in levels:
         low = 0 if level.last else x & ((1 << cell_bits) - 1)
@@ -134,7 +137,7 @@ def count_value(levels: Levels, cell_bits: int, state: Counts, x: int) -> int:
 
 
 def cells_of_rows(x: int, level: Level, cell_bits: int) -> NDArray[np.uint16]:
-    """Return sum_j <alpha^j w, x> 2^j for every w of a level; linear in w, so it is built by doubling."""
+    """Return sum_j <alpha^j w, x> 2^j for every w of a level, built by doubling because it is linear in w."""
     cells = np.zeros(1 << level.degree, dtype=np.uint16)
     for bit in range(level.degree):
         w, cell = 1 << bit, 0
@@ -147,7 +150,7 @@ def cells_of_rows(x: int, level: Level, cell_bits: int) -> NDArray[np.uint16]:
 
 
 def rows_of(level: Level, cell_bits: int, state: Counts) -> Counts:
-    """Return a level's part of the histogram."""
+    """Return the part of the histogram that belongs to a level."""
     return state[level.offset : level.offset + (1 << (level.degree + cell_bits))]
 
 
@@ -165,7 +168,7 @@ MAX_TABLE = 1 << 14
 
 @dataclass(frozen=True)
 class SpreadFamily(HashFamily):
-    """The Spread hash functions from {0, ..., k-1} to m = 2^l cells.
+    """The family of Spread hash functions from {0, ..., k-1} to m = 2^l cells.
 
     Parameters
     ----------
@@ -202,36 +205,36 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def cell_bits(self) -> int:
-        """The l of m = 2^l."""
+        """Number l in m = 2^l."""
         return self.m.bit_length() - 1
 
     @cached_property
     def bits(self) -> int:
-        """The b of D = 2^b: enough for k values and m cells, and 2l where only a little less would do.
+        """Number b in D = 2^b, which is enough for k values and m cells, and 2l if slightly less would be enough.
 
-        With l + 1 < b < 2l there would be one level of D m counters instead of two of m^2.
+        With l + 1 < b < 2l there would be one level of D m counters instead of two levels of m^2 counters.
         """
         bits, cell_bits = max((self.k - 1).bit_length(), self.cell_bits), self.cell_bits
         return 2 * cell_bits if cell_bits + 1 < bits < 2 * cell_bits else bits
 
     @property
     def domain(self) -> int:
-        """D = 2^b, the number of values that the transform decodes."""
+        """Number D = 2^b of values that the transform decodes."""
         return 1 << self.bits
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The levels, the widest first."""
+        """Levels of the family, with the widest level first."""
         return spread_levels(self.bits, self.cell_bits)
 
     @property
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
+        """Exact P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x'."""
         return Fraction(self.domain // self.m - 1, self.domain - 1)
 
     @property
     def member_count(self) -> int:
-        """Number of hash functions: rows of the histogram, but for the one that is never used."""
+        """Number of hash functions, which is the number of rows of the histogram except the row that is never used."""
         return self.state_size // self.m - 1
 
     def members(self) -> tuple[Parameters, NDArray[Any]]:
@@ -245,7 +248,7 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def report_dtype(self) -> np.dtype[Any]:
-        """Type of a report: uint32, or uint64 if there are more than 2^32 of them."""
+        """Dtype of a report: uint32, or uint64 if there are more than 2^32 different reports."""
         return np.dtype(np.uint32 if self.state_size <= 1 << 32 else np.uint64)
 
     @cached_property
@@ -253,10 +256,10 @@ class SpreadFamily(HashFamily):
         return self.levels[-1].offset // self.m
 
     def draw_parameters(self, rng: Randomness, rows: int) -> tuple[NDArray[Any]]:
-        """Contributor: return (row,), the level and w of every contributor in one number: exact, by rejection.
+        """Return (row,), one number for the level and w of every contributor, drawn exactly by rejection.
 
-        One uniform u below D - 1: the first 2^g - 1 values choose w = u + 1 at the last level, all others a row of the
-        wider levels, m - 1 values for each.
+        One uniform u below D - 1 decides. Its first 2^g - 1 values choose w = u + 1 at the last level. All other values
+        choose a row of the wider levels, with m - 1 values for each row.
         """
         narrow = (1 << self.levels[-1].degree) - 1
         points = uniform_below(rng, self.domain - 1, rows, halves=True)
@@ -266,7 +269,7 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def _tables(self) -> tuple[Words, Words, Words]:
-        """First row, degree and polynomial of every level."""
+        """Arrays of the first row, the degree and the polynomial of every level."""
         columns = zip(*((one.offset // self.m, one.degree, one.polynomial) for one in self.levels), strict=True)
         starts, degrees, polynomials = (np.array(column, dtype=np.uint64) for column in columns)
         return starts, degrees, polynomials
@@ -283,7 +286,7 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def _cells(self) -> NDArray[Any]:
-        """The cell of every value under every hash function, [rows, domain]."""
+        """Table [rows, domain] of the cell of every value under every hash function."""
         rows, values = np.indices((self.state_size // self.m, self.domain)).reshape(2, -1)
         cells = np.empty(len(rows), dtype=code_dtype(self.m))
         hash_rows.compiled(values, rows, *self._tables, self.cell_bits, cells)
@@ -305,12 +308,12 @@ class SpreadFamily(HashFamily):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2 of their number: between b and b + 1 if b >= 2l."""
+        """Number of bits per report, log2 of the number of different reports; between b and b + 1 if b >= 2l."""
         return math.log2(self.state_size)
 
     @cached_property
     def uncounted(self) -> slice:
-        """The reports of the hash function that is never drawn."""
+        """Range of the reports of the hash function that is never drawn."""
         hole = self.levels[-1].offset
         return slice(hole, hole + self.m)
 
@@ -338,7 +341,7 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def state_size(self) -> int:
-        """One counter per report: the histogram; about D m/(m-1) counters if b >= 2l."""
+        """Number of counters of the histogram, one for each possible report; about D m/(m-1) if b >= 2l."""
         last = self.levels[-1]
         return last.offset + (self.m << last.degree)
 
@@ -352,7 +355,7 @@ class SpreadFamily(HashFamily):
         return counters
 
     def count_queries(self, reports: NDArray[Any], queries: Codes) -> Counts:
-        """Collector: return the support counts of the queries, by way of the histogram where that is less work."""
+        """Return the support counts of the queries, computed from the histogram if that is less work."""
         if self.state_size <= min(MAX_STATE_SIZE, len(reports) * len(queries)):
             return self.decode_queries(self.tally(reports), len(reports), queries)
         return count_matches(self, reports, queries)
@@ -360,13 +363,13 @@ class SpreadFamily(HashFamily):
     # ---------------------------------------------------------------- analyst
 
     def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts of all k values, from one Walsh-Hadamard transform of size D.
+        """Return the support counts of all k values, computed by one Walsh-Hadamard transform of size D.
 
-        Every row of the histogram is transformed over its cells; entry (w, c), c != 0, then belongs to the functional
-        sum_j c_j <alpha^j w, .>, and the transform over those positions is m C(x) when n stands at position 0.
+        Every row of the histogram is transformed over its cells. Entry (w, c) with c != 0 then belongs to the
+        functional sum_j c_j <alpha^j w, .>. The transform over those positions is m C(x) if position 0 holds n.
 
-        Checked on every call: m divides every m C(x); 0 <= C(x) <= n for
-        all D values; and the largest, the smallest and one more C(x) are counted again, from the histogram.
+        Every call checks that m divides every m C(x) and that 0 <= C(x) <= n for all D values. It counts the largest,
+        the smallest and one more C(x) again from the histogram.
 
         Raises
         ------
@@ -376,7 +379,7 @@ class SpreadFamily(HashFamily):
         return decode_histogram(self.levels, self.cell_bits, state, n)[: self.k]
 
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries, by direct counting if they are few."""
+        """Return the support counts of the queries, counted directly if they are few."""
         values, places = np.unique(queries, return_inverse=True)
         if len(values) > 4 * self.m:  # counting one value reads a counter in m; decoding costs about 5 per counter
             return self.decode(state, n)[queries]
@@ -387,7 +390,7 @@ class SpreadFamily(HashFamily):
 
 
 def powers_of_two_around(x: int) -> tuple[int, int]:
-    """Return the largest admissible m <= x and the smallest > x, both 2^16 beyond it.
+    """Return the largest admissible m <= x and the smallest m > x, or 2^16 twice if x is beyond it.
 
     Examples
     --------
@@ -399,7 +402,7 @@ def powers_of_two_around(x: int) -> tuple[int, int]:
 
 
 def powers_of_two() -> tuple[int, ...]:
-    """Return every admissible m, increasing."""
+    """Return every admissible m in increasing order."""
     return tuple(1 << bits for bits in range(1, MAX_CELLS.bit_length()))
 
 
