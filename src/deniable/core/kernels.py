@@ -62,7 +62,7 @@ _PLAIN_FORMS = _PlainForms({int: int, np.uint64: int, np.int64: int})
 
 
 class Kernel(Generic[Parameters, Result]):
-    """A loop over the rows of its first argument; see `kernel` and `exact_kernel`."""
+    """Loop over the rows of its first argument (see `kernel` and `exact_kernel`)."""
 
     def __init__(self, function: Callable[Parameters, Result], *, exact: bool, reorder: bool = False) -> None:
         self.interpreted, self.exact = function, exact

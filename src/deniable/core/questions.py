@@ -218,7 +218,7 @@ class Questions(ABC):
         return Cdf(tuple(labels[code] for code in order), tuple(answers), scores)
 
     def quantiles(self, ps: Sequence[float] = (0.25, 0.5, 0.75)) -> tuple[Quantile, ...]:
-        """Analyst: return the quantiles for the shares ps; their intervals hold together.
+        """Analyst: return the quantiles for the shares ps. Their intervals hold together.
 
         Raises
         ------

@@ -1,1 +1,1 @@
-"""Questionnaires: attributes, schemas, encoding, dictionaries, collections."""
+"""Questionnaires: attributes, schemas, encoding, dictionaries and collections."""

@@ -1,4 +1,4 @@
-"""Attribute: one question, and which answer is which code."""
+"""Attribute: a question, and the code of each of its answers."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Attribute(Question):
     ask_if: AskIf | None = None
 
     def __repr__(self) -> str:
-        """Return name and categories, and what else is not at its default."""
+        """Return the name, the categories, and all keys that are not at their defaults."""
         shown = [repr(self.name), *([f"({listed(list(map(repr, self.categories)))})"] if self.categories else [])]
         shown += [f"{key}={value!r}" for key, value in self.to_dict().items() if key not in ("name", "categories")]
         return f"Attribute({', '.join(shown)})"
@@ -174,7 +174,7 @@ class Attribute(Question):
         self._settle_ask(where)
 
     def _settle_kind(self, where: str) -> None:
-        """Settle the kind, which a key such as `text` may tell, and check which keys it has."""
+        """Set the kind, which may follow from a key such as `text`, and check its keys."""
         if self.kind not in tuple(KINDS):
             raise InvalidParameterError(
                 f"kind of {where} must be one of {', '.join(KINDS)}, got kind={quoted(self.kind)}"
@@ -200,7 +200,7 @@ class Attribute(Question):
             raise InvalidParameterError(f"title of {where} must be Unicode text, got title={quoted(self.title)}")
 
     def _has(self, key: str) -> bool:
-        """Tell whether a key is not at its default; one whose default is None may be an array."""
+        """Return whether a key is not at its default. A key whose default is None may be an array."""
         value, default = getattr(self, key), _DEFAULTS[key]
         return value is not None if default is None else bool(value) if default is False else bool(value != default)
 

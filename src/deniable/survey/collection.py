@@ -1,4 +1,4 @@
-"""Collection: the one public file that contributors, collector and analyst share, so that they cannot disagree."""
+"""Collection: the public file that contributors, collector and analyst share, so that they cannot disagree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMAT = "deniable collection"
 
 @dataclass(frozen=True)
 class LearnedFrom:
-    """Phase that a collection's mechanism was learned from.
+    """Phase from which a collection's mechanism was learned.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class LearnedFrom:
     aggregate : str
         Digest of the aggregates that were read (`deniable.records.phases.phases.aggregate_hash`).
     contributors : int
-        Number of reports in them.
+        Number of reports in these aggregates.
     earlier : tuple of str
-        Ids of the collections of phases before that, where they were read as well, in their order.
+        Ids of the collections of earlier phases that were read as well, in order.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
@@ -55,7 +55,7 @@ class LearnedFrom:
     earlier: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data; of one phase without `earlier`."""
+        """Return the phase as JSON data, without `earlier` if there is only one phase."""
         data = asdict(self)
         earlier = list(data.pop("earlier"))
         return {**data, "earlier": earlier} if earlier else data
@@ -121,7 +121,7 @@ class Collection:
     reason: str = field(default="", compare=False, repr=False)
 
     def __repr__(self) -> str:
-        """Return what is asked and how it is randomised, and the id's first digits."""
+        """Return the questions, the mechanism and the first digits of the id."""
         title = f"{self.title!r}, " if self.title else ""
         return f"Collection({title}{self.schema!r}, {self.mechanism!r}, version={self.version}, id={short_id(self.id)})"
 
@@ -151,7 +151,7 @@ class Collection:
 
     @property
     def _content(self) -> dict[str, Any]:
-        """Return what the id is made of."""
+        """Return the data from which the id is computed."""
         before = {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
         return {
             "title": self.title,
@@ -383,13 +383,13 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _spelled(text: str) -> dict[str, Any]:
-    """Return a JSON document with every number as it is written, in a tuple of its own."""
+    """Return a JSON document with every number in its written form, in its own tuple."""
     found: dict[str, Any] = json.loads(text, parse_int=lambda number: (number,), parse_float=lambda number: (number,))
     return found
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
-    """Return a guarantee as JSON data, with its text line by line; JSON has no infinity, so that becomes "inf"."""
+    """Return a guarantee as JSON data, with its text line by line. Infinity, which JSON lacks, becomes "inf"."""
     data = {**guarantee.to_dict(), "text": str(guarantee).splitlines()}
     result: dict[str, Any] = _without_infinities(data)
     return result
@@ -408,19 +408,19 @@ _WORDS = frozenset({"text", "remarks", "adversary", "view", "note", "bound"})
 
 
 def _first_edition(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a guarantee's data in the shape that the first edition wrote, still under format version 1.
+    """Return a guarantee's data in the shape that the first edition wrote, also under format version 1.
 
-    Its rows had neither `scaling` nor `bound`: that a bound was per report stood in the words of `view` alone. Such
-    files stay readable, because reports in the field carry their ids, which no guarantee enters.
+    The rows of that shape had neither `scaling` nor `bound`. Only the words of `view` said that a bound was per report.
+    Such files stay readable because existing reports contain their ids. The guarantee is not a part of the id.
     """
     rows = [{key: row[key] for key in row if key not in ("scaling", "bound")} for row in data["trust_models"]]
     return {**data, "trust_models": rows}
 
 
 def _states(stated: Any, derived: Any) -> bool:
-    """Return whether a file states the derived guarantee: the same keys, rows, statuses and numbers, in whatever words.
+    """Return whether a file states the derived guarantee: equal keys, rows, statuses and numbers, in any words.
 
-    Numbers agree to nine digits: sums of floats differ in the last ones between machines.
+    Numbers must agree to nine digits, because the last digits of sums of floats differ between machines.
     """
     if isinstance(derived, dict):
         return (

@@ -1,10 +1,10 @@
-"""Numbers as people write them in files: decimal commas, marks between thousands, white space.
+"""Numbers as people write them in files, with decimal commas, thousands separators and white space.
 
-A cell such as ``1.746,82``, ``0,70`` or ``1 746.5`` can be read in one way only, and is. A cell such as ``1.746`` or
-``1,746`` can be read in two. Then the other cells of its column decide; where they do not, whoever has the file is
-asked, once for all columns. A wrong guess would make numbers a thousand times too large or too small.
+A cell such as ``1.746,82``, ``0,70`` or ``1 746.5`` can be read in one way only, and is read in this way. A cell such
+as ``1.746`` or ``1,746`` can be read in two ways. Then the other cells of its column decide. If they do not decide, the
+user is asked, once for all columns. A wrong guess would make numbers a thousand times too large or too small.
 
-The commands that read answers (`schema`, `randomize`, `send` and others) all read numbers here, so that a file has one
+All commands that read answers (`schema`, `randomize`, `send` and others) use this module, so that a file has one
 meaning.
 """
 
@@ -47,7 +47,7 @@ _OTHER: Mapping[str, str] = {".": ",", ",": "."}
 
 
 def read_number(text: str) -> tuple[Reading, str]:
-    """Return what a cell is, and the number with a decimal point where it can be read in one way only.
+    """Return the way to read a cell, and the number with a decimal point if it can be read in one way only.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def read_number(text: str) -> tuple[Reading, str]:
 
 
 def plain_number(text: str, mark: Mark | None) -> str | None:
-    """Return a cell of a column of numbers with a decimal point; None where it may be read in two ways.
+    """Return a cell of a column of numbers with a decimal point, or None if it may be read in two ways.
 
     Parameters
     ----------
     text : str
-        The cell. Words stay as they are.
+        Text of the cell. Words are returned unchanged.
     mark : {"point", "comma"} or None
-        Which mark stands before the fractions of the column, where that is known.
+        Decimal mark of the column, if it is known.
 
     Examples
     --------
@@ -113,8 +113,8 @@ class NumberColumns:
     Parameters
     ----------
     known : mapping of str to collections of str, optional
-        Columns of numbers, each with the texts that stay as they are: labels. If None, columns are guessed: those
-        whose cells are numbers but for a few words.
+        Columns of numbers, each with its labels, which are texts that stay unchanged. If None, the columns of numbers
+        are guessed. They are the columns whose cells are numbers except for a few words.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class NumberColumns:
 
 @dataclass
 class _Column:
-    """The cells of one column, counted."""
+    """Counts of the cells of one column."""
 
     readings: Counter[Reading] = field(default_factory=Counter)
     words: set[str] = field(default_factory=set)
@@ -163,19 +163,19 @@ class _Column:
 
 
 class Decimals:
-    """The style of the numbers of one file: found in its first records, and used for all of them.
+    """Style of the numbers in one file, which is found in the first records and used for all records.
 
     Parameters
     ----------
     path : path or str
-        The file or table, for messages.
+        Name of the file or table in messages.
     numbers : NumberColumns
-        Which columns hold numbers.
+        Columns that hold numbers.
     decimal : {"point", "comma"}, optional
-        What whoever has the file says.
+        Decimal mark that the user gives.
     points : bool
-        A number such as 1.500 has a decimal point unless something speaks against it: in files that programs write, and
-        in those with commas between the cells.
+        True if a number such as 1.500 has a decimal point unless something speaks against it. This is so in files that
+        programs write, and in files with commas between the cells.
 
     Raises
     ------
@@ -201,12 +201,12 @@ class Decimals:
         self._commas: list[str] = []
 
     def look(self, columns: Mapping[str, Iterable[str | None]]) -> None:
-        """Decide from the first cells of the file how numbers are written in each column.
+        """Find the style of the numbers in each column from the first cells of the file.
 
         Raises
         ------
         InvalidParameterError
-            If a column may be read in two ways, and nobody said which.
+            If a column may be read in two ways, and the user did not say in which.
         """
         found: dict[str, _Column] = {}
         for name, cells in columns.items():
@@ -236,12 +236,12 @@ class Decimals:
             )
 
     def convert(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-        """Return a batch with plain numbers in the columns of numbers, and nothing in cells of white space.
+        """Return a batch with plain numbers in the columns of numbers, and with empty cells instead of white space.
 
         Raises
         ------
         InvalidParameterError
-            If a cell may be read in two ways and nothing before it says in which, naming its row.
+            If a cell may be read in two ways and no cell before it says in which. The message names the row.
         """
         columns = [
             self._column(name, values, first_row) if pa.types.is_string(values.type) else values
@@ -279,29 +279,29 @@ class Decimals:
 
     @property
     def remarks(self) -> Iterator[str]:
-        """Say in which columns commas were read as decimal commas."""
+        """Yield remarks that name the columns in which commas were read as decimal commas."""
         if self._commas:
             yield f"numbers have decimal commas in {listed(self._commas)}"
 
 
 def plain_table(table: pa.Table, numbers: NumberColumns, decimal: str | None = None, first_row: int = 1) -> pa.Table:
-    """Return a table in memory with plain numbers in its columns of text, read as a file of the same cells is.
+    """Return a table with plain numbers in its columns of text, read like a file with the same cells.
 
     Parameters
     ----------
     table : pyarrow Table
-        Columns of other types stay as they are: their numbers can be read in one way only.
+        Table in memory. Columns of other types stay unchanged, because their numbers can be read in one way only.
     numbers : NumberColumns
-        Which columns hold numbers.
+        Columns that hold numbers.
     decimal : {"point", "comma"}, optional
-        What whoever has the table says; by default 1.500 has a decimal point unless a cell speaks against it.
+        Decimal mark that the user gives. By default 1.500 has a decimal point unless a cell speaks against it.
     first_row : int
-        Number of the first record in messages.
+        Number of the first record, for messages.
 
     Raises
     ------
     AmbiguousNumbersError
-        If a number may be read in two ways and nothing says in which.
+        If a number may be read in two ways, and neither the user nor a cell says in which.
 
     Examples
     --------

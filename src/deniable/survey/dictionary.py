@@ -1,4 +1,4 @@
-"""Public dictionaries: words <-> integer codes, and keyed fingerprints for dictionaries that nobody lists."""
+"""Public dictionaries (words <-> integer codes), and keyed fingerprints for words without a listed dictionary."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _texts(words: Iterable[str]) -> Sequence[str]:
 
 
 def is_text(word: object) -> bool:
-    """Return whether something is a Unicode text: no lone half of a surrogate pair."""
+    """Return whether a value is a Unicode text without a lone half of a surrogate pair."""
     if not isinstance(word, str):
         return False
     try:

@@ -1,7 +1,8 @@
-"""Dictionaries in files: one word per line, too many to be written into a schema.
+"""Dictionaries in files with one word per line, for more words than a schema can hold.
 
-A document that needs one names it: the file, which lies beside the document, the number of words, and their digest. So
-the document stays small, and whoever reads it notices when the words are not those that were published with it.
+A document that needs a dictionary names the file, the number of words and their digest. The file is in the directory of
+the document. So the document stays small, and its readers notice if the words are not those that were published with
+it.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ class DictionaryShape(Document):
 
 @dataclass(frozen=True)
 class DictionaryFile:
-    r"""A dictionary and the name of its file, which lies beside every document that refers to it.
+    r"""Dictionary and name of its file, which is in the directory of every document that refers to it.
 
     Parameters
     ----------
     file : str
         Name of the file, without directories.
     words : Dictionary
-        What it holds.
+        Words in the file.
 
     Raises
     ------
     InvalidParameterError
-        If the name has a directory in it.
+        If the name contains a directory.
 
     Examples
     --------
@@ -65,17 +66,18 @@ class DictionaryFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> DictionaryFile:
-        """Read a dictionary file, see `read_dictionary`."""
+        """Return the dictionary in a file (see `read_dictionary`)."""
         return cls(Path(path).name, read_dictionary(path))
 
     @classmethod
     def load(cls, shape: DictionaryShape, directory: str | os.PathLike[str], source: str) -> DictionaryFile:
-        """Read the dictionary that a document refers to.
+        """Return the dictionary that a document refers to.
 
         Raises
         ------
         FileFormatError
-            If it is missing, or is not the one that the document was made with: naming the digests expected and found.
+            If the file is missing, or if its dictionary is not the one that the document was made with. The message
+            then names the expected and the found digest.
         """
         expected = f"{shape.k:,} words with digest {shape.digest}"
         path = Path(directory) / cls(shape.file, Dictionary(("0", "1"))).file
@@ -92,7 +94,7 @@ class DictionaryFile:
         return found
 
     def check_beside(self, document: str | os.PathLike[str]) -> None:
-        """Raise OutputError unless this dictionary lies where a document that refers to it is going to be."""
+        """Raise OutputError unless this dictionary is in the directory to which the document will be written."""
         path = Path(document).parent / self.file
         if not path.exists():
             raise OutputError(
@@ -109,9 +111,10 @@ class DictionaryFile:
 
 
 def referred_dictionary(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return how pydantic reads the dictionary of an attribute: a reference, to a file beside the document.
+    """Return the pydantic schema by which an attribute's dictionary is read from a reference to a file.
 
-    The context of a validation must hold the `directory` of the document and its name, the `source`.
+    The file is in the directory of the document. The context of a validation must contain this `directory` and the
+    document's name as `source`.
     """
 
     def loaded(reference: DictionaryShape | None, info: ValidationInfo[dict[str, Any]]) -> DictionaryFile | None:
@@ -165,7 +168,7 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
     Raises
     ------
     FileFormatError
-        If there is no such file, it is not UTF-8, or a line is empty, naming it.
+        If there is no such file, the file is not UTF-8, or a line is empty. The message names an empty line.
     """
     text = read_document(path)
     # Not splitlines: it also divides at characters that may be part of a word.

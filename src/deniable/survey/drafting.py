@@ -1,7 +1,8 @@
-"""Draft a schema from answers: a start to edit, never a finished public document.
+"""Drafts of schemas from answers, which must be edited before they are published.
 
-Category lists and cut points are published, and here they are read from private answers. So a draft says what it takes
-from whom: every function returns warnings beside the schema. What a column is drafted as, its kind says.
+Category lists and cut points are published, but this module reads them from private answers. So every function returns
+warnings with the schema, which say what the draft takes from whose answers. The kind of a column decides how the column
+is drafted.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def draft_schema(
 
 
 def _batches(answers: Any, decimal: str | None) -> Iterable[pa.RecordBatch]:
-    """Return what is a table as its batches, and an iterator or a list of batches as it is."""
+    """Return the batches of a table, or an iterator or list of batches unchanged."""
     batches = isinstance(answers, Iterator) or (
         isinstance(answers, (list, tuple)) and all(isinstance(batch, pa.RecordBatch) for batch in answers)
     )
@@ -137,7 +138,7 @@ def _batches(answers: Any, decimal: str | None) -> Iterable[pa.RecordBatch]:
 
 
 def _drafted(column: ColumnTally, most: int, kinds: bool) -> tuple[Attribute | None, list[str], Sequence[str] | None]:
-    """Return the draft of a column, what to know of it, and among which labels spellings are looked for."""
+    """Return the draft of a column, remarks on it, and the labels among which different spellings are looked for."""
     if not column.name:
         return None, ["a column without a name is left out"], None
     if (reason := _unfit(column, kinds)) is not None:
@@ -151,7 +152,7 @@ def _drafted(column: ColumnTally, most: int, kinds: bool) -> tuple[Attribute | N
 
 
 def _unfit(column: ColumnTally, kinds: bool) -> str | None:
-    """Return why a column is not drafted as any kind."""
+    """Return the reason why a column is not drafted as any kind."""
     if column.lists:
         return None if kinds else "it holds lists"
     if len(column.categories) + (column.missing > 0) < 2:

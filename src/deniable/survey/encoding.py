@@ -1,31 +1,32 @@
-"""Columns of answers to integer codes, a whole column at a time.
+"""Encoding of answers as integer codes, a whole column at a time.
 
-Columns are dictionary-encoded first, so that text is compared once per *distinct* answer, not once per row.
-Three rules decide which category an answer is, in this order:
+Columns are dictionary-encoded first, so that text is compared once per *distinct* answer, not once per row. Three
+rules, applied in this order, decide which category an answer is:
 
 1. its exact text is a label of the attribute (an integer or an integral float of a typed column is written without a
    decimal point: ``3.0`` is ``"3"``);
-2. it is missing (null, or the empty text), and the attribute has a category for that;
-3. it is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading zeros or an
-   exponent is never read as a number here, because ``"01234"`` is a postcode.
+2. the answer is missing (null, or the empty text), and the attribute has a category for missing answers;
+3. the answer is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading
+   zeros or an exponent is never read as a number here, because ``"01234"`` is a postcode.
 
-No message repeats an answer, because messages end up in logs: they name attribute and row, and exceptions of pyarrow,
-which quote what they fail on, are never chained.
+No message repeats an answer, because messages end up in logs. Messages name the attribute and the row. Exceptions of
+pyarrow quote the value on which they fail, so they are never chained.
 
 Binned and numeric attributes read every answer as a number (or as a date, if the cut points are dates) instead, apart
 from the labels of *missing* and *other*.
 Open text stays text: its only rule is that of missing answers.
 
-An answer that is a set of boxes is a list, or one text divided at the attribute's separator: ``"phone; radio"``, with
-white space around the parts dropped. In an empty text nothing is ticked, or *missing* if the attribute has that, since
-an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing. A column of nulls
-only, without a type of its own, is missing as well.
+An answer to a multiple-choice question is a list, or one text divided at the attribute's separator, such as ``"phone;
+radio"``. White space around the parts is dropped. An empty text means that no option is ticked, or *missing* if the
+attribute has that category, because an empty cell cannot distinguish the two. A list can distinguish them: ``[]`` means
+that no option is ticked, and null means missing. A column that has only nulls and no type of its own is missing as
+well.
 
-A question that is asked only if an earlier one has certain answers (`ask_if`) has the code of a missing answer in every
-other row, as if its cell were empty.
+A question that is asked only if an earlier question has certain answers (`ask_if`) has the code of a missing answer in
+all other rows, as if the cell were empty.
 
-Numbers are rounded to their grid last, at random: `Readings` is what stands before. What only one kind of question
-needs is in its file, see `deniable.survey.kinds`.
+In the last step, numbers are rounded to their grid at random. `Readings` holds the answers before this step. Code that
+only one kind of question needs is in the file of the kind, see `deniable.survey.kinds`.
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ class Rounding(NamedTuple):
     Parameters
     ----------
     thresholds : uint64[n]
-        The threshold T of each answer's coin, see `deniable.survey.grid`; 0 where there is no number.
+        Threshold T of each answer's random draw (see `deniable.survey.grid`). It is 0 where there is no number.
     decimals : object[n]
-        Each number as a canonical text, "" where there is none.
+        Numbers as canonical texts, "" where there is no number.
     """
 
     thresholds: NDArray[np.uint64]
@@ -78,18 +79,20 @@ class Rounding(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Readings:
-    """Answers as they were read, before numbers are rounded at random.
+    """Answers as they were read, before random rounding of numbers.
 
     Parameters
     ----------
     base : int64[n, d]
-        Codes; of a numeric column that of the grid's point at or below the answer. Of open text object[n, 1], as str.
+        Codes. In a numeric column, the code is that of the grid's point at or below the answer. For open text,
+        object[n, 1] of str.
     rounded : tuple of int
-        The q numeric columns.
+        Indices of the q numeric columns.
     thresholds : uint64[n, q]
-        Of each numeric answer the threshold T of its coin, see `deniable.survey.grid`; 0 where there is no number.
+        Threshold T of the random draw for each numeric answer (see `deniable.survey.grid`). It is 0 where there is no
+        number.
     decimals : object[n, q]
-        Each number as a canonical text, "" where there is none: what tells whether answers are the same.
+        Numbers as canonical texts, "" where there is no number. They show whether two answers are the same.
     """
 
     base: NDArray[Any]
@@ -100,15 +103,15 @@ class Readings:
     def codes(self, rng: Randomness | None = None) -> NDArray[Any]:
         """Contributor: return the codes int64[n, d], with every number rounded to its grid.
 
-        The order of words is a frozen format, which clients in other languages copy: a contributor draws one 64-bit
-        word u for each numeric attribute, in the schema's order and in one request, before any word that the mechanism
-        draws. A word is drawn for every numeric attribute, also where the answer is missing, on a point or clipped. The
-        answer becomes the upper of the two points beside it if u < T. Of n contributors the words come row by row.
+        The order of words is a frozen format, which clients in other languages copy. A contributor draws one 64-bit
+        word u for each numeric attribute, in the schema's order and in one request, before the mechanism draws any
+        word. A word is drawn for every numeric attribute, even if the answer is missing, on a point or clipped. The
+        answer becomes the upper of its two neighbouring points if u < T. The words of n contributors come row by row.
 
         Parameters
         ----------
         rng : Randomness, optional
-            Needed if a column is numeric.
+            Source of random words. It is needed if a column is numeric.
         """
         if not self.rounded:
             return self.base
@@ -123,7 +126,7 @@ class Readings:
 
 
 def as_table(answers: Any) -> pa.Table:
-    """Return answers as a pyarrow Table: a table, a record batch, a data frame, or a dict of columns."""
+    """Return answers, given as a table, record batch, data frame or dict of columns, as a pyarrow Table."""
     if isinstance(answers, pa.Table):
         return answers
     if isinstance(answers, pa.RecordBatch):
@@ -142,7 +145,7 @@ def as_table(answers: Any) -> pa.Table:
 def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the answers") -> None:
     """Raise InvalidInputError unless every wanted column is present exactly once.
 
-    Columns that nobody asked for are only counted: where a file has no header, its first line is somebody's answers.
+    A message only counts the unwanted columns. If a file has no header, its first line is a contributor's answers.
     """
     occurrences = Counter(present)
     absent = [name for name in wanted if name not in occurrences]
@@ -167,14 +170,14 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
 
 
 def encode_column(question: Question, column: pa.Array, codes: Int64s, j: int) -> bool:
-    """Write the codes of one question's n answers into column j of int64[n, d]; tell whether all have a code.
+    """Write the codes of one question's n answers into column j of int64[n, d]. Return whether all have a code.
 
-    What has none gets a negative number: `UNKNOWN`, `MISSING` or `NOT_FINITE`.
+    An answer without a code gets a negative number: `UNKNOWN`, `MISSING` or `NOT_FINITE`.
 
     Raises
     ------
     InvalidInputError
-        For a type without a text form; naming the attribute.
+        If the type of the column has no text form. The message names the attribute.
     """
     many = len(column) >= LEAST_ROWS
     table = question.text_codes if many and pa.types.is_string(column.type) else None
@@ -201,7 +204,7 @@ def encode_column(question: Question, column: pa.Array, codes: Int64s, j: int) -
 
 @kernel
 def _gather(indices: NDArray[np.int32], distinct: Int64s, codes: Int64s, j: int) -> bool:
-    """Write what stands at every index into column j; return whether all indices are in range."""
+    """Write the value at every index into column j, and return whether all indices are in range."""
     for i in range(len(indices)):
         at = np.int64(indices[i])
         if at < 0 or at >= len(distinct):
@@ -211,7 +214,7 @@ def _gather(indices: NDArray[np.int32], distinct: Int64s, codes: Int64s, j: int)
 
 
 def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
-    """Return int32[n], where among the distinct answers every answer stands; null comes after the last."""
+    """Return the place of every answer among the distinct answers, int32[n]. Null comes after the last."""
     # The index type of a dictionary column may be too small for one more entry.
     indices = encoded.indices.cast(pa.int32())
     if indices.null_count:
@@ -221,7 +224,7 @@ def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
 
 
 def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
-    """Return a column as indices into its distinct answers."""
+    """Return a column in dictionary encoding, as indices into its distinct answers."""
     try:
         if not pa.types.is_dictionary(column.type):
             return column.dictionary_encode()
@@ -235,13 +238,13 @@ def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
 
 
 def distinct_answers(column: pa.Array, name: str) -> tuple[list[str | None], NDArray[np.int32]]:
-    """Return the different texts of a column and None after them, and where every answer stands among these."""
+    """Return the distinct texts of a column followed by None, and the place of every answer among them."""
     encoded = dictionary_encoded(column, name)
     return [*answer_texts(encoded.dictionary, name), None], _indices(encoded)
 
 
 def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
-    """Return the texts that answers are compared by: numbers as plain decimals without a trailing ``.0``."""
+    """Return the texts by which answers are compared. Numbers are plain decimals without a trailing ``.0``."""
     texts: list[str | None] = _text_array(answers, name).to_pylist()
     if pa.types.is_floating(answers.type) or pa.types.is_decimal(answers.type):
         return [text if text is None else _plain_number(text) for text in texts]
@@ -249,7 +252,7 @@ def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
 
 
 def canonical_decimal(text: str) -> str | None:
-    """Return the shortest form of a plain decimal number ("3.0" -> "3"), None for any other text."""
+    """Return the shortest form of a plain decimal number ("3.0" -> "3"), or None for any other text."""
     if not DECIMAL.fullmatch(text):
         return None
     if "." in text:
@@ -258,17 +261,17 @@ def canonical_decimal(text: str) -> str | None:
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether a column type is read as numbers."""
+    """Return whether columns of this type are read as numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_list_type(kind: pa.DataType) -> bool:
-    """Return whether a column type is of lists."""
+    """Return whether columns of this type hold lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return what `encode_column` looks answers up in: code by exact label, and by decimal number where unique."""
+    """Return the codes for `encode_column`, by exact label, and by decimal number if it is unique."""
     numbers = [canonical_decimal(label) for label in labels]
     times = Counter(numbers)
     unique = {number: code for code, number in enumerate(numbers) if number is not None and times[number] == 1}
@@ -276,7 +279,7 @@ def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]
 
 
 def settled_codes(question: Question, codes: Int64s) -> Int64s:
-    """Replace missing and unknown by the attribute's own codes for them, if it has any."""
+    """Write the attribute's own codes for missing and unknown answers, if it has any, and return the codes."""
     for reason, code in ((MISSING, question.missing_code), (UNKNOWN, question.other_code)):
         if code is not None:
             codes[codes == reason] = code
@@ -284,7 +287,7 @@ def settled_codes(question: Question, codes: Int64s) -> Int64s:
 
 
 def _binned_codes(question: Question, answers: pa.Array) -> Int64s:
-    """Return the codes of answers of a binned attribute; negative where there is none."""
+    """Return the codes of answers of a binned attribute. They are negative for answers without a code."""
     texts = None if is_number_type(answers.type) else _text_array(answers, question.name)
     values, unfit = _numbers(answers if texts is None else texts)
     codes = np.searchsorted(np.array(question.edges), values, side="right").astype(np.int64)
@@ -305,7 +308,7 @@ def _binned_codes(question: Question, answers: pa.Array) -> Int64s:
 
 
 def _dated_codes(question: Question, answers: pa.Array) -> Int64s:
-    """Return the codes of dates; of a time the day counts, as it is written."""
+    """Return the codes of dates. For a time, the day as it is written is used."""
     edges: Any = question.edges
     codes = np.full(len(answers), MISSING, dtype=np.int64)
     for i, text in enumerate(answer_texts(answers, question.name)):
@@ -318,7 +321,7 @@ def _dated_codes(question: Question, answers: pa.Array) -> Int64s:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a day of the calendar, as in 2026-05-01."""
+    """Return whether a text is a day of the calendar, such as 2026-05-01."""
     try:
         return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -340,7 +343,7 @@ def _category_codes(question: Question, answers: pa.Array) -> Int64s:
 
 
 def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return answers as float64 (NaN where one is not a number), and which are infinite or NaN themselves."""
+    """Return answers as float64 (NaN if not a number), and which answers are infinite or NaN themselves."""
     if pa.types.is_string(answers.type):
         spelled = pc.match_substring_regex(answers, NUMBER).fill_null(False)
         values = pc.if_else(spelled, answers, None).cast(pa.float64())
@@ -375,12 +378,12 @@ def _plain_number(text: str) -> str:
 
 
 def unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
-    """Return what is said of a column whose type holds no answers."""
+    """Return the message about a column whose type cannot hold answers."""
     return InvalidInputError(f"column {quoted(name)} must hold text or numbers, got the type {kind}")
 
 
 def listed_labels(names: Sequence[str], limit: int = 8) -> str:
-    """Return the first names, quoted and shortened, and how many more there are.
+    """Return a text with the first names, quoted and shortened, and the number of the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A real, sensitive survey to show things on: Fair's about extramarital affairs.
+"""Example survey that is real and sensitive: Fair's survey about extramarital affairs.
 
 Ray Fair, *A theory of extramarital affairs*, Journal of Political Economy (1978). The answers of 6,366 readers of
 *Redbook* come with statsmodels (extra ``demo``); nothing is downloaded and no answer is stored in this package.
@@ -53,7 +53,7 @@ _SCALES: dict[str, dict[float, str]] = {
 
 
 def demo_schema() -> Schema:
-    """Return the public list of questions and answers, written down from the questionnaire and not from the answers.
+    """Return the public list of questions and answers, written from the questionnaire and not from the answers.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def demo_schema() -> Schema:
 
 
 def demo_answers() -> pa.Table:
-    """Return the true answers, a row per contributor.
+    """Return the true answers, with a row for each contributor.
 
     Raises
     ------

@@ -1,15 +1,16 @@
-"""The public grid of a numeric attribute, and the coin that rounds an answer to it: exact, never in floats.
+"""Public grid of a numeric attribute, and exact random rounding of answers to it, without floats.
 
-An answer x between two neighbouring points of the grid becomes the upper one with the probability by which it is
-nearer, so that the *expected* point is x, and a mean has no rounding bias. The rule is a frozen format: clients in
-other languages copy it.
+An answer x between two neighbouring points of the grid becomes the upper point with a probability equal to its distance
+from the lower point, in steps of the grid. So the *expected* point is x, and a mean has no rounding bias. The rule is a
+frozen format, which clients in other languages copy.
 
-1. x, and the ends of the range, are the numbers that their decimal texts say, without rounding.
+1. x and the ends of the range are exactly the numbers in their decimal texts, without rounding.
 2. t = (x - low) (m - 1)/(high - low), exactly; i = floor(t); the threshold is T = floor((t - i) 2^64).
 3. With one uniform 64-bit word u the code is i + 1 if u < T, and i otherwise.
 
-So the upper point is taken with probability T/2^64, which is t - i or less than 2^-64 below it: the expected point is
-never above x, and less than 2^-64 steps of the grid below it. On a point T = 0, and the answer stays there.
+So the upper point is taken with probability T/2^64, which is t - i or less than 2^-64 below it. The expected point is
+never above x, and is less than 2^-64 steps of the grid below x. If x is a point of the grid, T = 0 and the answer stays
+at this point.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", re
 
 
 class Number(NamedTuple):
-    """The decimal mantissa * 10^exponent; of one value there is one, since the mantissa does not end in a zero."""
+    """The decimal mantissa * 10^exponent. Each value has one form, because the mantissa does not end in a zero."""
 
     mantissa: int
     exponent: int
@@ -49,7 +50,7 @@ class Number(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Number | None:
-        """Return the number that a decimal text says, with an exponent or without; None if it is not one, or too long.
+        """Return the number in a decimal text, with or without an exponent, or None if it has none or is too long.
 
         Examples
         --------
@@ -71,7 +72,7 @@ class Number(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Place of an answer: the code of the point at or below it, and the threshold T of the coin."""
+    """Place of an answer: code of the point at or below it, and threshold T of the random draw."""
 
     code: int
     threshold: int
@@ -79,12 +80,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Equally spaced public points, the ends of a range included.
+    """Equally spaced public points, including the ends of the range.
 
     Parameters
     ----------
     ends : (float, float)
-        The range; a float is read as the decimal that Python prints for it.
+        Ends of the range. A float is read as the decimal that Python prints for it.
     size : int
         Number of points.
 
@@ -103,7 +104,7 @@ class Grid:
 
     @classmethod
     def checked(cls, ends: Any, size: Any, where: str) -> Grid:
-        """Return the grid of an attribute, or raise InvalidParameterError naming key, bound and remedy."""
+        """Return the grid of an attribute, or raise an InvalidParameterError that names key, bound and remedy."""
         if ends is None or size is None:
             key, example = ("range", "range=(0, 100)") if ends is None else ("grid", "grid=101")
             raise InvalidParameterError(
@@ -133,7 +134,7 @@ class Grid:
 
     @cached_property
     def _scaled(self) -> tuple[int, int, int]:
-        """Low and high end as integers over one power of ten, and its exponent."""
+        """Low and high end as integers over one power of ten, and the exponent of the power."""
         low, high = (Decimal(repr(end)).as_tuple() for end in self.ends)
         places = max(0, -int(low.exponent), -int(high.exponent))
         scaled = [int(Decimal(repr(end)).scaleb(places)) for end in self.ends]
@@ -141,19 +142,19 @@ class Grid:
 
     @cached_property
     def points(self) -> tuple[Fraction, ...]:
-        """The points, exactly."""
+        """Points of the grid as exact numbers."""
         low, high, places = self._scaled
         step = Fraction(high - low, (self.size - 1) * 10**places)
         return tuple(Fraction(low, 10**places) + i * step for i in range(self.size))
 
     @cached_property
     def scores(self) -> tuple[float, ...]:
-        """The floats nearest to the points."""
+        """Floats that are nearest to the points."""
         return tuple(float(point) for point in self.points)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The points as texts: exact where they are short decimals, else of as few digits as tell them apart."""
+        """Texts of the points: exact if they are short decimals, else with just enough digits to distinguish them."""
         longest = self._spelled(15)
         exact = tuple(map(Fraction, longest)) == self.points
         for digits in (6, 9, 12):
@@ -166,7 +167,7 @@ class Grid:
         return tuple(_decimal_text(score, digits) for score in self.scores)
 
     def cell(self, number: Number, clip: bool = False) -> Cell | None:
-        """Return where an answer lies; None outside the range, unless it is to be clipped to the nearer end."""
+        """Return the place of an answer, or None outside the range. If asked for, it is clipped to the nearer end."""
         low, high, places = self._scaled
         scale = max(places, -number.exponent)
         answer = number.mantissa * 10 ** (number.exponent + scale)

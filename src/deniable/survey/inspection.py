@@ -1,7 +1,7 @@
-"""Inspection of a collection by a contributor: what is asked, and what is guaranteed, in plain words.
+"""Inspection of a collection by a contributor: the questions and the guarantee in plain words.
 
-Everything is derived from the collection's schema and mechanism. A title is whatever somebody typed: it is quoted, and
-comes after the guarantee.
+All statements are derived from the collection's schema and mechanism. Anyone may have typed any text as a title, so a
+title is quoted and comes after the guarantee.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Inspection:
-    """A collection as its contributors should see it; made by `inspect_collection`.
+    """Collection as its contributors should see it. `inspect_collection` makes it.
 
     Parameters
     ----------
     collection : Collection
-        What was inspected.
+        Inspected collection.
     guarantee : Guarantee
-        What is guaranteed, derived.
+        Derived guarantee.
     sentences : tuple of str
-        The guarantee in plain words, the whole contributor first (`Guarantee.plain_words`).
+        Guarantee in plain words, beginning with that for the whole contributor (`Guarantee.plain_words`).
     report_bits : float
         Size of one report in bits.
     warnings : tuple of str
-        What to consider before reporting.
+        Warnings to consider before reporting.
     """
 
     collection: Collection
@@ -43,7 +43,7 @@ class Inspection:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON data; JSON has no infinity, so an infinite number is "inf"."""
+        """Return the inspection as plain JSON data. JSON has no infinity, so an infinite number is "inf"."""
         factor = float(odds(self.guarantee.epsilon))
         return {
             "format": FORMAT,
@@ -73,7 +73,7 @@ class Inspection:
 
 
 def inspect_collection(collection: Collection) -> Inspection:
-    """Contributor: return what a collection asks and guarantees, before anything is reported.
+    """Contributor: return the questions and guarantees of a collection before reporting.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def inspect_collection(collection: Collection) -> Inspection:
 
 
 def question_text(attribute: Attribute) -> str:
-    """Return one question in a line: its name and title, quoted, and all answers that can be reported.
+    """Return a question in one line: its quoted name and title, and all answers that can be reported.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lists of categories, and cut points that make them: what kinds with a list have in common."""
+"""Common code of kinds with a list of categories, or with cut points that make such a list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deniable.survey.question import Question
 
 
 def settled_list(question: Question, where: str) -> dict[str, Any]:
-    """Return categories, and edges if there are any, as an attribute keeps them."""
+    """Return the categories, and the edges if there are any, in the form that an attribute keeps."""
     categories = question.categories
     if question.edges is None:
         return {"categories": categories}
@@ -28,20 +28,20 @@ def settled_list(question: Question, where: str) -> dict[str, Any]:
 
 
 def list_of_numbers(question: Question) -> bool:
-    """Tell whether the answers of a list are numbers: those that cut points divide, or categories such as 0.5."""
+    """Return whether the answers are numbers: numbers that cut points divide, or categories such as 0.5."""
     if question.edges is not None:
         return not question.dated
     return bool(question.categories) and all(canonical_decimal(label) is not None for label in question.categories)
 
 
 def described_list(question: Question, further: str = "") -> str:
-    """Return all labels in words, `further` before their number."""
+    """Return a text with all labels and their number, with `further` before the number."""
     number = "" if question.edges is None else "date, " if question.dated else "number, "
     return f" ({number}{further}{question.k} answers): {', '.join(map(quoted, question.labels))}"
 
 
 def unknown_of_list(question: Question, where: str) -> str:
-    """Return what is said of an answer that is not in a list, or in no interval."""
+    """Return the message about an answer that is not in the list, or not in any interval."""
     if question.dated:
         return f"unknown answer of {where}: it must be a date like 2026-05-01; write all dates in this way"
     if question.edges is not None:
@@ -53,7 +53,7 @@ def unknown_of_list(question: Question, where: str) -> str:
 
 
 def no_number(where: str) -> str:
-    """Return what is said of an answer that should be a number."""
+    """Return the message about an answer that should be a number."""
     return (
         f"unknown answer of {where}: it must be a number like 1500.5, with a decimal point and nothing between "
         "thousands; write all numbers in this way"
@@ -61,7 +61,7 @@ def no_number(where: str) -> str:
 
 
 def plain_numbers(values: Iterable[Any]) -> list[float]:
-    """Return numbers as documents write them: whole ones without a point."""
+    """Return numbers in the form that documents use, with whole numbers without a point."""
     return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in values]
 
 
@@ -79,7 +79,7 @@ def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
 
 
 def checked_floats(key: str, given: Sequence[Any], where: str) -> tuple[float, ...]:
-    """Return the numbers of a key, or raise InvalidParameterError."""
+    """Return the numbers that a key contains, or raise InvalidParameterError."""
     try:
         return tuple(float(value) + 0.0 for value in given)
     except (TypeError, ValueError, OverflowError) as error:

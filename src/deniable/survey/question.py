@@ -1,4 +1,4 @@
-"""The keys of a question, and what follows from them alone: all that its kind is given."""
+"""Keys of a question and properties that follow from them, which is all that its kind gets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ask = Literal["shares", "mean"]
 
 @dataclass(frozen=True, repr=False)
 class Question(ABC):
-    """A question as its kind reads it. `deniable.survey.attribute.Attribute` derives from it, and explains the keys."""
+    """Question as its kind reads it. `deniable.survey.attribute.Attribute` derives from it and explains the keys."""
 
     name: str
     categories: tuple[str, ...] = ()
@@ -43,36 +43,36 @@ class Question(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """Labels of all codes, in order: the categories, then missing, then other; none of open text."""
+        """Labels of all codes, in order: the categories, then missing, then other. Open text has no labels."""
 
     @property
     @abstractmethod
     def lookup(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Code by exact label, and by decimal number where exactly one label is that number."""
+        """Codes by exact label, and by decimal number if exactly one label is that number."""
 
     @property
     @abstractmethod
     def text_codes(self) -> TextCodes | None:
-        """The table that long columns of texts are looked up in; None where a text alone does not tell."""
+        """Table for looking up long columns of texts, or None if a text alone does not determine the code."""
 
     @property
     def k(self) -> int:
-        """Domain size; 0 for open text."""
+        """Domain size, which is 0 for open text."""
         return len(self.labels)
 
     @property
     def missing_code(self) -> int | None:
-        """Code of missing answers, None without a category for them."""
+        """Code of missing answers, or None if there is no category for them."""
         return None if self.missing is None else len(self.categories)
 
     @property
     def other_code(self) -> int | None:
-        """Code of unlisted answers, None without a category for them."""
+        """Code of unlisted answers, or None if there is no category for them."""
         return None if self.other is None else self.k - 1
 
     @property
     def unranked(self) -> tuple[int, ...]:
-        """Codes without a place in an order of the answers: missing and other."""
+        """Codes without a place in an order of the answers, which are missing and other."""
         return tuple(range(len(self.categories), self.k))
 
     @property
@@ -82,10 +82,10 @@ class Question(ABC):
 
     @cached_property
     def points(self) -> Grid:
-        """The grid of a numeric attribute, in exact numbers."""
+        """Grid of a numeric attribute, in exact numbers."""
         return Grid.checked(self.range, self.grid, f"attribute {quoted(self.name)}")
 
     @property
     def range_texts(self) -> tuple[str, str]:
-        """The ends of a numeric attribute's range, as people read them."""
+        """Ends of a numeric attribute's range, in the form that people read."""
         return self.categories[0], self.categories[-1]

@@ -1,4 +1,4 @@
-"""The base of all kinds of questions: what the other modules ask a kind."""
+"""Base of all kinds of questions, with the methods that other modules call."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Draft(NamedTuple):
     Parameters
     ----------
     keys : dict, optional
-        Of the attribute, without its name and kind; None where the column is left out.
+        Keys of the attribute, without its name and kind. None if the column is left out.
     remarks : list of str
-        What to know before it is published, or why the column is left out.
+        Remarks for the organiser before the schema is published, or reasons why the column is left out.
     alike : sequence of str, optional
-        Labels among which different spellings of one answer are looked for. If empty, they are looked for among marks
-        of a missing answer; if None, nowhere.
+        Labels among which different spellings of one answer are looked for. If empty, spellings are looked for among
+        marks of a missing answer. If None, they are not looked for.
     """
 
     keys: dict[str, Any] | None
@@ -48,7 +48,7 @@ class Draft(NamedTuple):
 
 
 class ColumnOf(NamedTuple):
-    """A column of the record: name, categories and title."""
+    """Column of the record: name, categories and title."""
 
     name: str
     categories: tuple[str, ...]
@@ -56,9 +56,9 @@ class ColumnOf(NamedTuple):
 
 
 class QuestionKind(ABC):
-    """One kind of question: how it is declared, answered, shown and estimated.
+    """Kind of question, which decides how questions are declared, answered, shown and estimated.
 
-    A kind has no state: every method is given the question. What has a default here is right for a question with one
+    A kind has no state, so every method gets the question. The defaults of this class are right for a question with one
     answer out of a list.
     """
 
@@ -107,42 +107,42 @@ class QuestionKind(ABC):
 
     @property
     def called(self) -> str:
-        """Return what an attribute of this kind is, in messages."""
+        """Return the words that messages use for an attribute of this kind."""
         return f"of kind {quoted(self.name)}"
 
     @abstractmethod
     def settled(self, question: Question, where: str) -> dict[str, Any]:
-        """Check the keys that say which answers there are; return fields as they are kept, `categories` among them.
+        """Check the keys that define the answers, and return the fields to keep, with `categories` among them.
 
         Raises
         ------
         InvalidParameterError
-            If a key is wrong, naming it and `where`.
+            If a key is wrong. The message names the key and `where`.
         """
 
     def check(self, question: Question, where: str) -> None:  # noqa: B027  # nothing to check is usual
-        """Raise InvalidParameterError if labels or other keys do not fit; the labels are distinct texts."""
+        """Raise InvalidParameterError if labels or other keys do not fit. The labels are known to be distinct texts."""
 
     def new_labels(self, question: Question) -> tuple[str, ...]:
-        """Return the labels that have to be checked: all."""
+        """Return the labels that must be checked. By default these are all labels."""
         return question.labels
 
     def entry(self, question: Question) -> dict[str, Any]:
-        """Return the keys of the JSON document that say which answers there are."""
+        """Return the keys of the JSON document that define the answers."""
         return {"categories": list(question.categories)}
 
     def columns(self, question: Question) -> tuple[ColumnOf, ...]:
-        """Return the columns of the record that the question fills; nothing if it is itself the only one."""
+        """Return the columns of the record that the question fills, or nothing if the question is the only column."""
         del question
         return ()
 
     def scores(self, question: Question) -> Sequence[float] | None:
-        """Return what each category counts in a mean; None if they count nothing."""
+        """Return the score of each category in a mean, or None if categories have no scores."""
         del question
         return None
 
     def in_order(self, question: Question) -> bool:
-        """Tell whether the categories stand in an order."""
+        """Return whether the categories have an order."""
         return question.edges is not None
 
     # ---------------------------------------------------------------- answers
@@ -153,32 +153,32 @@ class QuestionKind(ABC):
     def encode(
         self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int
     ) -> Rounding | None:
-        """Write a column of n answers into n rows of codes, from column j on.
+        """Write a column of n answers as codes into n rows, from column j on.
 
         Returns
         -------
         Rounding
-            If answers are rounded: how. Else None.
+            Rounding of the answers, or None if answers are not rounded.
 
         Raises
         ------
         InvalidInputError
-            If an answer cannot be read; naming attribute and row, never the answer.
+            If an answer cannot be read. The message names the attribute and the row, never the answer.
         UnknownCategoryError
-            If an answer is not one of those possible.
+            If an answer is not one of the possible answers.
         """
         if not encode_column(question, column, codes, j):
             self.check_readable(question, codes[:, j], first_row)
         return None
 
     def check_readable(self, question: Question, codes: Int64s, first_row: int) -> None:
-        """Raise what is said of the first answer without a code, if there is one."""
+        """Raise the error about the first answer without a code, if there is such an answer."""
         if codes.size and codes.min() < 0:
             row = int((codes < 0).argmax())
             raise self.failure(question, int(codes[row]), first_row + row)
 
     def failure(self, question: Question, reason: int, row: int) -> InvalidInputError:
-        """Return what is said of an answer without a code; `reason` is a negative number, MISSING for instance."""
+        """Return the error about an answer without a code. `reason` is a negative number such as MISSING."""
         where = f"attribute {quoted(question.name)} in row {row}"
         if reason == MISSING:
             return InvalidInputError(
@@ -193,24 +193,24 @@ class QuestionKind(ABC):
         return UnknownCategoryError(self.unknown(question, where))
 
     def lookup(self, question: Question) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the codes by exact label, and by decimal number where exactly one label is that number."""
+        """Return the codes by exact label, and by decimal number if exactly one label is that number."""
         return label_codes(question.labels)
 
     def holds_numbers(self, question: Question) -> bool:
-        """Tell whether every answer in words is a number, so that a file may write it with a decimal comma."""
+        """Return whether every answer in words is a number, so that a file may write it with a decimal comma."""
         del question
         return False
 
     def text_tells(self, question: Question) -> bool:
-        """Tell whether a text that is a label has its code, whatever else there is."""
+        """Return whether a text that is a label always has the code of this label."""
         return question.edges is None
 
     def unknown(self, question: Question, where: str) -> str:
-        """Return what is said of an answer that is not one of those possible."""
+        """Return the message about an answer that is not one of the possible answers."""
         return unknown_of_list(question, where)
 
     def decode(self, question: Question, codes: Int64s) -> pa.Array:
-        """Return the texts of codes int64[n, columns]."""
+        """Return the texts for codes int64[n, columns]."""
         labels = np.array(question.labels, dtype=object)
         return pa.array(labels, pa.string()).take(pa.array(codes[:, 0], pa.int64()))
 
@@ -218,10 +218,10 @@ class QuestionKind(ABC):
 
     @abstractmethod
     def described(self, question: Question) -> str:
-        """Return which answers can be reported, as text behind the name of the question."""
+        """Return a text that follows the name of the question and says which answers can be reported."""
 
     def inspected(self, question: Question) -> str:
-        """Return the kind's name in an inspection."""
+        """Return the name of the kind in an inspection."""
         del question
         return self.name
 
@@ -235,6 +235,6 @@ class QuestionKind(ABC):
     """Place among the kinds that drafting tries, smallest first; 0 if answers never show a question of this kind."""
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
-        """Return the draft of a column of answers, with at most so many categories; None if it is of another kind."""
+        """Return the draft of a column with a limited number of categories, or None if it is of another kind."""
         del column, most
         return None

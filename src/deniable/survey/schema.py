@@ -1,7 +1,7 @@
-"""Schema: named categories <-> integer codes. Public: every contributor's device and every reader of a result has it.
+"""Schema: named categories <-> integer codes, public for all contributors' devices and readers of results.
 
-A mechanism knows codes 0..k-1 only. A schema says which answer is which code: the categories first, then *missing*,
-then *other*, if the attribute has them. Both are categories like any other: randomised and estimated.
+A mechanism knows only codes 0..k-1. A schema says which answer has which code. The categories come first, then
+*missing*, then *other*, if the attribute has them. Both are randomised and estimated like all other categories.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class Schema:
 
 
 def _read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
-    """Return what a table's answers are; `first_row` is the number of its first record."""
+    """Return the answers in a table. `first_row` is the number of its first record."""
     check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
     coded = all(attribute.question_kind.coded for attribute in attributes)
     places = np.cumsum([0, *(len(attribute.columns) for attribute in attributes)])
@@ -321,7 +321,7 @@ def _read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: i
 
 
 def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]) -> None:
-    """Check that a condition is about an earlier question and some of its answers."""
+    """Check that a condition is about an earlier question and about some of its answers."""
     where = f"ask_if of attribute {quoted(name)}"
     asked = next((one for one in earlier if one.name == condition.question), None)
     if asked is None:
@@ -353,5 +353,5 @@ def _shape() -> TypeAdapter[Schema]:
 
 
 def checked_schema(schema: Any) -> Schema:
-    """Return a schema, or raise InvalidParameterError where it is something else."""
+    """Return a schema unchanged, or raise InvalidParameterError for anything else."""
     return checked_kind("schema", schema, Schema, ", as `draft_schema(...).schema` is")

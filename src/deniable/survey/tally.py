@@ -1,4 +1,4 @@
-"""Statistics of one column of answers for drafting; its size does not grow with the rows."""
+"""Statistics of one column of answers for drafting. Their size does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _THOUSANDS = re.compile(r"-?[0-9]{1,3},[0-9]{3}", re.ASCII)
 
 @dataclass
 class Cells:
-    """Cells that are not numbers: how many, and the first rows, which count from 1."""
+    """Cells that are not numbers: their number, and their first rows, counted from 1."""
 
     count: int = 0
     rows: list[int] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Cells:
 
 @dataclass
 class ColumnTally:
-    """One column of answers, counted.
+    """Counts of the answers in one column.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class ColumnTally:
     lists: bool = False
 
     def add(self, values: pa.Array, first_row: int) -> None:
-        """Count the answers of a batch; of lists, whose `missing` is of people, the boxes."""
+        """Count the answers of a batch. For lists, count the options; `missing` then counts people."""
         if is_list_type(values.type):
             self.lists, self.sequential = True, False
             self.missing += values.null_count
@@ -104,7 +104,7 @@ class ColumnTally:
                 cells.rows += (np.flatnonzero(indices == code)[: NAMED_ROWS + 1] + first_row).tolist()
 
     def _look(self, text: str, count: int) -> Cells | None:
-        """Count an answer; return the cells to which it belongs if it is not a number."""
+        """Count an answer, and return the cells to which it belongs if it is not a number."""
         self.present += count
         self._remember(text, count)
         if REAL.fullmatch(text):
@@ -126,7 +126,7 @@ class ColumnTally:
             self.overflowed = True
 
     def spellings(self, labels: Sequence[str]) -> dict[str, str]:
-        """Return which answers seem to be which other one: among labels, or without any among marks of none."""
+        """Return answers that seem to be spellings of another one among the labels, or marks if labels are empty."""
         marks = self._marks() if not labels else []
         found = dict.fromkeys(marks[1:], "".join(marks[:1]))
         for alike in _alike(labels):
@@ -135,7 +135,7 @@ class ColumnTally:
         return found
 
     def _follow(self, values: pa.Array) -> None:
-        """Keep track of whether the column so far counts its rows: every number one more than the one before."""
+        """Keep track of whether the column numbers its rows, so that each number is one more than the number before."""
         if not self.sequential or len(values) == 0:
             return
         try:
@@ -155,7 +155,7 @@ class ColumnTally:
 
     @property
     def mostly_numeric(self) -> bool:
-        """Return whether answers are numbers but for missing marks, and for a few words or few different ones."""
+        """Return whether answers are numbers except missing marks, and except few words or few different words."""
         words, marks = self.words.count, sum(cells.count for cells in self.marks.values())
         few = words <= FEW_WORDS * self.present or (
             len(self.different_words) <= FEW_DIFFERENT_WORDS and 2 * words <= self.present - marks
@@ -163,26 +163,26 @@ class ColumnTally:
         return self.low < self.high and few and self.present - words > marks
 
     def left_out(self, reason: str) -> tuple[None, list[str]]:
-        """Return that the column is not part of the draft, and why."""
+        """Return a draft that says that the column is left out, and why."""
         return None, [f"column {quoted(self.name)} is left out: {reason}"]
 
     @property
     def has_decimal_commas(self) -> bool:
-        """Return whether most of its many answers are numbers like "1,5"; not if all may be thousands ("1,500")."""
+        """Return whether most of many answers are numbers like "1,5", but not if all may be thousands ("1,500")."""
         return self.has_commas and not all(_THOUSANDS.fullmatch(text) for text in self.counts if "," in text)
 
     @property
     def has_commas(self) -> bool:
-        """Return whether most of its many answers are digits with a comma among them."""
+        """Return whether most of many answers are digits with a comma between them."""
         written = sum(_COMMA.fullmatch(text) is not None for text in self.counts)
         return not self.lists and 2 * written > len(self.counts) > FEW_VALUES
 
     def _marks(self) -> list[str]:
-        """Return the marks of a missing answer, the most frequent first."""
+        """Return the marks of a missing answer, with the most frequent mark first."""
         return sorted(self.marks, key=lambda mark: (-self.marks[mark].count, mark))
 
     def nothing(self) -> tuple[str | None, str | None, list[str]]:
-        """Return the labels for missing answers and for other cells of a column of numbers, and what to say of them."""
+        """Return the labels for missing answers and other cells in a column of numbers, and remarks on them."""
         marks = self._marks()
         others = [self.words, *(self.marks[mark] for mark in marks[1:])]
         unread = sum(cells.count for cells in others)
@@ -206,7 +206,7 @@ class ColumnTally:
         return marks[0] if marks else "missing" if self.missing else None, other, remarks
 
     def rare(self, counts: dict[str, int]) -> list[str]:
-        """Say how many categories few people hold."""
+        """Return remarks on the number of categories that few people hold."""
         rare = sum(count < RARE for count in counts.values())
         remark = (
             f"attribute {quoted(self.name)}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
@@ -214,7 +214,7 @@ class ColumnTally:
         return [remark] if rare else []
 
     def spellings_apart(self, categories: Iterable[str]) -> list[str]:
-        """Say which categories differ by case and white space only: they are counted apart as long as they do."""
+        """Return remarks on categories that differ only by case and white space, and so are counted separately."""
         groups = _alike(categories)
         alike = sum(map(len, groups))
         named = "; ".join(" and ".join(map(quoted, labels)) for labels in groups[:NAMED_GROUPS])
@@ -227,7 +227,7 @@ class ColumnTally:
 
     @property
     def categories(self) -> dict[str, int]:
-        """Return the distinct answers and their counts; among numbers, "3.0" and "3" are one."""
+        """Return the distinct answers and their counts. Among numbers, "3.0" and "3" are the same answer."""
         if not self.numeric:
             return self.counts
         merged: dict[str, int] = {}
@@ -238,7 +238,7 @@ class ColumnTally:
 
 
 def _alike(labels: Iterable[str]) -> list[list[str]]:
-    """Return the labels that differ by case and white space only, in groups of two or more."""
+    """Return the labels that differ only by case and white space, in groups of two or more."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(" ".join(label.casefold().split()), []).append(label)
@@ -246,7 +246,7 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
 
 
 def _rows(rows: list[int]) -> str:
-    """Return the first rows of a list in words."""
+    """Return a text with the first rows of a list."""
     shown = sorted(rows)[:NAMED_ROWS]
     more = ", ..." if len(rows) > NAMED_ROWS else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, shown))}{more}"

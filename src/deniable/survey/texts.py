@@ -1,7 +1,7 @@
-"""Texts -> codes where every text of a long column is known: a table that is asked by eight bytes at a time.
+"""Table from texts to codes, read eight bytes at a time, for long columns in which every text is known.
 
-A dictionary of the column's distinct texts says more than is needed here and takes three times as long. Only texts that
-are equal byte by byte are found; whoever finds one missing asks in the general way.
+A dictionary of the column's distinct texts contains more than is needed here, and takes three times as long. The table
+finds only texts that are equal byte by byte. If a text is not found, the caller uses the general method.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Int64s = NDArray[np.int64]
 
 
 class TextCodes:
-    """The codes of some texts, in a hash table with open addressing.
+    """Codes of texts, in a hash table with open addressing.
 
     Parameters
     ----------
     codes : mapping of str to int
-        At most `MOST_TEXTS`; codes are not negative.
+        Codes of at most `MOST_TEXTS` texts. No code is negative.
 
     Examples
     --------
@@ -77,14 +77,14 @@ class TextCodes:
         column : pyarrow.StringArray
             The texts.
         found : int64[n, d]
-            Where they go.
+            Array to which the codes are written.
         j : int
-            Into which of its columns; what stands there means nothing if the answer is False.
+            Column of `found` for the codes. Its content has no meaning if the function returns False.
 
         Returns
         -------
         bool
-            False if one is not among the table's texts, or null.
+            False if a text is null or is not in the table.
         """
         if column.null_count:
             return False
@@ -109,14 +109,14 @@ def _last_bytes(text: bytes) -> int:
 
 
 def _words(content: NDArray[np.uint8]) -> Words:
-    """Return uint64[n + 1], the eight bytes that begin at each of n bytes and after them; zeros follow the last."""
+    """Return uint64[n + 1], the eight bytes that begin at each of n bytes and after the last. Zeros follow the end."""
     padded = np.zeros(len(content) + 8, dtype=np.uint8)
     padded[: len(content)] = content
     return _overlapping(padded, len(content) + 1)
 
 
 def _overlapping(content: NDArray[np.uint8], n: int) -> Words:
-    """Return uint64[n], the eight bytes that begin at each of the first n bytes; seven more must follow them."""
+    """Return uint64[n], the eight bytes that begin at each of the first n bytes. Seven more bytes must follow."""
     return np.ndarray((n,), dtype="<u8", buffer=content.data, strides=(1,))
 
 
@@ -134,7 +134,7 @@ def _look_up(
     found: Int64s,
     j: int,
 ) -> bool:
-    """Write the codes of the texts in rows row..end-1, as far as all are known; return whether they are.
+    """Write the codes of the texts in rows row..end-1 until one is unknown, and return whether all are known.
 
     The first of `words` begins at byte `origin` of the texts.
     """

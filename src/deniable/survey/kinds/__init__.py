@@ -1,9 +1,10 @@
-"""The kinds of questions: one file each, found by their names.
+"""Kinds of questions, one file for each kind, found by name.
 
-Every file of this folder is a kind: it holds one class under `QuestionKind` and its only object, `KIND`. The file is
-named as documents name the kind. `client/src/kinds` has a file of the same name, which does the same in a browser.
+Every file of this folder is a kind. It contains one class derived from `QuestionKind` and the only object of the class,
+`KIND`. The file has the name that the kind has in documents. `client/src/kinds` has a file of the same name, which does
+the same in a browser.
 
-Other modules never compare a kind's name: they ask `Attribute.question_kind`.
+Other modules never compare the name of a kind. They use `Attribute.question_kind`.
 
 Examples
 --------
@@ -22,7 +23,7 @@ from deniable.survey.question_kind import QuestionKind as QuestionKind
 
 
 def _found() -> dict[str, QuestionKind]:
-    """Return the kinds of this folder by their names, in alphabetical order."""
+    """Return the kinds of this folder, keyed by name, in alphabetical order."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     return {name: import_module(f"{__name__}.{name}").KIND for name in names}
 
@@ -40,7 +41,7 @@ DRAFTED: tuple[QuestionKind, ...] = tuple(
 
 
 def names_with(key: str) -> str:
-    """Return the names of the kinds that have a key of an attribute, in words.
+    """Return a text with the names of the kinds that have a given key of an attribute.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One of a list of categories, which are in no order; or of intervals, which cut points make."""
+"""Kind of question with one answer from a list of unordered categories, or of intervals between cut points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_INTERVALS = 10
 
 @final
 class Categories(QuestionKind):
-    """One of a list: the kind of a question that names none.
+    """One category of a list. It is the kind of a question that does not name its kind.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Categories(QuestionKind):
         return self.name if question.edges is None else "intervals"
 
     def draft(self, column: ColumnTally, most: int) -> Draft:
-        """Return the list of the answers, or intervals of equal width of numbers that are more."""
+        """Return a draft with the list of answers, or with intervals of equal width if there are too many numbers."""
         counts = column.categories
         if not column.numeric and len(counts) >= 0.9 * column.present and column.present >= FEW_ROWS:
             found = f"{len(counts)} distinct answers of {column.present}"
@@ -70,7 +70,7 @@ KIND = Categories()
 
 
 def equal_edges(low: float, high: float, intervals: int) -> tuple[float, ...]:
-    """Return round cut points inside (low, high], an equal step apart: at least one, at most `intervals` - 1.
+    """Return round, equally spaced cut points inside (low, high]: at least one, at most `intervals` - 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One word of a public file of words, thousands or millions."""
+"""Kind of question whose answer is a word of a public file with thousands or millions of words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deniable.survey.question_kind import QuestionKind
 
 @final
 class DictionaryWord(QuestionKind):
-    """One word of a dictionary: documents refer to its file, and the words are text, even where they look like numbers.
+    """One word of a dictionary. Documents refer to its file. Words are text, even if they look like numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Several answers: any subset of a list of boxes."""
+"""Kind of question with several answers: any subset of a list of options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEPARATORS = (";", "|", ",")
 
 @final
 class Multiple(QuestionKind):
-    """Any of the categories: each is a box, a two-valued column of the record, and so are `missing` and `other`.
+    """Any of the categories. Each is an option with a two-valued column of the record. So are `missing` and `other`.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Multiple(QuestionKind):
         return {"categories": question.categories}
 
     def check(self, question: Question, where: str) -> None:
-        """Check that every box can be written in a cell."""
+        """Check that the name of every option can be written in a cell."""
         separator = question.separator
         if not separator or not is_text(separator):
             raise InvalidParameterError(
@@ -76,7 +76,7 @@ class Multiple(QuestionKind):
         )
 
     def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
-        """Write into each of the boxes' columns who ticks it."""
+        """Write into the column of each option whether each contributor ticks the option."""
         if pa.types.is_null(column.type):
             # Nobody has answered: in a column of texts, null could be an empty cell.
             column = column.cast(pa.list_(pa.string()))
@@ -103,7 +103,7 @@ class Multiple(QuestionKind):
         return described_list(question, "any of them, ")
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
-        """Return the boxes of lists, or of texts that are divided at a separator."""
+        """Return a draft with the options in lists, or in texts that are divided at a separator."""
         if column.lists:
             return _drafted(column, column.counts, column.missing, SEPARATORS[0])
         for separator in SEPARATORS:
@@ -117,7 +117,7 @@ KIND = Multiple()
 
 
 def _divided_boxes(question: Question, column: pa.Array) -> tuple[Int64s, Int64s]:
-    """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
+    """Return the ticked options in texts divided at a separator, or negative reasons for texts without options."""
     texts, indices = distinct_answers(column, question.name)
     ticked = np.zeros((len(texts), question.k), dtype=np.int64)
     reasons = np.zeros(len(texts), dtype=np.int64)
@@ -133,7 +133,7 @@ def _divided_boxes(question: Question, column: pa.Array) -> tuple[Int64s, Int64s
 
 
 def _listed_boxes(question: Question, column: pa.Array) -> tuple[Int64s, Int64s]:
-    """Return the boxes of lists, and negative reasons where there are none."""
+    """Return the ticked options in lists, or negative reasons for lists without options."""
     texts, indices = distinct_answers(pc.list_flatten(column), question.name)
     codes = np.array([MISSING if text is None else _box(question, text.strip()) for text in texts])[indices]
     rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -158,7 +158,7 @@ def _box(question: Question, text: str) -> int:
 
 
 def _divided(column: ColumnTally, separator: str) -> dict[str, int]:
-    """Return how many people tick each box, if answers are boxes divided at a separator; else nothing."""
+    """Return the number of people who tick each option, or nothing if answers are not options with a separator."""
     divided = [text for text in column.counts if separator in text]
     if column.overflowed or len(divided) < 2 or column.mostly_numeric:
         return {}

@@ -1,4 +1,4 @@
-"""Numbers in a public range, reported on a public grid to which they are rounded at random."""
+"""Kind of question for numbers in a public range, which are rounded at random to a public grid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_DRAFTED_POINTS = 51
 
 @final
 class Numeric(QuestionKind):
-    """A number: its mean is what is read, unless the schema says otherwise.
+    """A number. Its mean is estimated unless the schema says otherwise.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Numeric(QuestionKind):
         return True
 
     def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> Rounding:
-        """Write the points at or below the answers; return the thresholds of their coins, and the numbers."""
+        """Write the points at or below the answers. Return the thresholds of the random draws, and the numbers."""
         texts, indices = distinct_answers(column, question.name)
         found = np.full(len(texts), MISSING, dtype=np.int64)
         thresholds = np.zeros(len(texts), dtype=np.uint64)
@@ -119,7 +119,7 @@ class Numeric(QuestionKind):
         return {**super().answers(question), "range": list(question.points.ends), "grid": question.grid}
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
-        """Return a round range that is wider than the answers, and a round grid; cells like "n/a" are missing."""
+        """Return a draft with a round range wider than the answers and a round grid. Cells like "n/a" are missing."""
         if column.mostly_numeric and (column.overflowed or len(column.categories) > min(FEW_VALUES, most)):
             return self._drafted(column)
         if column.has_decimal_commas:
@@ -157,7 +157,7 @@ KIND = Numeric()
 
 
 def _bulk(column: ColumnTally) -> tuple[float, float, list[str]]:
-    """Return the range of the answers, without a tail of 1% that is longer than all the rest."""
+    """Return the range of the answers, without a tail of 1% if the tail is longer than the rest of the range."""
     values = np.array([float(text) for text in column.counts if REAL.fullmatch(text)])
     weights = np.array([count for text, count in column.counts.items() if REAL.fullmatch(text)])
     order = np.argsort(values)
@@ -178,7 +178,7 @@ def _bulk(column: ColumnTally) -> tuple[float, float, list[str]]:
 
 
 def round_range(low: float, high: float) -> tuple[float, float]:
-    """Return round ends around answers: from 0 where they start near it, else the next multiples of a tenth or so.
+    """Return round ends around answers: from 0 if they start near 0, else the next multiples of about a tenth.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def round_range(low: float, high: float) -> tuple[float, float]:
 
 
 def round_grid(low: float, high: float, whole: bool) -> int:
-    """Return how many points a round step apart a range has: at most `MAX_DRAFTED_POINTS`; of whole numbers, too.
+    """Return the number of points of a range at a round step, at most `MAX_DRAFTED_POINTS`, also for integers.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def round_grid(low: float, high: float, whole: bool) -> int:
 
 
 def _round_steps(least: Decimal) -> Iterator[Decimal]:
-    """Yield steps of one round digit, from the first that is not less than `least`."""
+    """Yield the steps with one round digit, from the first step that is not less than `least`."""
     power = least.adjusted()
     while True:
         for digits in ("1", "2", "2.5", "5"):

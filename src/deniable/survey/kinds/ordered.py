@@ -1,4 +1,4 @@
-"""One of a list of categories that stand in an order, from least to most."""
+"""Kind of question with one answer from a list of categories in order, from least to most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.ASCII)
 
 @final
 class Ordered(QuestionKind):
-    """Ordered categories; a mean may be asked for if every category has a score.
+    """Ordered categories. A mean may be asked for if every category has a score.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Ordered(QuestionKind):
         return described_list(question, "ordered, ")
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
-        """Return whole numbers of a short span, those included that nobody holds; or dates, in months or years."""
+        """Return a draft with all whole numbers of a short span, also without holders, or with months or years."""
         counts = column.categories
         numbers = sum(REAL.fullmatch(text) is not None for text in counts)
         whole = not column.words.count and column.whole and column.low < column.high
@@ -76,7 +76,7 @@ class Ordered(QuestionKind):
         return None
 
     def _dates(self, column: ColumnTally, most: int) -> Draft:
-        """Return the draft of months, with those in between that nobody holds, or of days, cut by months or years."""
+        """Return the draft of months, including those without holders, or of days cut by months or years."""
         counts = column.categories
         first, last = (int(text[:4]) * 12 + int(text[5:7]) - 1 for text in (min(counts), max(counts)))
         missing = "missing" if column.missing else None

@@ -1,4 +1,4 @@
-"""Open text: nobody lists the answers."""
+"""Kind of question with open text, for which no list of answers exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deniable.survey.question_kind import QuestionKind
 
 @final
 class Text(QuestionKind):
-    """Open text: there are no codes, mechanisms take the answers themselves, and none is drafted or asked on a page.
+    """Open text, without codes. Mechanisms take the answers themselves. It is not drafted or asked on a page.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Text(QuestionKind):
         return {"text": question.text}
 
     def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
-        """Write the answers themselves as str; missing ones as the attribute's label for them."""
+        """Write the answers themselves as str, and the attribute's label for missing answers."""
         texts, indices = distinct_answers(column, question.name)
         distinct = np.array([text or question.missing for text in texts], dtype=object)
         unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
