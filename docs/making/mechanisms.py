@@ -140,9 +140,9 @@ def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
             ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
         )
     said = (
-        f"{HALF_WIDTH} This epsilon of 1 is nominal. It limits what somebody learns from one report and from the "
-        "shares of five colluders, but not what somebody learns from all reports together. The method `optimal` chose "
-        "the parameters for this epsilon."
+        f"{HALF_WIDTH} This epsilon of 1 is nominal. It is for an adversary who sees one report and the dealt shares "
+        "of five other contributors. It does not hold for an adversary who sees all reports. The method `optimal` "
+        "chose the parameters for this epsilon."
     )
     return Errors(said, ("k",), rows, contributors)
 
@@ -283,7 +283,7 @@ def _error_lines(name: str, card: Card) -> list[str]:
         shown = [f"{value:.1f}" if biased else _points(value) for value in values]
         lines.append(f"| {' | '.join([*begin, *shown])} |")
     if not card.planned and card.instead and card.group != "dealt":
-        lines += ["", f"A plan for frequencies does not list `{name}`. {sentences(card.instead)}"]
+        lines += ["", f"The command `deniable plan` does not list `{name}`. {sentences(card.instead)}"]
     return lines
 
 

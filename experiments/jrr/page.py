@@ -288,7 +288,8 @@ def _does_not(results: Results) -> list[str]:
         for epsilon, spec in zip(EPSILONS, (".1f", ".2f", ".2f"), strict=True)
     ]
     return [
-        f"it is worse from M = {worse[0]}, {worse[1]} and {worse[2]} on (n = 10,000, share of ones {setting('.1')}, exact). "
+        f"from M = {worse[0]} on at epsilon {setting('.01')}, from M = {worse[1]} on at epsilon {setting('.1')}, and from "
+        f"M = {worse[2]} on at epsilon {setting('1')} (n = 10,000, share of ones {setting('.1')}, exact). "
         f"JRR's error is then larger by {most[0]} at most",
         f"RI is {results.number('fig-7', 'RI', '.3f', method=ALG, n=10_000, epsilon=0.01)} at epsilon .01, and R at n = 1,000 is "
         f"{wide[1]} at epsilon .1 (M = 5, exact)",

@@ -150,7 +150,7 @@ def protected(summaries: Sequence[Summary]) -> str:
         f"{odds_text(summary.guarantee.epsilon)} at epsilon {summary.guarantee.epsilon:g}" for summary in summaries
     ]
     return (
-        "What protects one woman: whatever she answered, whoever looks at her report and whatever else they know, the "
+        "The promise to one woman: whatever she answered, and whatever anyone who sees her report already knows, the "
         f"odds about her change by a factor of at most {', '.join(factors)}."
     )
 

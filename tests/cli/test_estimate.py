@@ -107,7 +107,7 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
     assert data["answers"][0]["lower"] is None
     assert "no interval is known for malicious contributors" in data["answers"][0]["sentence"]
     assert data["interval"]["malicious"] == 0.01
-    assert "even if up to 1% of all contributors lie" in data["interval"]["covers"]
+    assert "even if up to 1% of all contributors work together" in data["interval"]["covers"]
     looked = ["--anytime", "--planned", "9000", "--target", "population"]
     data = json.loads(run(*base, *looked).stdout)
     expected = vote.interval(target="population", anytime=True, planned=9000)[0][1]

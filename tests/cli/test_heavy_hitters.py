@@ -99,7 +99,7 @@ def test_top_is_sorted_and_allows_for_the_selection(counted: Run) -> None:
     assert table[4] == "and 2,996 categories with smaller estimates"
     text = " ".join(lines)
     assert "all 3,000 hold together" in text
-    assert "The list was selected by its estimates" in text
+    assert "The categories were selected by their estimates" in text
     assert max(map(cell_len, lines)) <= 80
     top = rows(counted, "estimate", "survey.json", "all.aggregate", "--top", "4", "--truth", "answers.csv")
     plain = {row["category"]: row for row in rows(counted, "estimate", "survey.json", "all.aggregate")}
@@ -118,7 +118,7 @@ def test_pictures_and_pages_of_a_top_list(counted: Run) -> None:
     page = Path("a.html").read_text()
     assert "page 2100" in page
     assert "the 4 largest, 2,996 categories with smaller estimates are not listed" in page
-    assert "The list was selected by its estimates" in page
+    assert "The categories were selected by their estimates" in page
 
 
 def test_queries_are_words_or_a_file(counted: Run) -> None:
@@ -276,7 +276,7 @@ def test_frequent_strings_are_found(hunt: Run) -> None:
     assert [line.split()[0] for line in lines[start + 3 : start + 5]] == ["lamp", "naïve"]
     assert lines[start + 3].split()[-1].startswith("50.0")
     text = " ".join(lines)
-    assert "The list was found in the same reports" in text
+    assert "The same reports were used to find the strings" in text
     assert "all 2,560,000 hold together" in text
     assert max(map(cell_len, lines)) <= 80
     assert "naïve" in Path("a.html").read_text()

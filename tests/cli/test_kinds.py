@@ -122,7 +122,7 @@ def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
     lines = [line for line in table.splitlines() if line and "reports" not in line]
     listed = [line.split()[0] for line in lines if not line.startswith(f"{len(rows)} ")]
     assert [label for label in listed if label in points] == points[::7]
-    assert "these are 8 of 51 points of the grid, each with its noise (--all lists them)" in table
+    assert "these are 8 of 51 points of the grid, each with its own noise (--all lists them)" in table
     assert Path("grid.html").read_text().count("<details>") == 1
     full = run(*estimate, "--all").stdout
     assert all(f"\n{point} " in full[full.index("\nincome\n") :] for point in points)

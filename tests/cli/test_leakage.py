@@ -62,7 +62,7 @@ def test_leakage_says_who_leaks_about_whom_and_relative_to_what(run: Run) -> Non
     flat = " ".join(result.stdout.split())
     assert "Released: 3 attributes, each by any mechanism with epsilon = 1." in flat
     assert "every combination of answers occurs in linked.csv (3,000 records)" in flat
-    assert "For any prior whatever, no total is larger than 3.00." in flat
+    assert "For any prior, no total is larger than 3.00." in flat
     assert re.search(r"^about ↓ +sex +smoker +cough$", result.stdout, re.M)
     assert re.search(r"  releasing cough reveals up to 0\.\d\d of a possible 1\.00 about smoker", result.stdout)
     assert f"about   total   own  {ADDITIVE_LABEL}" in result.stdout

@@ -376,14 +376,14 @@ def test_a_phase_that_makes_all_worse_is_named(alike: Run) -> None:
     both = np.hypot(alone, noisy.standard_errors_for("population")[0]) / 2
     pattern = (
         r"warning: smoker: the standard error is (\S+) for all phases together by counts, and (\S+) for phase 1 alone: "
-        "read that phase alone"
+        "use that phase alone"
     )
     stated = re.search(pattern, said)
     assert stated is not None, said
     assert both > 1.5 * alone
     assert [float(one) for one in stated.groups()] == pytest.approx([both, alone], rel=0.15)
     assert "warning: drinker: " in said
-    assert said.endswith("give it more of the weight by --weights")
+    assert said.endswith("give it more weight by --weights")
     assert "warning" not in alike(*files, "--estimator", "unmixed", "--weights", "1,0").stderr
     assert "warning" not in alike(*files).stderr, "a biased combination has no standard error"
 

@@ -15,7 +15,7 @@ def test_schema_is_drafted_shown_and_warned_about(run: Run) -> None:
     assert result.exit_code == 0
     assert "smoker" in result.stdout
     assert max(map(cell_len, result.stdout.splitlines())) <= 80
-    assert "warning: category lists, ranges and cut points are published" in result.stderr
+    assert "warning: the schema is public, and its lists, ranges and cut points were read from" in result.stderr
     drafted = json.loads(Path("draft.json").read_text())
     assert [attribute["name"] for attribute in drafted["attributes"]] == ["smoker", "colour"]
 

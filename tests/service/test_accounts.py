@@ -600,7 +600,8 @@ def test_a_restore_is_in_the_audit_and_ends_the_sessions_of_the_backup(tmp_path:
     kept, token = logins.log_in("ann", PASSWORD), logins.issue("ann", "token", None)
     store.close()
     run("survey", "backup", "-o", copy, "--database", url)
-    assert "accounts, passwords and tokens are those of the backup" in run("survey", "restore", copy, "--database", url)
+    said = run("survey", "restore", copy, "--database", url)
+    assert "accounts, passwords and tokens are now those of the backup" in said
     store = open_store(url)
     assert acts(store)[-1] == ("command line", "restore", "", "copy.db", 1)
     logins = Logins(store, Clock())

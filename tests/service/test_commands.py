@@ -233,7 +233,7 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
     # Again: the same bytes, nothing is drawn, nothing counts twice.
     result = run("send", folder / "survey.json", folder / "answers.csv", public)
     assert result.exit_code == 0
-    assert "sent as they were kept, nothing was drawn" in result.output
+    assert "stored by an earlier run, so no new reports were made" in result.output
     assert "0 are counted now, 40 were before, 0 are invalid" in result.output
     assert kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before + 40

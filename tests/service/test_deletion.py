@@ -158,7 +158,7 @@ def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
         assert surveys.status("smoking")["state"] == "closed"
         done = CliRunner().invoke(app, arguments, input="smoking\n")
         assert done.exit_code == 0
-        assert "backups and exports that were made still hold this survey" in done.output
+        assert "earlier backups and exports still contain this survey" in done.output
         assert surveys.list() == []
         assert call("GET", f"/api/v1/collections/{ASKED.id}").problem == "unknown-collection"
         assert [(e.who, e.act, e.survey) for e in surveys.store.noted()] == [("command line", "delete", "smoking")]

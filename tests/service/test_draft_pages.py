@@ -315,7 +315,7 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
         ("pets", "multiple", ("bird", "cat", "dog")),
     ]
     # What an import warns of stands beside the questions.
-    assert "published with the schema" in ann.get(f"{at}?said=imported")
+    assert "The schema is public" in ann.get(f"{at}?said=imported")
     for name, content, said in (
         ("notes.txt", b"x", "file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file=“notes.txt”"),
         ("empty.csv", b"", "empty.csv"),

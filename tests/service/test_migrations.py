@@ -141,7 +141,7 @@ def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path)
     result = CliRunner().invoke(app, ["survey", "restore", str(copy), "--database", sqlite(tmp_path)])
     assert result.exit_code == 0, result.output
     (kept,) = tmp_path.glob("survey.db.replaced-*Z")
-    assert f"the database that was there is kept as {kept}" in result.output
+    assert f"the earlier database is kept as {kept}" in result.output
     assert {stat.S_IMODE(one.stat().st_mode) for one in (path, kept)} == {0o600}
     assert (waiting(path), waiting(kept)) == (5, 20)
     # Nor is a second one lost, and one that cannot be read is kept as it is.
@@ -298,7 +298,7 @@ def test_no_verb_migrates_in_passing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "survey.db").read_bytes() == before
     said = run("survey", "migrate")
     (kept,) = tmp_path.glob("survey.db.version-1-*")
-    assert said == f"0 the database is up to date; as it was before, it is kept as {kept}\n"
+    assert said == f"0 the database is up to date; the earlier database is kept as {kept}\n"
     assert run("survey", "migrate") == "0 the database is up to date\n"
     assert run("survey", "status", "smoking").startswith("0 ")
     # Back to the earlier release: what was kept is what that release wrote.

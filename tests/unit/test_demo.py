@@ -99,7 +99,7 @@ def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoR
     assert text.rstrip().splitlines()[-1] == f"Open {folder / 'report.html'}"
     # The page has its title, what was learned, the first chart, and then everything else.
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
-    order = ("What was learned: ", '<table class="charted">', "What protects one woman", "may lie below 0%")
+    order = ("What was learned: ", '<table class="charted">', "The promise to one woman", "may lie below 0%")
     places = [page.index(text) for text in (*order, "What contributors were promised")]
     assert places == sorted(places)
     assert page[: places[1]].count("<p ") == 1

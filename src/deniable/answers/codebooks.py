@@ -16,9 +16,12 @@ from deniable.core.spreadsheets import csv_text
 
 HEADER = ("variable", "label", "unit", "value", "value_label")
 
-_OWN = "share of people (1 is all; raw ones may lie outside 0 to 1) where question is frequency, else its unit"
+_OWN = (
+    "share of people if the question is frequency (1 means everybody; raw shares may be below 0 or above 1), "
+    "otherwise in the unit of the question"
+)
 VARIABLES = {
-    "attribute": ("what was asked; empty for answers about several categories", "text"),
+    "attribute": ("name of the question; empty for answers about several categories", "text"),
     "question": ("frequency of one category, or the question that was asked of the estimate", "text"),
     "category": ("the answer that the row is about, as the schema spells it", "text"),
     "estimate": ("unbiased estimate", _OWN),

@@ -66,7 +66,9 @@ def counts_document(collection: Collection, aggregate: Aggregate) -> str:
     >>> found["attributes"][0]["counts"], found["attributes"][0]["supported"]
     ([1, 2], [1, 1])
     """
-    collection.schema.check_listed("the counts of strings that a search found do not say what the search looked at")
+    collection.schema.check_listed(
+        "the counts of strings that a search found do not say how many strings the search compared"
+    )
     estimates = collection.estimate(aggregate)
     document = {
         "format": FORMAT,

@@ -216,8 +216,8 @@ class CrosstabSummary(Result):
         if not self.dependence < NEARLY_INDEPENDENT:
             return ""
         return (
-            "The decoded table is essentially that of independent answers: for want of reports or of dependence, it "
-            f"keeps {100 * self.dependence:.0f}% of what the raw table has beyond its margins."
+            "The decoded table is nearly that of independent answers, because there are few reports or little "
+            f"dependence: it keeps {100 * self.dependence:.0f}% of what the raw table has beyond its margins."
         )
 
 

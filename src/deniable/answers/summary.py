@@ -218,13 +218,13 @@ class Summary(Result):
         )
         if self.malicious:
             together += (
-                f", even if up to {100 * self.malicious:.10g}% of all contributors lie together, knowing all; it "
-                "is then about the honest"
+                f", even if up to {100 * self.malicious:.10g}% of all contributors work together, know everything and "
+                "send false reports; it is then about honest contributors"
             )
         if self.anytime:
             together += (
-                "; so do those of every look at this collection while it grows, whoever stops looking when, if "
-                "contributors arrive in an order that has nothing to do with their answers"
+                "; so do the intervals of all looks at this growing collection, whenever you stop, if contributors "
+                "arrive in an order that has nothing to do with their answers"
             )
         text = f"The {self.level_text} interval covers {covers}{together}."
         return f"{text} Where there is none: {without[0].lower()}{without[1:]}" if without else text

@@ -66,7 +66,7 @@ def invite(
         with writing(sheet_file):
             write_text(sheet_file, sheet(now, position, url, asked["path"], asked["title"]), private=True)
     note(f"{output} holds the only copy of these links: the collector has their hashes")
-    note("people who know whose link is whose can find out who answered, and never get a true answer")
+    note("anyone who knows which person has which link can find out who answered, but no true answer")
     if later := len(found) - len(now):
         note(f"{later:,} links are for later rounds: after survey next, run survey invite --links {output}")
     return {**result, "round": position, "file": str(output)}
@@ -90,7 +90,7 @@ def remind(database: str, slug: str, links: Path, output: Path) -> dict[str, Any
     kept = [name in behind for name in _names(asked["collection"], read_links(links))]
     with writing(output):
         write_text(output, select_rows(links, kept), private=True)
-    note("of every group that is listed here, fewer than half have answered; it is not said who")
+    note("in every group listed here, fewer than half of the people have answered; the list does not say who")
     return {"slug": slug, "reminded": sum(kept), "file": str(output)}
 
 

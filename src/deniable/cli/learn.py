@@ -66,7 +66,10 @@ def learn(
         print_line(console(), loss_text(result.mechanism, phase_one_marginals(first)[1]))
     else:
         _print_bound(first, contributors, **parse_settings(settings or []))
-    note("its contributors must be others than those of the phases before: who answers twice spends both epsilons")
+    note(
+        "its contributors must be other people than those of earlier phases: anyone who answers twice spends both "
+        "epsilons"
+    )
 
 
 def _print_bound(pilot: Aggregate, contributors: int, **settings: Any) -> None:

@@ -17,7 +17,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
 
 
-@command("send", interrupted="what was drawn is kept; the same command goes on")
+@command("send", interrupted="the reports are stored; run the same command again to continue")
 def send(
     survey_file: CollectionFile,
     answers: Annotated[
@@ -81,8 +81,8 @@ def send(
         return
     for remark in result.remarks:
         note(remark)
-    drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
-    note(f"{result.n:,} reports, {drawn} in {result.kept}")
+    drawn = "made and stored" if result.drawn else "stored by an earlier run, so no new reports were made"
+    note(f"{result.n:,} reports, {drawn}: {result.kept}")
     note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
     if result.drawn and result.spending is not None:
         note(spent_text(result.n, result.spending))

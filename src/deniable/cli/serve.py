@@ -118,7 +118,7 @@ def _serve(configuration: Path | None, given: dict[str, Any], migrate: bool, as_
             note(f"survey {one['slug']}: {one['state']}, {one['link']}")
         keep_what_is_loaded()
         ending.wait()
-        note("ending: what was acknowledged is being stored")
+        note("stopping: acknowledged reports are being stored")
 
 
 def _demonstrate(public: str | None, admin: str | None, contributors: int, ending: Ending) -> None:

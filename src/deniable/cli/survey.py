@@ -232,8 +232,8 @@ def survey(
     if "warning" in result:
         note(f"warning: {result['warning']}")
     if action is Action.delete:
-        note("backups and exports that were made still hold this survey")
-        note("devices that answered refuse the same collection: to ask again, make one with another title")
+        note("earlier backups and exports still contain this survey")
+        note("devices that answered refuse the same collection; to ask again, make a collection with another title")
 
 
 def _named(action: Action, name: str | None) -> str:
@@ -288,7 +288,10 @@ def _next(
     result = ask(database, request | learning)
     with writing(target):
         write_text(target, result["document"])
-    note("its contributors must be others than those of the rounds before: people who answer twice spend both epsilons")
+    note(
+        "its contributors must be other people than those of earlier rounds: anyone who answers twice spends both "
+        "epsilons"
+    )
     if not result["browsers"]:
         note("browsers cannot make its reports: contributors send them by deniable send")
     return result
@@ -296,7 +299,7 @@ def _next(
 
 def _confirm(slug: str, yes: bool) -> None:
     """Ask for the name of what is deleted, unless that was said in advance."""
-    said = slug if yes else typer.prompt(f"This deletes all that is kept of {slug}. Type its name to go on", err=True)
+    said = slug if yes else typer.prompt(f"This deletes everything about {slug}. Type its name to continue", err=True)
     if said != slug:
         raise InvalidParameterError(
             f"the name {quoted(slug)} must be typed again to confirm the deletion; nothing was deleted"
@@ -334,7 +337,7 @@ def _new(
     if page_file is None:
         with writing(drafted):
             write_text(drafted, result["page"])
-        note(f"write its texts, then: deniable survey new {request['slug']} {path} {drafted}")
+        note(f"write the texts of the page, then run: deniable survey new {request['slug']} {path} {drafted}")
     return result
 
 
@@ -396,11 +399,17 @@ def _restore(database: str, source: Path) -> None:
     try:
         open_store(database).close()
     except StoreError as error:
-        note(f"warning: its sessions have ended, but the audit has no entry of it until it can be opened: {error}")
+        note(
+            "warning: all sessions have ended, but the audit has no entry about the restore, because the database "
+            f"cannot be opened: {error}"
+        )
     if kept is not None:
-        note(f"the database that was there is kept as {kept}")
-    note("accounts, passwords and tokens are those of the backup: see deniable analyst list")
-    note(f"restored {source}: what was acknowledged since is lost, and exports made since must not be merged with it")
+        note(f"the earlier database is kept as {kept}")
+    note("accounts, passwords and tokens are now those of the backup: see deniable analyst list")
+    note(
+        f"restored {source}: reports acknowledged since this backup are lost; do not merge exports made since then "
+        "with new ones"
+    )
 
 
 def _migrate(database: str, output: Path | None, *, backup: bool) -> None:
@@ -409,4 +418,4 @@ def _migrate(database: str, output: Path | None, *, backup: bool) -> None:
     if output is not None:
         check_output(output, keep="a backup does not replace another file")
     made = migrate_store(database, output, backup=backup)
-    note("the database is up to date" + ("" if made is None else f"; as it was before, it is kept as {made}"))
+    note("the database is up to date" + ("" if made is None else f"; the earlier database is kept as {made}"))

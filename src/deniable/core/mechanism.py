@@ -70,7 +70,7 @@ class ReportField:
 
 
 class ValidReports(NamedTuple):
-    """A batch without the reports that no client can have produced.
+    """The valid reports of a batch: those that a client can have produced.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class SkipsInvalid(ABC):
 
 
 class ChecksRows(ABC):
-    """A mechanism that checks reports faster than it counts them, so `Mechanism.check_reports` only checks them."""
+    """A mechanism whose `Mechanism.check_reports` checks reports without counting them, which is faster."""
 
     @abstractmethod
     def _check_rows(self, reports: Any) -> object:
@@ -241,7 +241,7 @@ class Mechanism(ABC, Generic[Reports]):
         return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
-        """Collector: return a batch without the reports that no client can have produced.
+        """Collector: return the reports of a batch that a client can have produced.
 
         The method `aggregate` refuses a batch with such a report, because an analyst must know whether reports were
         skipped. Both methods refuse a batch with a wrong type, dtype or shape, because such a batch is the collector's

@@ -47,12 +47,12 @@ from deniable.survey.schema import Schema
 
 ADDITIVE_REMARK = (
     f"The {ADDITIVE_LABEL} is an attribute's own epsilon plus the leakages of all single others. Several attributes "
-    "together can say more than that: it is printed for comparison with the literature, not to be relied on."
+    "together can reveal more. The figure is printed only for comparison with the literature; do not rely on it."
 )
 
 DELTA_REMARK = (
-    "A figure with a delta means: given one answer, no set of reports is likelier than e to the figure times its "
-    "probability given another answer, plus delta. The additive delta is an attribute's own delta plus those of all "
+    "A figure F with a delta means: for any two answers, a set of reports has at most e^F times its probability under "
+    "the other answer, plus delta. The additive delta is an attribute's own delta plus those of all "
     "single others. Like the additive figure, it is not a bound."
 )
 
@@ -85,9 +85,9 @@ class Prior(Result):
     def text(self) -> str:
         """The prior in words."""
         return (
-            "All figures but those for any prior are relative to one adversary: somebody who knows how often every "
+            "All figures except those for any prior are for one adversary. This adversary knows how often every "
             f"combination of answers occurs in {self.source} ({self.records:,} records), and nothing else about a "
-            "person. Who knows more, or knows another population, may learn more or less."
+            "person. Adversaries who know more, or know another population, may learn more or less."
         )
 
 
@@ -267,7 +267,7 @@ class LeakageSummary(Result):
     def any_prior(self) -> dict[str, Any]:
         """The bound that needs no prior."""
         rarely = f", with delta {self.prior_free_delta:.3g}" if self.prior_free_delta else ""
-        text = f"For any prior whatever, no total is larger than {self.number(self.prior_free)}{rarely}."
+        text = f"For any prior, no total is larger than {self.number(self.prior_free)}{rarely}."
         delta = {"delta": self.prior_free_delta} if self.prior_free_delta else {}
         return {"epsilon": self.prior_free, **delta, "status": "upper bound", "text": text}
 
@@ -284,12 +284,12 @@ class LeakageSummary(Result):
             by_whom = "Totals are exact for the worst of these mechanisms, and an upper bound for all."
             remarks = [by_whom if worst else "Totals are exact: some report attains them."]
         else:
-            named = " Smaller ones may hold for a mechanism that is named." if worst else ""
+            named = " For a named mechanism, smaller figures may hold." if worst else ""
             remarks = [
                 "Totals are upper bounds under the prior: there are too many combinations of answers and reports for "
                 f"exact ones.{named}",
-                "The figure of a tree holds if attributes depend on each other along the likeliest tree only: an "
-                "assumption that nobody checked.",
+                "The figure of a tree holds if attributes depend on each other only along the likeliest tree. This is "
+                "an assumption that was not checked.",
             ]
         additive = any(total.additive_figure_not_a_bound is not None for total in self.all_totals)
         return [*remarks, *([ADDITIVE_REMARK] if additive else []), *([DELTA_REMARK] if self.release.delta else [])]

@@ -623,7 +623,7 @@ class Fit:
         found = list(self._warnings)
         if self.starts.tried > 1 and self.starts.agree < self.starts.tried:
             found.append(
-                f"{self.starts.agree} of {self.starts.tried} starts came to this maximum; there may be several"
+                f"{self.starts.agree} of {self.starts.tried} starts led to this maximum; there may be several maxima"
             )
         if self.interval_kind == "score" and not self.undetermined:
             found.append(

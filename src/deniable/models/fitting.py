@@ -327,7 +327,7 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     warnings = []
     if built.method == "ml" and built.model in ("linear", "poisson"):
         law = "normal errors" if built.model == "linear" else "Poisson counts"
-        warnings.append(f'likelihood assumes {law}; method="weights" assumes nothing of the errors')
+        warnings.append(f'likelihood assumes {law}; method="weights" assumes nothing about the errors')
     if expected is None or expected <= WARN_ERROR:
         return warnings
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
@@ -338,7 +338,7 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
             "to fit anyway"
         )
     warnings.append(
-        f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "
+        f"expected standard error of a slope {expected:.2g} for one standard deviation of its column: there are few "
         "reports for this model"
     )
     return warnings

@@ -9,12 +9,15 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 
 _STATEMENT = (
-    "The plain columns beside the reports are not protected, and the coefficients describe them. "
+    "The plain columns next to the reports are not protected, neither in the table nor in the coefficients. "
     "Linking columns to reports shows who sent which report, so shuffling the reports then adds no protection. "
     "The randomised answers keep this protection: {epsilon}. "
     "A fitted model predicts answers from plain columns, also for people who did not take part."
 )
-_DEALT = "Linking a dealt report also names its share: whoever colludes with the dealer learns the answer."
+_DEALT = (
+    "Linking a report to a person also links the dealer's share: anyone who works with the dealer then learns "
+    "the answer."
+)
 
 
 def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
@@ -25,7 +28,7 @@ def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
     >>> from deniable import GRR
     >>> grr = GRR(k=2, epsilon=1.0)
     >>> privacy_statement(grr, grr.privacy())[:66]
-    'The plain columns beside the reports are not protected, and the co'
+    'The plain columns next to the reports are not protected, neither i'
     """
     said = _STATEMENT.format(
         epsilon=guarantee.budget_text

@@ -596,8 +596,8 @@ class MemoisedGRR(MemoisedCode):
         group="one attribute",
         when="to ask the same people again, if few answers are possible and the answers practically never change",
         planned=False,
-        instead="plans compare mechanisms for a question that is asked once; MemoisedGRR is for a question that "
-        "is asked repeatedly",
+        instead="`deniable plan` compares mechanisms for a question that is asked once; "
+        "MemoisedGRR is for a question that is asked repeatedly",
         wire="one code",
         page="programmes.md",
     )
@@ -720,8 +720,8 @@ class MemoisedOUE(MemoisedBits):
         when="to ask the same people again, if at most 1,024 answers are possible and the answers practically never "
         "change",
         planned=False,
-        instead="plans compare mechanisms for a question that is asked once; MemoisedOUE is for a question that "
-        "is asked repeatedly",
+        instead="`deniable plan` compares mechanisms for a question that is asked once; "
+        "MemoisedOUE is for a question that is asked repeatedly",
         wire="k bits",
         page="programmes.md",
     )
@@ -858,8 +858,8 @@ class MemoisedHash(MemoisedCells):
         when="to ask the same people again, if the answers practically never change; the list of possible answers may "
         "be long",
         planned=False,
-        instead="plans compare mechanisms for a question that is asked once; MemoisedHash is for a question that "
-        "is asked repeatedly",
+        instead="`deniable plan` compares mechanisms for a question that is asked once; "
+        "MemoisedHash is for a question that is asked repeatedly",
         wire="a hash function and a cell",
         page="programmes.md",
     )

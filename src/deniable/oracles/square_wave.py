@@ -54,8 +54,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
 
     The window b sets which reports count as near the truth. A report is a number y from 0 to k + 2b - 1. Report y is
     *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far
-    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down. The
-    near reports share the remaining probability equally.
+    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) where a rational lower bound of
+    e^epsilon is used, with a relative error below 1e-55. The near reports share the remaining probability equally.
 
     Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
     three cases:

@@ -176,10 +176,10 @@ class Exploration(Result):
     def assumptions(self) -> str:
         """Assumptions of the numbers."""
         return (
-            f"Intervals of {100 * self.confidence:g}%, and of the noise alone: they are about these contributors, not "
-            "about a wider population. At most: for the answers that make an interval widest. Of shares a report's own "
-            "interval is the score interval, or exact where few reports are expected to be mistaken: a little longer "
-            "on the side of the middle than the one drawn."
+            f"Intervals of {100 * self.confidence:g}%. They allow for the noise only, so they are about these "
+            'contributors and not about a wider population. "At most" means: for the answers that make an interval '
+            "widest. Results show score intervals for shares, or exact intervals if few mistaken reports are "
+            "expected. These are a little longer towards 50% than the intervals drawn here."
         )
 
 

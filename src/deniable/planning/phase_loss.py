@@ -26,7 +26,9 @@ from deniable.records.phases.two_phase import clipped, unbiased
 _N, _SEED = 10_000, 1
 """Simulated contributors: standard errors are then within a few percent of what many more would give."""
 
-NOT_DETERMINED = "how much this phase loses beside the default on the same people is not determined"
+NOT_DETERMINED = (
+    "how much precision this phase loses, compared with the default mechanism on the same people, is not determined"
+)
 
 
 def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float:

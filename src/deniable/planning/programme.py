@@ -370,8 +370,8 @@ def _total(survey: PlannedSurvey) -> SurveyTotal:
 
 def _known(waves: int, rows: int) -> str:
     return (
-        f"the collector may know when answers changed ({min(waves, rows)} answers are counted); without that the total "
-        "is larger"
+        f"the collector may know when answers changed ({min(waves, rows)} answers are counted); if the collector may "
+        "not know, the total is larger"
     )
 
 
@@ -400,7 +400,8 @@ def _leakage(
     changes a likelihood by at most its budget.
     """
     parts: list[list[tuple[Any, float]]] = [[] for _ in schema.sizes]
-    outside, notes = [], ["every answer is taken to stay the same in all waves, and one person to be in every group"]
+    outside = []
+    notes = ["it is assumed that every answer stays the same in all waves, and that one person is in every group"]
     for survey, total in zip(surveys, totals, strict=True):
         mechanism: Any = survey.collection.mechanism
         places = _places(survey.collection.schema, schema, survey.name)

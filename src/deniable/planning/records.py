@@ -204,7 +204,9 @@ def _hidden(
         reason = f"fakes that hide the sampled attribute ({best.name}) have {_against(best, shown, 'of showing it')}"
     if contributors is None:
         return MechanismChoice(
-            mechanism, f"{reason}; Corr-RR was not considered: its bias calls for the number of contributors"
+            mechanism,
+            f"{reason}; Corr-RR was not considered, because its bias can only be judged with the number of "
+            "contributors",
         )
     try:
         corr_rr = corr_rr_plan(sizes, epsilon, contributors)

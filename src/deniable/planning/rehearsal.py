@@ -38,8 +38,8 @@ CONFIDENCE = 0.95
 _ROUNDING = 1e-12
 
 OF_ANSWERS = (
-    "made of rows of answers: the shares are exact, and the simulated reports protect nobody, since their seed is "
-    "known; if the answers are somebody's, it is for their holder only, and not for publication"
+    "made from rows of answers: the shares are exact, and the simulated reports protect nobody, because their seed is "
+    "known; if the answers are real people's, only their holder may see this, and it must not be published"
 )
 """Said of a rehearsal whose guess holds rows of answers."""
 

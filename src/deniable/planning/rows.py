@@ -187,7 +187,8 @@ class Plan(Result):
         worst = "" if len(self.sizes) == 1 else ", worst attribute"
         target = "" if self.target_error is None else f" Target: half-width <= {self.target_error:g} at {rare}."
         return (
-            f"For {self.n:,} contributors, noise only (their own frequencies, not a wider population's). "
+            f"For {self.n:,} contributors. Errors allow for the noise only, so they are about these contributors and "
+            "not about a wider population. "
             f"Standard error and {100 * self.confidence:g}% half-width at {rare}{worst}; "
             f"mean standard error over all values and a flat prior.{target}"
         )

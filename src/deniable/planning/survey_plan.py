@@ -268,8 +268,8 @@ class SurveyPlan(Result):
         """Assumptions behind the numbers."""
         return (
             f"Half-widths of {100 * self.confidence:g}% intervals with {self.contributors:,} contributors, for the "
-            "answers that make them largest, and of the noise alone: they are about these contributors, not about a "
-            "wider population."
+            "answers that make them largest. They allow for the noise only, so they are about these contributors and "
+            "not about a wider population."
         )
 
     @property

@@ -18,7 +18,7 @@ from deniable.report.parts.text import Text
 MOST_POINTS = 33
 """Categories of a distribution function that are drawn: evenly spread ones of many."""
 
-_POSTPROCESSED = "Answers are computed from the raw estimates, whatever column stands beside those."
+_POSTPROCESSED = "Answers are computed from the raw estimates, even if another column is shown next to them."
 
 
 def answer_sections(summary: Summary) -> tuple[Section, ...]:
@@ -39,8 +39,8 @@ def answer_notes(summary: Summary) -> tuple[str, ...]:
     notes = []
     if summary.curves:
         notes.append(
-            "The band of a distribution function holds at all its categories at once, and so do the intervals of its "
-            "quantiles."
+            "The band of a distribution function holds at all categories at once, and the intervals of its quantiles "
+            "hold together."
         )
     if summary.answers and summary.processing:
         notes.append(_POSTPROCESSED)
@@ -69,19 +69,19 @@ def comparison_page(comparison: Comparison) -> Page:
         for title, place in zip(comparison.titles, ("first", "second"), strict=True)
     )
     notes = [
-        "Every answer was randomised before it was collected. Changes are differences of raw estimates; what is left "
-        "is noise, and the interval says how much.",
+        "Every answer was randomised before it was collected. Changes are differences of raw estimates. They contain "
+        "noise, and the interval says how much.",
         comparison.interval_text,
         _said(comparison.same_people),
     ]
     if comparison.together == 1:
         notes.append(
-            "Each interval in the tables holds for its own change: at 95%, about one in twenty misses. The changes "
+            "Each interval in the tables holds for its own change, so at 95% about one in twenty misses. The changes "
             "named in words hold together."
         )
     if comparison.left_out:
         notes.append(
-            "Not compared, because not both ask it with the same categories: "
+            "Not compared, because the two collections do not ask it with the same categories: "
             f"{', '.join(map(quoted, comparison.left_out))}."
         )
     names = [row.attribute for row in comparison.attributes]
@@ -109,7 +109,8 @@ def _said(same_people: bool) -> str:
     if same_people:
         return (
             "Reports were compared row by row, because you confirmed that the same row is the same person. If rows "
-            "are in another order, the changes hold, but intervals are wider than necessary where answers persist."
+            "are in another order, the changes are still right. But if answers persist, the intervals are wider than "
+            "necessary."
         )
     return (
         "The person who asked for this comparison confirmed that nobody is in both collections; files cannot show it."

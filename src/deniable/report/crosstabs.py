@@ -20,11 +20,11 @@ MOST_GROUPS = 5
 
 _RAW = (
     "Tables are raw and unbiased: they agree with each other about every single frequency, and a cell may be below 0%. "
-    "Correcting that by hand would make them biased."
+    "If you corrected that by hand, the tables would be biased."
 )
 _DECODED = (
-    "The decoded table (the step “dependence”) draws what the reports do not show towards independence. It is often "
-    "nearer to the truth, and has no intervals."
+    "The decoded table (the step “dependence”) moves whatever the reports do not show towards independence. It is "
+    "often nearer to the truth, but has no intervals."
 )
 
 

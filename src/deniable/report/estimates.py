@@ -25,23 +25,24 @@ _SHORT = 40
 """Longest parameter that is named beside a mechanism; learned tables are in the collection's file."""
 
 _RANDOMISED = (
-    "Every answer was randomised before it was collected. The estimates remove the randomisation on average; what is "
-    "left is noise, and the interval says how much."
+    "Every answer was randomised before it was collected. The estimates remove the effect of randomisation on "
+    "average. They contain noise, and the interval says how much."
 )
 _RAW = (
-    "Estimates are raw: they may lie below 0% or above 100%, and need not add up to 100%. Correcting that by hand "
-    "would make them biased."
+    "Estimates are raw: they may lie below 0% or above 100%, and need not add up to 100%. If you corrected that by "
+    "hand, they would be biased."
 )
 _SELECTED = {
-    "top": "The list was selected by its estimates, which noise raised in part: read the intervals, which are wide "
-    "enough to hold for all categories, listed or not.",
-    "found": "The list was found in the same reports: close to the threshold estimates are a little too high, and a "
-    "string that is not listed may be as frequent. The longest strings may be beginnings of longer ones. The intervals "
-    "hold for every string that was looked at, unless it shares a fold with a frequent one.",
+    "top": "The categories were selected by their estimates, and noise raised some of these. Use the intervals, which "
+    "are wide enough to hold for all categories, listed or not.",
+    "found": "The same reports were used to find the strings and to count them. So estimates close to the threshold "
+    "are a little too high, and a string that is not listed may be as frequent. The longest strings may be beginnings "
+    "of longer ones. The intervals allow for all strings that the search compared. They do not hold for a string that "
+    "shares a folded prefix with a frequent string.",
 }
 _CUT = (
-    "Of a long list only the largest estimates are shown, which noise raised in part: every interval holds for its own "
-    "category, and does not allow for that choice. Those of a list of the largest (--top) do."
+    "Only the largest estimates of a long list are shown, and noise raised some of them. Every interval holds for its "
+    "own category, and does not allow for this selection. With --top, the intervals allow for it."
 )
 
 
@@ -121,7 +122,7 @@ def estimate_page(
         method=tuple(method),
         brief="; ".join(f"{one.guarantee.budget_text}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
         footer="Made by deniable."
-        + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),
+        + (" The truth is shown because it is known here. A collector never knows it." if known else ""),
         private=known,
     )
 
@@ -206,7 +207,7 @@ def _part(summary: Summary, row: AttributeSummary, several: bool, folded: Collec
         rank=row.estimate,
         hidden=max(row.total - len(row.categories), 0) if not asked else 0,
         rest="categories with smaller estimates",
-        fold=f"{len(row.categories)} points of the grid, each with its noise" if row.attribute in folded else "",
+        fold=f"{len(row.categories)} points of the grid, each with its own noise" if row.attribute in folded else "",
         cut=_CUT if summary.selection == "all" and not summary.simultaneous and summary.has_intervals else "",
     )
 

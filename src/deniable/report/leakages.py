@@ -15,12 +15,11 @@ from deniable.report.parts.table import Table
 from deniable.report.parts.text import Text
 
 HOW_TO_READ = (
-    "Rows are about whom, columns from whom: a row shows what is said about its attribute by releasing the attribute "
-    "of a column alone."
+    "Each cell shows the leakage about the attribute of its row, if only the attribute of its column is released."
 )
 
 _FEW = 3
-PRIVATE = "Made by deniable from the records themselves: if they are private, so is this page."
+PRIVATE = "deniable made this page from the records themselves. If the records are private, so is this page."
 
 
 def leakage_page(summary: LeakageSummary) -> Page:

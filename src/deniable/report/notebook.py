@@ -36,7 +36,9 @@ def frequencies_page(estimates: Mapping[int | str, Estimate]) -> Page:
     sections = tuple(Section(str(name), (_chart(estimate),)) for name, estimate in estimates.items())
     steps = {step for estimate in estimates.values() for step in estimate.processing}
     notes = [f"After {', '.join(sorted(steps))} there is no interval."] if steps else []
-    covered = "Intervals are of 95% and about these contributors: the mechanism's noise alone."
+    covered = (
+        "Intervals have 95% confidence. They are about these contributors, and allow for the mechanism's noise only."
+    )
     return Page("Estimated frequencies", (), sections, notes=(*notes, covered) if not steps else tuple(notes))
 
 

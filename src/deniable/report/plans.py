@@ -97,9 +97,9 @@ def waves_page(plan: WavesPlan) -> Page:
     conditions = [f"{row.way}: the total holds if {row.holds}" for row in plan.rows if row.holds]
     conditions += [f"{row.way}: not recommended, because {row.reason}" for row in plan.rows if row.reason]
     said = (
-        f"A standard error is that of one category's frequency among all {plan.contributors:,} people in one wave, as "
-        "the root of the mean over categories and a flat prior. It has the noise, and the sampling where only some "
-        "people are asked. Epsilon and people are those of one wave.",
+        f"A standard error is for one category's frequency among all {plan.contributors:,} people in one wave: the "
+        "root of the variance averaged over categories and a flat prior. It allows for the noise, and for sampling "
+        "if only some people are asked. Epsilon and people are those of one wave.",
     )
     verdict = (f"recommended: {plan.best.way}", plan.why)
     title = f"Plan: {plan.waves} waves of one question with {plan.k} categories, epsilon = {float(plan.epsilon):g}"
@@ -115,7 +115,7 @@ def _bound(plan: Plan) -> tuple[str, ...]:
         return plan.bound.sentences
     first = (
         f"a pilot of {plan.pilot:,} contributors bounds all frequencies with {100 * plan.confidence:g}% confidence",
-        "the bound below is the one to expect if all values are rare" if plan.expected_bound else "",
+        "the bound below is expected if all values are rare" if plan.expected_bound else "",
         "deniable learn --mechanism OCMS makes the second phase's collection from the pilot's reports",
     )
     return (*filter(None, first), *plan.bound.sentences)

@@ -42,7 +42,7 @@ def programme_page(programme: Programme) -> Page:
     if programme.leakage:
         sections.append(Section("What everything together says", (_leakage(programme),)))
     notes = [
-        "Epsilons add up, whoever asked. A total is for one contributor who answers everything that they are asked.",
+        "Epsilons of different surveys add up. A total is for one contributor who answers every survey.",
         *(f"{note[:1].upper()}{note[1:]}." for note in programme.notes),
     ]
     if programme.leakage:

@@ -36,10 +36,11 @@ def rehearsal_page(rehearsal: Rehearsal, title: str = "") -> Page:
         Section(f"One report, as it might look: {section.heading}", section.parts) for section in example.sections
     ]
     answers = (
-        "Their answers are in the proportions of the rows that were given, the same in every run; only the "
-        "randomisation differs."
+        "Their answers have the proportions of the given rows, and are the same in every run. Only the randomisation "
+        "differs."
         if rehearsal.private
-        else "Their answers are a guess, the same in every run; only the randomisation differs. Nobody was asked."
+        else "Their answers are a guess, and are the same in every run. Only the randomisation differs. Nobody was "
+        "asked."
     )
     invented = Card(
         f"A rehearsal: {rehearsal.contributors:,} invented contributors, {rehearsal.runs:,} runs", (answers,)
@@ -94,10 +95,11 @@ def _questions(rehearsal: Rehearsal) -> tuple[Part, ...]:
     ]
     means = tuple(f"{one.label}: its mean, {one.unit}" for one in questions if one.ask == "mean")
     words = (
-        f"Top wrong: the report's first category is not the guess's. Intervals that miss: of the {level} intervals, "
-        f"those that do not hold the truth; {100 * (1 - rehearsal.confidence):.2g}% are expected. Off by: no more than "
-        "this in 95 of 100 runs, in percentage points of the share that is furthest off. In brackets what infinitely "
-        "many runs would show, with 95% confidence."
+        f"Top wrong: the report and the guess have different first categories. Intervals that miss: among {level} "
+        "intervals, "
+        f"those that do not hold the truth; {100 * (1 - rehearsal.confidence):.2g}% are expected. Off by: largest "
+        "error of a share, in percentage points, in 95 of 100 runs at most this. Brackets: 95% interval of the "
+        "number for infinitely many runs."
     )
     table = Table.of(["question", "top wrong", "intervals that miss", "off by"], columns)
     return table, Text((words,)), Text(means, items=True)
@@ -113,7 +115,7 @@ def _differences(rehearsal: Rehearsal) -> tuple[Part, ...]:
         [_percent(one.wrongly_decided.rate) for one in all_],
     ]
     header = ["difference", "truth", "wrong sign", "left open", "sure and wrong"]
-    words = "The guessed difference in percentage points. Left open: the interval of the difference holds 0."
+    words = "The guessed difference in percentage points. Left open: the interval of the difference contains 0."
     return Table.of(header, columns), Text((words,))
 
 

@@ -93,7 +93,7 @@ def _pairs(settings: Sequence[Setting], budgets: Sequence[str]) -> tuple[Table |
         *([_number(row[i].half_width) for row in shown] for i in range(len(budgets))),
     ]
     rest = f" These are the {_PAIRS} largest of {len(pairs):,}; --json has all." if len(pairs) > _PAIRS else ""
-    words = f"Half-width of one cell in percentage points of all contributors, where all cells are alike.{rest}"
+    words = f"Half-width of one cell in percentage points of all contributors, if all cells have the same share.{rest}"
     return Table.of(["table", "cells", *budgets], columns), Text((words,))
 
 
@@ -109,8 +109,9 @@ def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     ]
     table = Table.of(["epsilon", "odds change by a factor of at most", "50% becomes at most"], columns)
     words = (
-        "Whatever contributors answer, their report changes nobody's odds about them by more than this factor. Anyone "
-        "who thought an answer 50% likely before is at most as sure of it afterwards as the last column says."
+        "Whatever contributors answer, their reports change nobody's odds about them by more than this factor. The "
+        "last column is for someone who thought an answer 50% likely before: it shows how sure of it they can be "
+        "afterwards."
     )
     return table, Text((words,))
 
@@ -123,7 +124,7 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
         (
             _error,
             "Half-width for the worst question, in percentage points or hundredths of a scale. * marks the mechanism "
-            "that a collection takes.",
+            "that a collection uses by default.",
         ),
         (_bits, "Bits of one report."),
         (

@@ -561,8 +561,8 @@ class DraftEndpoints:
         cannot = await run_in_threadpool(cannot_work, survey.collection, survey.page.contributors)
         if cannot and len(anyway.split()) < LEAST_WORDS:
             stays = (
-                f"This survey cannot work as it is planned, so it stays closed. Change the plan, or say below in "
-                f"{LEAST_WORDS} words or more why it shall be opened anyway."
+                "This survey cannot work as it is planned, so it stays closed. Change the plan, or write below in "
+                f"{LEAST_WORDS} words or more why you want to open it anyway."
             )
             return await self._plan(request, slug, draft, stays, anyway)
         try:
@@ -595,7 +595,7 @@ class DraftEndpoints:
         slug = request.path_params["slug"]
         who = await self._owner(request, slug)
         if form.line("name") != slug:
-            return _html(render_template("draft_delete.html", slug=slug, fault="Type the name as it stands here."))
+            return _html(render_template("draft_delete.html", slug=slug, fault="Type the name exactly as shown here."))
         if await run_in_threadpool(self._collector.store.draft, slug) is not None:
             await self._people.note(who.name, "delete-draft", slug)
             await run_in_threadpool(self._collector.store.change_draft, slug, lambda _: None)

@@ -37,12 +37,13 @@ LEAST_REPORTS, LEAST_DAYS = 30, 2
 
 _NORMAL_95 = 1.959963984540054
 _AT_EVERY_LOOK = (
-    "While the survey is open its intervals hold at every look, if those who answer early are like those who answer "
-    "late; where there is none, none is known that does. At the close there are the narrower ones of one look."
+    "While the survey is open, its intervals hold at every look, if people who answer early are like people who "
+    "answer late. Where no interval is shown, no such interval is known. When the survey closes, the narrower "
+    "intervals of a single look are shown."
 )
 _NONE_WHILE_OPEN = (
-    "While the survey is open there are no intervals: none is known that holds at every look, or nobody said "
-    "beforehand how many contributors were planned. At the close there are those of one look."
+    "While the survey is open there are no intervals, because none is known that holds at every look, or because the "
+    "number of contributors was not planned. When the survey closes, the intervals of a single look are shown."
 )
 
 Intervals = Literal["one", "any", "none"]

@@ -201,7 +201,7 @@ class _Verifier:
             raise _OpenError("give the whole link of the survey, with the digits after its #, to compare the texts")
         if link_digits(self._collection.id, page_hash(text)) != self._address.digits:
             raise _WrongError("the link was made for different texts or a different collection")
-        return "they are those that the link was made for"
+        return "the link was made for these texts"
 
     def _texts(self) -> tuple[str, SurveyPage]:
         answer = self._get(f"{self._api}/page")

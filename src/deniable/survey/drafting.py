@@ -25,8 +25,8 @@ MAX_TRACKED = 10_000
 """Distinct answers of a column that are remembered; what is more is only counted."""
 
 PUBLISHED = (
-    "category lists, ranges and cut points are published with the schema, and these were read from private answers: "
-    "replace them, wherever you can, by what was known before; one rare category can identify the person who holds it"
+    "the schema is public, and its lists, ranges and cut points were read from private answers. Replace them as far "
+    "as possible by what was known before. A single rare category can identify the person who holds it"
 )
 
 

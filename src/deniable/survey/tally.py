@@ -200,8 +200,8 @@ class ColumnTally:
             remarks.append(
                 f"attribute {quoted(self.name)}: {unread} of {self.present} cells are not numbers, and are reported as "
                 f"{quoted(other)} "
-                f"({_rows([row for cells in others for row in cells.rows])}): correct those that should be numbers, "
-                "what they say is lost otherwise"
+                f"({_rows([row for cells in others for row in cells.rows])}): correct those that should be numbers; "
+                "otherwise their numbers are lost"
             )
         return marks[0] if marks else "missing" if self.missing else None, other, remarks
 
@@ -220,8 +220,8 @@ class ColumnTally:
         named = "; ".join(" and ".join(map(quoted, labels)) for labels in groups[:NAMED_GROUPS])
         more = f"; and {len(groups) - NAMED_GROUPS} more" if len(groups) > NAMED_GROUPS else ""
         remark = (
-            f"attribute {quoted(self.name)}: {alike} categories differ from another one by case or white space only, "
-            f"and are counted apart: write what is one answer in one way, in the answers and here ({named}{more})"
+            f"attribute {quoted(self.name)}: {alike} categories differ from another category only in case or white "
+            f"space, and are counted separately: spell each answer in one way, in the answers and here ({named}{more})"
         )
         return [remark] if alike else []
 

@@ -47,7 +47,7 @@ def test_the_largest_come_first_and_their_intervals_hold_for_all() -> None:
     assert row.truth is not None
     assert row.truth.tolist() == [0.5, 0.2]
     assert "all 6 hold together" in summary.interval_text
-    assert any("selected by its estimates" in note for note in estimate_page(summary).notes)
+    assert any("selected by their estimates" in note for note in estimate_page(summary).notes)
     assert listed(summary)[-1] == "and 4 categories with smaller estimates"
     assert "the 2 largest, 4 categories with smaller estimates are not listed" in render_html(estimate_page(summary))
 
@@ -56,7 +56,7 @@ def test_a_list_that_is_cut_says_that_it_was_selected() -> None:
     every = Estimate(np.linspace(0, 0.02, 300), 1000, np.full(300, 0.5), np.full(300, 0.5))
     named = every.named("letter", tuple(map(str, range(300))))
     plain, wide = (summarize(named, mechanism=GRR(300, 1.0), n=1000, simultaneous=both) for both in (False, True))
-    said = "does not allow for that choice"
+    said = "does not allow for this selection"
     assert said in " ".join(estimate_page(plain).all_notes(299))
     assert said in render_html(estimate_page(plain))
     assert said not in " ".join([*estimate_page(plain).all_notes(300), *estimate_page(wide).all_notes(299)])
@@ -81,7 +81,7 @@ def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
     summary = summarize(found, mechanism=GRR6, n=1000, top=10)
     assert summary.attributes[0].upper.tolist() == ESTIMATE.interval(0.95, simultaneous=10**6)[1].tolist()
     assert "all 1,000,000 hold together" in summary.interval_text
-    assert any("found in the same reports" in note for note in estimate_page(summary).notes)
+    assert any("used to find the strings" in note for note in estimate_page(summary).notes)
     assert summarize(found, mechanism=GRR6, n=1000, top=2).attributes[0].categories == ("b", "d")
 
 

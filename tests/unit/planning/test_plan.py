@@ -161,7 +161,7 @@ def test_sketches_that_are_no_default_are_recommended_if_nothing_else_is_asked_f
 
 def test_assumptions_are_printed() -> None:
     text = str(plan([5, 4, 6], 1.0, contributors=20_000, target_error=0.01))
-    assert "For 20,000 contributors, noise only" in text
+    assert "For 20,000 contributors. Errors allow for the noise only" in text
     assert "95% half-width at f -> 0, worst attribute" in text
     assert "flat prior. Target: half-width <= 0.01 at f -> 0." in text
     assert re.search(r"SMP\[GRR\] .* infeasible: needs \d{3},\d{3} contributors for ±0.01, got 20,000", text)

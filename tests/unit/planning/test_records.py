@@ -80,7 +80,7 @@ def test_hiding_the_sampled_attribute(sizes: tuple[int, ...]) -> None:
     choice = records_default(sizes, 1.0, hide_sampled_attribute=True)
     assert choice.mechanism.name in ("RS+FD", "SPL")
     assert choice.phase_two == ""
-    assert "Corr-RR was not considered: its bias calls for the number of contributors" in choice.reason
+    assert "Corr-RR was not considered, because its bias can only be judged with the number of" in choice.reason
     coded: Any = records_default(sizes, 1.0, full_record=True, hide_sampled_attribute=True).mechanism
     assert coded.oracle == "GRR"
 

@@ -245,8 +245,8 @@ def test_large_domains_list_the_largest_estimates() -> None:
     assert "and 900 categories with smaller estimates" in text
     # Nobody asked for a selection, but it is one.
     said = (
-        "every interval holds for its own category, and does not allow for that choice. Those of a list of the largest "
-        "(--top) do."
+        "Every interval holds for its own category, and does not allow for this selection. With --top, the intervals "
+        "allow for it."
     )
     assert said in " ".join(text.split())
     assert said not in " ".join(printed(summary_of(estimate([0.6, 0.4]))).split())

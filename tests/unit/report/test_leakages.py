@@ -168,7 +168,7 @@ def test_constants_and_absent_categories_are_named_by_their_labels() -> None:
     assert summary.names == ("b", "c")
     assert summary.notes == (
         "left out, because it is the same in all records: a",
-        "b: nobody holds v1; nothing can be said about that",
+        "b: nobody holds v1; nothing can be said about them",
     )
 
 
@@ -204,7 +204,7 @@ def test_totals_of_records_that_are_nearly_all_different_are_warned_about() -> N
     records = np.random.default_rng(1).integers(0, 2, (500, 12))
     names = tuple(f"a{j}" for j in range(12))
     summary = summarize(records, schema_of(names), 1.0, source="x.csv", release="by any")
-    assert any("share. Totals then tell these very people apart" in warning for warning in summary.warnings)
+    assert any("share. Totals then distinguish these very people" in warning for warning in summary.warnings)
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_what_figures_are_relative_to_is_always_said() -> None:
             " ".join(texts(draw(leakage_page(summary)))),
         ):
             flat = " ".join(output.split())
-            assert "somebody who knows how often every combination of answers occurs" in flat
+            assert "This adversary knows how often every combination of answers occurs" in flat
             assert f"{summary.prior.records:,} records" in flat
-            assert "For any prior whatever" in flat
+            assert "For any prior, no total" in flat
 
 
 # -------------------------------------------------------------------------------------------------- hostile labels

@@ -98,7 +98,7 @@ def test_very_many_distinct_answers_are_not_remembered(monkeypatch: pytest.Monke
 def test_rare_categories_are_counted() -> None:
     draft = draft_schema(pa.table({"a": ["x"] * 90 + ["y"] * 5 + ["z"] * 4 + ["w"]}))
     assert draft.warnings == (PUBLISHED, "attribute “a”: 2 of 4 categories are held by fewer than 5 people")
-    assert "published" in PUBLISHED
+    assert "the schema is public" in PUBLISHED
     assert "private answers" in PUBLISHED
 
 
@@ -176,7 +176,7 @@ def test_many_numbers_go_onto_a_round_grid_wider_than_the_answers() -> None:
     attribute, remarks = _drafted(ages)
     assert attribute == Attribute("a", kind="numeric", range=(0, 90), grid=46)
     (remark,) = remarks
-    assert remark.startswith("attribute “a”: its range comes from the answers, rounded outwards; a range is public")
+    assert remark.startswith("attribute “a”: its range comes from the answers, rounded outwards. A range is public")
     assert not re.search(r"\d", remark)
     heights = np.random.default_rng(1).uniform(1.52, 1.98, N)
     assert _drafted(heights)[0] == Attribute("a", kind="numeric", range=(1.5, 2.0), grid=51)
@@ -187,7 +187,7 @@ def test_a_tail_far_away_is_clipped_and_not_published() -> None:
     attribute, remarks = _drafted(values)
     assert attribute == Attribute("a", kind="numeric", range=(0, 3000), grid=31, clip=True)
     assert "few answers lie far from all others" in remarks[1]
-    assert "reported as its end (clip): widen it if such answers are possible" in remarks[1]
+    assert "reported as its nearer end (clip). Make the range wider if such answers are possible" in remarks[1]
     assert "98765" not in " ".join(remarks)
 
 
@@ -202,7 +202,7 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     )
     assert remarks[2] == (
         "attribute “a”: 1 of 203 cells are not numbers, and are reported as “no number” (row 202): correct those that "
-        "should be numbers, what they say is lost otherwise"
+        "should be numbers; otherwise their numbers are lost"
     )
     few, remarks = _drafted([*numbers, "about forty"])
     assert few is not None
@@ -262,7 +262,7 @@ def test_dates_are_cut_and_answers_that_are_one_are_counted() -> None:
     )
     assert _drafted(["1950-01", "2024-12"] * 20)[0] is None
     alike = _drafted(["Yes", "yes ", "YES", "no", "so so", "so  so"] * 20)[1]
-    assert alike[0].startswith("attribute “a”: 5 categories differ from another one by case or white space only")
+    assert alike[0].startswith("attribute “a”: 5 categories differ from another category only in case or white space")
 
 
 @pytest.mark.parametrize("value", [1e15, 1e300])

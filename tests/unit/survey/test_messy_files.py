@@ -91,7 +91,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "spellings.csv": (
         [SPELLED, {"name": "town", "categories": ["Boston", "New York", "new  york"]}],
-        ["“smoker”: 5 categories differ from another one by case or white space only", "“town”: 2 categories differ"],
+        ["“smoker”: 5 categories differ from another category only in case", "“town”: 2 categories differ"],
     ),
     "boxes.csv": (
         [

@@ -181,8 +181,8 @@ def randomize_file(
     earlier = output.absolute().parent / EARLIER_FILE_NAME
     if earlier.exists():
         warnings.append(
-            f"{earlier} is of an earlier version, and no longer used: whoever has it can find a contributor's answer "
-            "by trying; delete it and never pass it on"
+            f"{earlier} is from an earlier version and no longer used. Anyone who has it can find a contributor's "
+            "answer by trying all answers. Delete it, and never pass it on"
         )
     ledger, path, modified = answers_ledger(), f"path:{Path(answers).resolve()}", last_change(answers)
     key = ledger.key()
@@ -499,7 +499,7 @@ def _spent_again(answers: Path, found: Spending) -> Iterator[str]:
         )
     if killed := [entry for entry in runs if entry.begun]:
         yield (
-            f"a run that randomised {answers} for this collection was stopped just as its reports were to appear (as "
+            f"a run that randomised {answers} for this collection was stopped just before its reports appeared (as "
             f"{_names(killed)}): if no file of reports appeared, nobody saw reports and nothing is spent twice"
         )
     before = collection.learned_from

@@ -263,7 +263,7 @@ def left_out(data: Observed, schema: Schema) -> tuple[str, ...]:
         labels = schema.columns[attribute].labels
         absent = [label for code, label in enumerate(labels) if code not in set(seen.tolist())]
         if absent:
-            notes.append(f"{name}: nobody holds {listed(absent)}; nothing can be said about that")
+            notes.append(f"{name}: nobody holds {listed(absent)}; nothing can be said about them")
     return tuple(notes)
 
 
@@ -279,8 +279,8 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
         ]
     if rare:
         warnings.append(
-            f"{len(rare)} categor{'y is' if len(rare) == 1 else 'ies are'} held by fewer than {SMALL_CELL} records, so "
-            f"that what is leaked about them looks as large as it can be: {listed(rare)}. Merge them in a schema, or "
+            f"{len(rare)} categor{'y is' if len(rare) == 1 else 'ies are'} held by fewer than {SMALL_CELL} records, "
+            f"so the leakage about them looks as large as possible: {listed(rare)}. Merge them in a schema, or "
             "leave them out"
         )
     if exact:
@@ -289,7 +289,7 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
         if few > _RARE_SHARE * len(data.codes):
             warnings.append(
                 f"{few / len(data.codes):.0%} of the records have a combination of answers that fewer than "
-                f"{SMALL_CELL} share. Totals then tell these very people apart; in the population they are smaller"
+                f"{SMALL_CELL} share. Totals then distinguish these very people; in the population, totals are smaller"
             )
     return tuple(warnings)
 

@@ -143,8 +143,8 @@ def rare_warnings(data: Observed, epsilons: Floats, share: float = RARE_SHARE) -
     *most, last = [*shown, *rest]
     named = f"{', '.join(most)} and {last}" if most else last
     return (
-        f"categories held by less than {100 * share:.3g}% of the records decide what is leaked about {named}. A "
-        f"question with these merged leaks less: --merge-rare {share:g} shows its figures",
+        f"categories held by less than {100 * share:.3g}% of the records decide what is leaked about {named}. If "
+        f"these categories are merged, the question leaks less: --merge-rare {share:g} shows the figures",
     )
 
 

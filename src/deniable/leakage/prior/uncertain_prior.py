@@ -23,8 +23,8 @@ MAX_RANGE_CELLS = 1 << 20
 """Largest table that plausible joints are drawn for."""
 
 ESTIMATED_WARNING = (
-    "the joint distribution is an estimate: figures are relative to it, and guarantee nothing against an adversary who "
-    "knows the true one"
+    "the joint distribution is an estimate; figures are for this distribution, and guarantee nothing against an "
+    "adversary who knows the true distribution"
 )
 
 

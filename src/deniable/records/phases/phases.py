@@ -290,7 +290,7 @@ class Phases:
             f"epsilon = {collection.privacy().epsilon:g} for each"
             for place, (collection, aggregate) in enumerate(self.parts, 1)
         ]
-        found.append("epsilon is for one phase: who took part in several has spent the sum")
+        found.append("epsilon is for one phase: people who took part in several phases have spent the sum")
         return (*found, *self.late_reports)
 
     @cached_property
@@ -393,7 +393,7 @@ def worse_together(phases: Sequence[RecordEstimate], together: RecordEstimate) -
         if np.isfinite(error) and error > TOLERANCE * alone[best]:
             found.append(
                 f"{name}: the standard error is {error:.2g} for all phases together by counts, and {alone[best]:.2g} "
-                f"for phase {best + 1} alone: read that phase alone, or give it more of the weight"
+                f"for phase {best + 1} alone: use that phase alone, or give it more weight"
             )
     return tuple(found)
 

@@ -67,8 +67,9 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
         as 1/10.
     resolution : int, optional
-        Component of the true answer, from 1 to 16383. The default is ceil(4 epsilon). With the default, the variance is
-        lower than with continuous noise, by at most .13%.
+        Size of the signal: the component of the true answer before the noise is added, from 1 to 16383. All other
+        components are 0. The default is ceil(4 epsilon). With the default, the variance is lower than with continuous
+        noise, by at most .13%.
     clamp : int, optional
         How far a noisy component may lie outside the range from 0 to `resolution`. The clamp is from 0 to 16383. The
         default is eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight

@@ -30,8 +30,8 @@ from deniable.errors import out_of_range
 from deniable.oracles.memoised import Memoised, MemoisedBits, MemoisedCells, MemoisedCode
 
 INSTEAD = (
-    "plans compare mechanisms for a question that is asked once; this mechanism is for a question that is asked "
-    "repeatedly"
+    "`deniable plan` compares mechanisms for a question that is asked once; "
+    "this mechanism is for a question that is asked repeatedly"
 )
 
 
@@ -169,8 +169,9 @@ class LOLOHA(MemoisedCells):
     """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
 
     The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once,
-    keeps this *permanent response*, and randomises it again for each report. For g > 2, one report spends less than
-    `epsilon_once`. One report of `MemoisedHash` spends all of `epsilon_once`.
+    keeps this *permanent response*, and randomises it again for each report. The parameter `epsilon_once` is the budget
+    of one report. For g > 2, one report of LOLOHA spends less than this budget, and one report of `MemoisedHash` spends
+    all of it.
 
     Parameters
     ----------

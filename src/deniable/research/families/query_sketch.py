@@ -34,9 +34,9 @@ from deniable.oracles.sketch.families._columns import columns_of
 class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     """The query sketch is a count-mean sketch that estimates only the frequencies of a list of chosen values.
 
-    Each report is a random hash function and the noisy cell of the true code under this function. A report *supports* a
-    value if the reported function maps the value to the reported cell. For each chosen value, the collector counts the
-    reports that support the value.
+    Each report contains a random hash function and a noisy cell. The function maps the true code to a cell, and the
+    device randomises this cell. A report *supports* a value if the reported function maps the value to the reported
+    cell. For each chosen value, the collector counts the reports that support the value.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Categories(QuestionKind):
             return Draft(*column.left_out(f"it has {distinct} distinct answers, max_categories={most}"))
         remark = (
             f"attribute {quoted(column.name)}: its cut points come from the smallest and the largest answer; choose "
-            "them by what is known about the question instead"
+            "cut points from what is known about the question instead"
         )
         edges = equal_edges(column.low, column.high, min(MAX_INTERVALS, most))
         return Draft({"missing": missing, "edges": edges}, [remark])

@@ -139,9 +139,8 @@ class Numeric(QuestionKind):
         except (InvalidParameterError, ArithmeticError):
             return Draft(*column.left_out("its numbers are too large or too close together"))
         remark = (
-            f"attribute {quoted(column.name)}: its range comes from the answers, rounded outwards; a range is public "
-            "and "
-            'must have been known before: fill in what is possible ("range")'
+            f"attribute {quoted(column.name)}: its range comes from the answers, rounded outwards. A range is public, "
+            'so it must not depend on the answers: write the least and the largest possible answer ("range")'
         )
         keys = {
             "missing": missing,
@@ -171,8 +170,8 @@ def _bulk(column: ColumnTally) -> tuple[float, float, list[str]]:
         low,
         high,
         [
-            f"attribute {quoted(column.name)}: few answers lie far from all others; the range leaves them out, and "
-            "they are reported as its end (clip): widen it if such answers are possible"
+            f"attribute {quoted(column.name)}: few answers lie far from all others. The range leaves them out, and "
+            "they are reported as its nearer end (clip). Make the range wider if such answers are possible"
         ],
     )
 

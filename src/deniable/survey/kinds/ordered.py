@@ -91,7 +91,7 @@ class Ordered(QuestionKind):
         edges = tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in cuts)
         remark = (
             f"attribute {quoted(column.name)}: dates, cut by {'months' if monthly else 'years'}; the cut points come "
-            "from the first and the last answer: choose them by what is known about the question instead"
+            "from the first and the last answer; choose cut points from what is known about the question instead"
         )
         return Draft({"missing": missing, "edges": edges}, [remark])
 

@@ -153,8 +153,8 @@ def test_what_an_earlier_version_left_is_pointed_out_and_left_alone(tmp_path: Pa
     left.write_text("anything")
     result = randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng())
     (warning,) = result.warnings
-    assert warning.startswith(f"{left} is of an earlier version")
-    assert warning.endswith("delete it and never pass it on")
+    assert warning.startswith(f"{left} is from an earlier version")
+    assert warning.endswith("Delete it, and never pass it on")
     assert left.read_text() == "anything"
 
 
@@ -309,7 +309,7 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
     assert run.wait().returncode == -9
     assert (tmp_path / "r.parquet").exists() == (when == "after")
     message = (
-        f"a run that randomised {answers} for this collection was stopped just as its reports were to appear (as "
+        f"a run that randomised {answers} for this collection was stopped just before its reports appeared (as "
         f"{tmp_path / 'r.parquet'}): if no file of reports appeared, nobody saw reports and nothing is spent twice"
     )
     with pytest.raises(AlreadyRandomizedError) as caught:
@@ -450,7 +450,7 @@ def test_reports_that_appeared_stay_recorded_if_no_more_can_be_said(
         patch.setattr(Path, "replace", full_afterwards)
         randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng())
     assert ReportReader(tmp_path / "r.parquet", SURVEY).n == N
-    with pytest.raises(AlreadyRandomizedError, match="was stopped just as its reports were to appear"):
+    with pytest.raises(AlreadyRandomizedError, match="was stopped just before its reports appeared"):
         randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng())
 
 

@@ -158,8 +158,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     """k-ary joint randomised response reports one code, and the noise of two paired contributors partly cancels.
 
     Each contributor reports the true code or *lies*, which means that the device reports one of the other codes. A
-    dealer deals secret shares once to n contributors, in random pairs. With these shares, it is less likely than
-    without a dealer that both contributors of a pair lie. For k = 2 the mechanism is `JRR`.
+    dealer deals secret shares once to n contributors, in random pairs. With these shares, both contributors of a pair
+    lie less often than they would without a dealer. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
@@ -172,7 +172,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
         1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower
         end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
-        hardly lower the error. They lower the variance of a count of reports by less than the variance of one report.
+        hardly lower the error. For n reports, they reduce the variance of a count by less than a single report adds to
+        it.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.
