@@ -1,4 +1,4 @@
-"""Post-processing: turn a raw estimate into a consistent estimate that lists the steps taken."""
+"""Post-processing steps, which turn a raw estimate into a consistent estimate that lists the steps taken."""
 
 import lazy_loader
 

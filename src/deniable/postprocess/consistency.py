@@ -1,10 +1,11 @@
-"""Consistency: turn raw estimates into frequencies that could be true.
+"""Consistency steps, which turn raw estimates into frequencies that could be true.
 
 Raw estimates are unbiased but may be negative and need not sum to one. Each function here returns a *new* Estimate that
-names the step, keeps the raw estimate and has no intervals: clipping biases, and no valid interval is known after it.
+names the step, keeps the raw estimate and has no intervals. Clipping causes bias, and no valid interval is known after
+it.
 
-Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li, *Locally differentially private frequency estimation with consistency*
-(NDSS 2020), whose names are used.
+The steps have the names of Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li, *Locally differentially private frequency
+estimation with consistency* (NDSS 2020).
 """
 
 from __future__ import annotations

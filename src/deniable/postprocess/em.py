@@ -1,23 +1,25 @@
-"""Iterative Bayesian update (EM): the frequencies under which the reports are likeliest.
+"""Iterative Bayesian update (EM), which finds the frequencies under which the reports are likeliest.
 
-Agrawal, Aggarwal, *On the design and quantification of privacy preserving data mining algorithms* (2001); ElSalamouny,
-Palamidessi, *Generalized iterative Bayesian update and applications to mechanisms for privacy protection* (2020).
+The method is from Agrawal, Aggarwal, *On the design and quantification of privacy preserving data mining algorithms*
+(2001), and ElSalamouny, Palamidessi, *Generalized iterative Bayesian update and applications to mechanisms for privacy
+protection* (2020).
 
 With channel P and output histogram c of n reports, one update is ``f_x <- f_x sum_y P[x,y] (c_y/n) / (f P)_y``. It
-never lowers the log-likelihood L(f) = sum_y c_y ln (f P)_y, which is concave, and from the uniform distribution it
-converges to a maximum. How far L can still rise is known at every step, L(max) - L(f) <= n (max_x g_x - 1) with g_x the
-factor of f_x above, and that is what decides when to stop.
+never lowers the log-likelihood L(f) = sum_y c_y ln (f P)_y, which is concave. From the uniform distribution it
+converges to a maximum. A bound on the possible rise of L is known at every step: L(max) - L(f) <= n (max_x g_x - 1),
+where g_x is the factor of f_x above. This bound decides when to stop.
 
-Where privacy is strong all g_x are close to one and the plain update needs up to millions of steps. Steps are therefore
-over-relaxed, f_x g_x^eta normalised, with eta grown while the likelihood rises and cut when it would fall: the same
-fixed points, the same monotone likelihood, hundreds of times fewer steps (Salakhutdinov, Roweis, *Adaptive overrelaxed
-bound optimization methods*, 2003). eta = 1 is the plain update.
+If privacy is strong, all g_x are close to one and the plain update needs up to millions of steps. Steps are therefore
+over-relaxed: each step is f_x g_x^eta, normalised. The exponent eta grows while the likelihood rises, and is cut when
+the likelihood would fall. The fixed points are the same, the likelihood is monotone as before, and hundreds of times
+fewer steps are needed (Salakhutdinov, Roweis, *Adaptive overrelaxed bound optimization methods*, 2003). With eta = 1
+the step is the plain update.
 
-EM needs the likelihood of the data. An aggregate has it where it *is* the histogram of outputs: GRR and SquareWave,
-and each attribute's column of a record mechanism over GRR. Support counts of unary encodings, subsets and hashes no
-longer show which values one report supported together, and with that the likelihood is lost; the product of the counts'
-marginal laws would be the likelihood of data that nobody collected. There, keep the reports
-(`iterative_bayes_reports`) or use `norm_sub`.
+EM needs the likelihood of the data. An aggregate determines the likelihood if it *is* the histogram of outputs. This
+holds for GRR, for SquareWave, and for each attribute's column of a record mechanism over GRR. Support counts of unary
+encodings, subsets and hashes no longer show which values one report supported together, so the likelihood is lost. The
+product of the counts' marginal distributions would be the likelihood of data that nobody collected. For these
+mechanisms, keep the reports (`iterative_bayes_reports`) or use `norm_sub`.
 """
 
 from __future__ import annotations
@@ -185,7 +187,7 @@ def iterative_bayes_reports(
 def _histogram(
     oracle: FrequencyOracle[Any], raw: Estimate, counts: NDArray[Any], max_iterations: int, tolerance: float
 ) -> Estimate:
-    """Run EM on a histogram of the outputs of one oracle."""
+    """Return the frequencies that EM finds from a histogram of the outputs of one oracle."""
     law = oracle.support_law
     if isinstance(law, FixedSize) and law.size == 1:
         return _column(raw, counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
@@ -195,7 +197,7 @@ def _histogram(
 def _column(
     raw: Estimate, counts: NDArray[np.int64], p: Any, q: Any, max_iterations: int, tolerance: float
 ) -> Estimate:
-    """Run EM on a histogram of n codes whose channel is q[y] plus (p - q) where y is the true code."""
+    """Return EM's frequencies for a histogram of n codes with the channel q[y], plus (p - q) if y is the true code."""
     lie: Floats = np.broadcast_to(np.asarray(q, dtype=np.float64), counts.shape)
     gain = float(np.ravel(np.asarray(p, dtype=np.float64) - lie)[0])
     return _maximum_likelihood(
@@ -209,14 +211,14 @@ def _column(
 
 
 def _listed(raw: Estimate, channel: Floats, counts: Floats, max_iterations: int, tolerance: float) -> Estimate:
-    """Run EM on a histogram of the outputs that are the channel's columns."""
+    """Return EM's frequencies for a histogram of the outputs that are the channel's columns."""
     return _maximum_likelihood(raw, counts, lambda f: f @ channel, lambda g: channel @ g, max_iterations, tolerance)
 
 
 def _maximum_likelihood(
     raw: Estimate, counts: Floats, forward: Linear, backward: Linear, max_iterations: int, tolerance: float
 ) -> Estimate:
-    """Run EM from the uniform distribution; forward is f -> f P, backward is g -> P g."""
+    """Return EM's result from a uniform start, where `forward` is f -> f P and `backward` is g -> P g."""
     if raw.n == 0:
         return raw.processed(raw.frequencies, "em (no reports)")
     n = counts.sum()
@@ -249,7 +251,7 @@ def _maximum_likelihood(
 
 
 def _output_histogram(outputs: Any, reports: Any) -> tuple[Any, Floats]:
-    """Return (columns, counts): which outputs occur among the reports, as channel columns, and how often."""
+    """Return (columns, counts): the outputs that occur among the reports, as channel columns, and their counts."""
     keys = _row_keys(outputs, outputs)
     order = np.argsort(keys)
     values, counts = np.unique(_row_keys(reports, outputs), return_counts=True)
@@ -257,7 +259,7 @@ def _output_histogram(outputs: Any, reports: Any) -> tuple[Any, Floats]:
 
 
 def _row_keys(batch: Any, like: Any) -> Any:
-    """Return one opaque sortable key per report: the bytes of its fields, in the dtypes of `like`."""
+    """Return one opaque sortable key per report, the bytes of its fields in the dtypes of `like`."""
     fields = batch if isinstance(like, tuple) else (batch,)
     models = like if isinstance(like, tuple) else (like,)
     columns = []

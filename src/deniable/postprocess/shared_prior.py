@@ -1,4 +1,4 @@
-"""The hierarchical step: attributes that share a domain are estimated together, by `deniable.core.shared_domain`."""
+"""Hierarchical step, which estimates attributes with a shared domain together (`deniable.core.shared_domain`)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""Smooth decoding of ordered answers: the distribution under which the reports are likeliest, if neighbours are alike.
+"""Smooth decoding of ordered answers, which finds the likeliest distribution if neighbouring values are similar.
 
-Maximum likelihood (`em`) puts noise into peaks. Here log f is penalised by its differences between neighbours, of order
-1 (towards uniform) or 2 (towards exponential curves), with strength lambda. How strong, the reports decide themselves:
-the fits of both orders and of 9 strengths are averaged by their evidence, the probability of the reports under each
-prior, in Laplace's approximation:
+Maximum likelihood (`em`) turns noise into peaks. Here log f is penalised by its differences between neighbours, of
+order 1 (towards uniform) or 2 (towards exponential curves), with strength lambda. The reports decide the strength. The
+fits of both orders and of 9 strengths are averaged with weights by their evidence. The evidence is the probability of
+the reports under each prior, in Laplace's approximation:
 
     l(f) - lambda/2 |D theta|^2 - 1/2 (ln det(H + 11'/k) - (k - order) ln lambda),   H = F + lambda D'D,
 
-theta = log f at the maximum, l the log-likelihood and F its Fisher information. Weighting models by evidence: MacKay,
-*Bayesian interpolation* (1992). A spike survives, because where the reports show one, weak priors have the evidence.
+where theta = log f at the maximum, l is the log-likelihood and F is its Fisher information. Weights by evidence are
+from MacKay, *Bayesian interpolation* (1992). A spike survives, because weak priors have the larger evidence if the
+reports show a spike.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ LOST = 1e-3
 
 
 class _Fit(NamedTuple):
-    """One model's fit: its score (the log evidence but for a constant) and frequencies."""
+    """Fit of one model: its score (the log evidence except for a constant) and its frequencies."""
 
     score: float
     frequencies: Floats
@@ -110,7 +111,7 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
 
 
 def _smoothed(oracle: FrequencyOracle[Any], raw: Estimate, aggregate: Aggregate) -> Estimate:
-    """Decode one attribute."""
+    """Return the smooth estimate of one attribute."""
     if raw.n == 0:
         return raw.processed(raw.frequencies, "smooth (no reports)")
     if raw.k > MAX_VALUES:
@@ -128,10 +129,11 @@ def _smoothed(oracle: FrequencyOracle[Any], raw: Estimate, aggregate: Aggregate)
 
 
 def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit | None:
-    """Maximise the penalised log-likelihood from the uniform distribution, by Fisher steps that never lower it.
+    """Return the fit that Fisher steps from the uniform distribution reach, which never lower the objective.
 
-    Returns None if there is no maximum: differences of order 2 leave a slope of log f free, and where it is the steeper
-    the likelier, all mass runs to an end of the scale, and evidence means nothing.
+    The steps maximise the penalised log-likelihood. The function returns None if there is no maximum. Differences of
+    order 2 do not penalise a slope of log f. If steeper slopes are always likelier, all mass moves to one end of the
+    scale, and the evidence means nothing.
     """
     k, n, seen = len(channel), counts.sum(), counts > 0
     penalty = strength * _roughness(k, order)
@@ -171,6 +173,6 @@ def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit |
 
 @lru_cache(maxsize=16)
 def _roughness(k: int, order: int) -> Floats:
-    """Return D'D of the differences of this order, float64[k, k]."""
+    """Return float64[k, k]: the matrix D'D for differences of this order."""
     differences = np.diff(np.eye(k), n=order, axis=0)
     return differences.T @ differences

@@ -1,4 +1,4 @@
-"""Post-processing by name, as the command line offers it."""
+"""Post-processing steps by name, as the command line offers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms for several attributes: they take records int[n, d] and give one estimate per attribute."""
+"""Mechanisms for several attributes, which take records int[n, d] and give one estimate per attribute."""
 
 import lazy_loader
 

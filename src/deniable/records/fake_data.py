@@ -78,29 +78,29 @@ ZERO_REMARK = "a reported value whose prior is zero shows that its attribute was
 
 @dataclass(frozen=True)
 class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, TellsAnswers):
-    """One uniformly sampled attribute through its oracle with the whole epsilon, fakes of all others."""
+    """Base of mechanisms that send one uniformly sampled attribute with the whole epsilon, and fakes of the others."""
 
     reveals = "fakes"
 
     @property
     @abstractmethod
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The distribution of each attribute's fakes."""
+        """Distribution of the fakes of each attribute."""
 
     @property
     def oracles(self) -> tuple[Oracle, ...]:
-        """The frequency oracle of each attribute, with the whole epsilon."""
+        """Frequency oracle of each attribute, with the whole epsilon."""
         return self.layout.oracles
 
     # ---------------------------------------------------------------- analyst
 
     @cached_property
     def support_probabilities(self) -> tuple[tuple[Any, Any], ...]:
-        """Implemented (P, Q) of each attribute: probability that a record's report supports a held value, and another.
+        """Implemented (P, Q) of each attribute: probabilities that a report supports the held value, and another value.
 
-        P = (p + (d-1) s)/d and Q = (q + (d-1) s)/d, where (p, q) are the oracle's and a fake supports any one value
-        with probability s: 1/k uniform, q zero, q + (p-q)/k random; of fakes from priors, pi(v), a tuple of each, one
-        per value.
+        P = (p + (d-1) s)/d and Q = (q + (d-1) s)/d, where (p, q) are the probabilities of the oracle, and a fake
+        supports any one value with probability s. For uniform fakes s is 1/k, for zero fakes q, and for random fakes q
+        + (p-q)/k. For fakes from priors s is pi(v), and P and Q are tuples with one entry per value.
         """
         d = len(self.sizes)
         return tuple(
@@ -109,7 +109,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
         )
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q), see `support_probabilities`."""
+        """Return unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q); see `support_probabilities`."""
         self.check(aggregate)
         found = {}
         for j, (at, (p, q)) in enumerate(zip(stretches(self.sizes), self.support_probabilities, strict=True)):
@@ -157,8 +157,8 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
 
-        Noise only; the drawing of the attribute is part of the noise. Where it depends on the value's prior, of one
-        value, or (None) the mean over the attribute's values.
+        The variance counts noise only, and the drawing of the attribute is part of the noise. If the variance depends
+        on the value's prior, it is the variance for one value, or (None) the mean over the attribute's values.
         """
         j = self._checked_attribute(attribute)
         chosen = None if value is None else checked_integer("value", value, 0, self.sizes[j] - 1)
@@ -170,12 +170,12 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
     # ---------------------------------------------------------------- exact law
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact.
+        """Exact largest likelihood ratio between two records.
 
         The likelihood of a record is proportional to the sum over attributes of its evidence, P(report | held value)/
-        P(report as a fake). A report may speak for one record and against the other in every attribute: this attains
-        the ratio of the oracle, for every d and all sizes, up to the rounding of thresholds. A value that no fake takes
-        leaves p_j/q_j alone.
+        P(report as a fake). A report may speak for one record and against the other in every attribute. Such a report
+        attains the ratio of the oracle, for every d and all sizes, up to the rounding of thresholds. A value that no
+        fake takes leaves p_j/q_j alone.
         """
         alone = [fake.oracle.implemented_ratio() for fake in self.fakes_of if fake.shows]
         return max([*alone, largest_quotient_of_sums([fake.evidence for fake in self.fakes_of])])
@@ -196,7 +196,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
 
     @property
     def _possible(self) -> Any:
-        """Index of the combinations of reports that can be sent: at most one of them, the sampled one, is true."""
+        """Index of the combinations of reports that can be sent; at most one report, the sampled one, is true."""
         if not any(fake.shows for fake in self.fakes_of):
             return slice(None)
         never = [np.array([chance == 0 for chance in fake.law], dtype=np.int64) for fake in self.fakes_of]
@@ -298,7 +298,7 @@ class RSFD(FakeData):
 
     @cached_property
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The distribution of each attribute's fakes."""
+        """Distribution of the fakes of each attribute."""
         return tuple(FAKES[self.oracle][str(self.fakes)].law(oracle) for oracle in self.oracles)
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
@@ -394,7 +394,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     @cached_property
     def fakes_of(self) -> tuple[Fake, ...]:
-        """The distribution of each attribute's fakes."""
+        """Distribution of the fakes of each attribute."""
         return tuple(prior_fake(*pair) for pair in zip(self.layout.oracles, self.implemented_priors, strict=True))
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Fake reports of RS+FD and RS+RFD for the attributes that were not sampled, and what that does to probabilities.
+"""Fake reports of RS+FD and RS+RFD for the attributes that were not sampled, and the resulting probabilities.
 
-``"uniform"`` (over GRR): a uniform code. ``"zero"`` (over OUE): the all-zero vector with every bit randomised.
-``"random"`` (over OUE): a uniform value through the oracle. A uniform value through GRR is a uniform code. From a prior
-(over GRR): a code drawn from a public distribution.
+A ``"uniform"`` fake (over GRR) is a uniform code. A ``"zero"`` fake (over OUE) is the all-zero vector with every bit
+randomised. A ``"random"`` fake (over OUE) is a uniform value through the oracle. A uniform value through GRR is a
+uniform code. A fake from a prior (over GRR) is a code drawn from a public distribution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Evidence = tuple[tuple[Fraction, Fraction], ...]
 
 
 def largest_quotient_of_sums(parts: Sequence[Evidence]) -> Fraction:
-    """Return the largest quotient of two sums with one choice per part, exactly: Dinkelbach's iteration."""
+    """Return the exact largest quotient of two sums with one choice per part, by Dinkelbach's iteration."""
     ratio = Fraction(0)
     while True:
         chosen = [max(part, key=lambda pair: pair[0] - ratio * pair[1]) for part in parts]
@@ -48,7 +48,7 @@ def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> ND
     truths : sequence of Fraction[k_j, outputs_j]
         Channel of each attribute when sampled.
     fakes : sequence of Fraction[outputs_j]
-        Law of each attribute's fake report.
+        Distribution of each attribute's fake report.
     """
     d = len(truths)
     repeated = [np.tile(fake, (len(truth), 1)) for truth, fake in zip(truths, fakes, strict=True)]
@@ -59,19 +59,19 @@ def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> ND
 
 @dataclass(frozen=True)
 class Fake(ABC):
-    """The fakes of one attribute.
+    """Fake reports of one attribute.
 
     Parameters
     ----------
     oracle : GRR or OUE
-        What the attribute goes through when it is sampled.
+        Oracle that the attribute goes through when it is sampled.
     support : Fraction or tuple of Fraction
-        Probability that a fake supports a value; a tuple, one per value, where values differ.
+        Probability that a fake supports a value, or a tuple with one probability per value if values differ.
     evidence : tuple of (Fraction, Fraction)
-        How much likelier a report is when true than when fake, P(report | held value)/P(report as a fake), for the
-        value that makes it likeliest and for the one that makes it least likely, of every report that may be extreme.
+        Pairs of the ratio P(report | held value)/P(report as a fake), for every report that may be extreme. The first
+        entry is for the value that makes the report likeliest, and the second for the value that makes it least likely.
     least : Fraction
-        The smallest such evidence of any report.
+        Smallest such ratio of any report.
     """
 
     oracle: Oracle
@@ -88,7 +88,7 @@ class Fake(ABC):
         return isinstance(self.support, tuple) and 0 in self.support
 
     def mixed(self, true: Fraction, d: int) -> Any:
-        """Return (true + (d-1) s)/d, s the support; a tuple where values differ."""
+        """Return (true + (d-1) s)/d, where s is the support, or a tuple if values differ."""
         if isinstance(self.support, tuple):
             return tuple((true + (d - 1) * s) / d for s in self.support)
         return (true + (d - 1) * self.support) / d
@@ -109,12 +109,12 @@ class Fake(ABC):
 
     @abstractmethod
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw the support counts, exactly in distribution, of contributors who hold what was sampled and of fakes."""
+        """Return random support counts, exact in distribution, of contributors' sampled answers and of fakes."""
 
 
 @final
 class PriorFake(Fake):
-    """A code drawn from the distribution `support`, beside GRR."""
+    """Fakes over GRR that are codes drawn from the distribution `support`."""
 
     both = Fraction(0)
 
@@ -134,7 +134,7 @@ class PriorFake(Fake):
 
 @final
 class RandomFake(Fake):
-    """A uniform value through the oracle; over GRR that is a uniform code."""
+    """Fakes that are uniform values through the oracle, which over GRR are uniform codes."""
 
     @property
     def both(self) -> Fraction:
@@ -157,7 +157,7 @@ class RandomFake(Fake):
 
 @final
 class ZeroFake(Fake):
-    """The all-zero vector, every bit randomised, beside OUE."""
+    """Fakes over OUE that are all-zero vectors with every bit randomised."""
 
     of_values = False
 
@@ -186,7 +186,7 @@ class ZeroFake(Fake):
 
 
 def prior_fake(oracle: Oracle, prior: tuple[Fraction, ...]) -> Fake:
-    """Return the fakes that follow a prior: a report speaks loudest of the rarest value, and least of the commonest."""
+    """Return fakes that follow a prior; a report says most about the rarest value and least about the commonest."""
     (p, q), rare, common = oracle.support_probabilities, min(pi for pi in prior if pi), max(prior)
     return PriorFake(oracle, prior, ((p / rare, q / rare), (p / common, q / common)), q / common)
 
@@ -198,7 +198,7 @@ def uniform_code(oracle: Oracle) -> Fake:
 
 
 def zero_vector(oracle: Oracle) -> Fake:
-    """Return randomised all-zero vectors as fakes: bits other than the held value's cancel."""
+    """Return randomised all-zero vectors as fakes; all bits except the bit of the held value cancel."""
     p, q = oracle.support_probabilities
     low = (1 - p) / (1 - q)
     return ZeroFake(oracle, q, ((p / q, low),), low)
@@ -207,8 +207,8 @@ def zero_vector(oracle: Oracle) -> Fake:
 def random_vector(oracle: Oracle) -> Fake:
     """Return randomised vectors of uniform values as fakes.
 
-    A report with t bits set is (t high + (k-t) low)/k times as likely as a zero vector's: the held bit says most where
-    it is set alone, and least where it alone is clear.
+    A report with t bits set is (t high + (k-t) low)/k times as likely as for a zero vector. The held bit says most if
+    it alone is set, and least if it alone is clear.
     """
     (p, q), k = oracle.support_probabilities, oracle.k
     high, low = p / q, (1 - p) / (1 - q)
@@ -220,14 +220,14 @@ def random_vector(oracle: Oracle) -> Fake:
 
 
 def uniform_codes(layout: CodeLayout, codes: Codes, rng: Randomness) -> NDArray[Any]:
-    """Return rows of uniform codes in which one sampled attribute of every record is reported."""
+    """Return rows of uniform codes in which the report of one sampled attribute replaces one code."""
     return codes_among(layout, codes, rng, partial(uniform_rows, rng, layout.sizes))
 
 
 def codes_among(
     layout: CodeLayout, codes: Codes, rng: Randomness, fill: Callable[[NDArray[Any]], None]
 ) -> NDArray[Any]:
-    """Return rows of codes that `fill` writes, in which one sampled attribute of every record is reported."""
+    """Return rows of codes that `fill` writes, in which the report of one sampled attribute replaces one code."""
     reports = layout.empty(len(codes))
     for rows in row_blocks(len(codes), SAMPLED_ROWS):
         fill(reports[rows])
@@ -236,7 +236,7 @@ def codes_among(
 
 
 def zero_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
-    """Return rows of randomised bits of which only one sampled attribute's was set before."""
+    """Return rows of randomised bits, where only the bit of one sampled attribute's answer was set before."""
 
     def fill(codes: Codes, attributes: Codes, bits: Bits) -> None:
         set_sampled(codes, attributes, layout.starts, bits)
@@ -245,7 +245,7 @@ def zero_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
 
 
 def random_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
-    """Return rows of randomised bits: a uniform value's of every attribute, but the true one's of the sampled one."""
+    """Return rows of randomised bits of a uniform value per attribute, but of the true value for the sampled one."""
 
     def fill(codes: Codes, attributes: Codes, bits: Bits) -> None:
         values = np.empty(codes.shape, dtype=np.uint32)
@@ -274,7 +274,7 @@ def _keep_sampled(codes: Codes, attributes: Codes, values: NDArray[np.uint32]) -
 
 
 class Kind(NamedTuple):
-    """One kind of fakes: the law of an attribute's, and the draw of all."""
+    """One kind of fakes: the distribution for one attribute, and the function that draws all fakes."""
 
     law: Callable[[Any], Fake]
     randomize: Callable[[Any, Codes, Randomness], NDArray[Any]]

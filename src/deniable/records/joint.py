@@ -1,10 +1,10 @@
-"""Tables of pairs of attributes, for all mechanisms whose aggregates have them.
+"""Tables of pairs of attributes, for all mechanisms whose aggregates have such tables.
 
-A `JointTable` is an unbiased table of two attributes together with the covariance of everything linear in it. Two
-uncertainties are told apart, as in `deniable.core.estimate`. All that is known of a mechanism's law counts noise and
-sampling, the error of the *population*. For *these contributors* the variance of the question's own true value among
-them, c'(diag f - f f')c/n, is subtracted once, from the whole question: subtracted from each group of reports it would
-be subtracted too often, because groups of one set of contributors are not independent.
+A `JointTable` is an unbiased table of two attributes together with the covariance of everything linear in it. There are
+two kinds of uncertainty, as in `deniable.core.estimate`. The distribution of a mechanism's reports gives the error for
+the *population*, which counts noise and sampling. For *these contributors*, the variance of the question's own true
+value among them, c'(diag f - f f')c/n, is subtracted once, from the whole question. It must not be subtracted from each
+group of reports, because groups of one set of contributors are not independent, and it would be subtracted too often.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class JointTable(ABC):
 
     @abstractmethod
     def _products(self, a: Floats, b: Floats) -> Floats:
-        """Return Cov(<a, T>, <b, T>) over the last axis, of population questions; weights [..., K] are broadcast."""
+        """Return Cov(<a, T>, <b, T>) over the last axis for population questions; weights [..., K] are broadcast."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -195,7 +195,7 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
 
     @abstractmethod
     def _own(self, i: int, j: int) -> OwnTable:
-        """Return the table of i < j from the pair's own reports."""
+        """Return the table of attributes i < j from the pair's own reports."""
 
     @abstractmethod
     def consistent(self, i: int, j: int) -> JointTable:
@@ -244,5 +244,5 @@ class JointRecords(RecordMechanism[Reports]):
 
 
 def has_tables(mechanism: object) -> TypeIs[JointRecords[Any]]:
-    """Tell a mechanism whose aggregates have tables of pairs from all others."""
+    """Return whether a mechanism's aggregates have tables of pairs."""
     return isinstance(mechanism, JointRecords)

@@ -1,8 +1,8 @@
-"""One frequency oracle per attribute, side by side: where each one's report lies in a record's, and its counts.
+"""Layout of a record's reports, with one frequency oracle per attribute, and the counts of each attribute.
 
-Codes lie in columns. Packed bits are one row of bytes, every attribute starting at a byte boundary: the thresholds of
-OUE do not depend on the domain, so all attributes of all records are randomised as one run of bits. Padding bits are
-randomised too, then cleared.
+Codes lie in columns. Packed bits are one row of bytes, in which every attribute starts at a byte boundary. The
+thresholds of OUE do not depend on the domain, so all attributes of all records are randomised as one run of bits.
+Padding bits are randomised too, and then cleared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def checked_share(epsilon: EpsilonLike, d: int) -> BudgetShare:
-    """Return what is spent of epsilon over d, exactly, or raise InvalidParameterError if it is below the least."""
+    """Return the exact budget epsilon/d, or raise InvalidParameterError if it is below the smallest budget."""
     share = BudgetShare(spent(epsilon) / d)
     if float(share) < float(EPSILON_MIN):
         raise InvalidParameterError(f"epsilon must be >= 1e-06 per attribute, got epsilon={epsilon} for {d} attributes")
@@ -48,12 +48,12 @@ def checked_share(epsilon: EpsilonLike, d: int) -> BudgetShare:
 
 
 def grr_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR, ...]:
-    """Return GRR of each attribute, each with this budget."""
+    """Return one GRR oracle per attribute, each with this budget."""
     return tuple(GRR(k=size, epsilon=epsilon) for size in sizes)
 
 
 def stretches(lengths: Sequence[int]) -> tuple[slice, ...]:
-    """Return consecutive slices of these lengths."""
+    """Return consecutive slices with these lengths."""
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(lengths, initial=0)))
 
 
@@ -63,12 +63,12 @@ def row_blocks(rows: int, step: int) -> Iterator[slice]:
 
 
 def starts_of(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Return where consecutive stretches of these lengths start, int64[len(lengths)]."""
+    """Return int64[len(lengths)]: the starts of consecutive stretches of these lengths."""
     return np.array([place.start for place in stretches(lengths)], dtype=np.int64)
 
 
 def product_rows(parts: Sequence[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
-    """Return every combination of one row of each part, joined; the last part changes fastest.
+    """Return every combination of one row from each part, joined, with the last part varying fastest.
 
     Parts are arrays of shape (rows,) or (rows, columns).
     """
@@ -78,7 +78,7 @@ def product_rows(parts: Sequence[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any
 
 
 def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the channel of independent channels (a Kronecker product); rows and columns as in `product_rows`."""
+    """Return the Kronecker product of independent channels, with rows and columns ordered as in `product_rows`."""
     return reduce(np.kron, factors)
 
 
@@ -89,24 +89,24 @@ class Layout(ABC):
     Parameters
     ----------
     oracles : tuple of oracles
-        One per attribute, all of one kind.
+        Oracles of the attributes, all of one kind.
     """
 
     oracles: tuple[Any, ...]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Domain sizes."""
+        """Domain size of each attribute."""
         return tuple(oracle.k for oracle in self.oracles)
 
     @property
     def bits(self) -> float:
-        """Bits of one row, the sum over the attributes."""
+        """Number of bits of one row, summed over the attributes."""
         return float(sum(oracle.report_bits for oracle in self.oracles))
 
     @property
     def combinations(self) -> NDArray[Any]:
-        """Every possible row once, the last attribute fastest."""
+        """Array of every possible row once, with the last attribute varying fastest."""
         return product_rows([oracle.outputs() for oracle in self.oracles], np.dtype(self.field.dtype))
 
     def empty(self, n: int) -> NDArray[Any]:
@@ -116,16 +116,16 @@ class Layout(ABC):
     @property
     @abstractmethod
     def field(self) -> ReportField:
-        """Storage of a batch."""
+        """Storage of a batch of reports."""
 
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """Number of different rows (packed bits: at most 2^64 per attribute are told apart)."""
+        """Number of different rows (for packed bits, at most 2^64 per attribute are distinguished)."""
 
     @abstractmethod
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        """Return rows with every attribute of codes[n, d], already checked, through its own oracle."""
+        """Return rows in which every attribute of the checked codes[n, d] has gone through its own oracle."""
 
     @abstractmethod
     def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -134,17 +134,17 @@ class Layout(ABC):
         Raises
         ------
         InvalidReportError
-            If a row cannot have come from these oracles, naming the row and the attribute.
+            If a row cannot have come from these oracles. The message names the row and the attribute.
         """
 
     @abstractmethod
     def part(self, reports: NDArray[Any], attribute: int) -> NDArray[Any]:
-        """Return what rows say of one attribute, as reports of its oracle."""
+        """Return the part of the rows that belongs to one attribute, as reports of its oracle."""
 
 
 @final
 class CodeLayout(Layout):
-    """One column of codes per attribute, in the dtype of the largest domain."""
+    """Layout with one column of codes per attribute, in the dtype of the largest domain."""
 
     oracles: tuple[GRR, ...]
 
@@ -184,18 +184,18 @@ class CodeLayout(Layout):
 
 @final
 class BitLayout(Layout):
-    """One row of packed bits, every attribute starting at a byte boundary."""
+    """Layout with one row of packed bits, in which every attribute starts at a byte boundary."""
 
     oracles: tuple[OUE, ...]
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """The first byte of each attribute, then the width of a row, int64[d + 1]."""
+        """Array int64[d + 1] of the first byte of each attribute, followed by the width of a row."""
         return np.cumsum([0, *map(packed_width, self.sizes)], dtype=np.int64)
 
     @cached_property
     def _values(self) -> NDArray[np.int64]:
-        """Position in a row's bits of every value of every attribute; all other positions are padding."""
+        """Positions of all values of all attributes in a row's bits; all other positions are padding."""
         return np.concatenate(
             [8 * start + np.arange(size) for start, size in zip(self.starts, self.sizes, strict=False)]
         )
@@ -222,7 +222,7 @@ class BitLayout(Layout):
         return reports
 
     def randomize_bits(self, bits: Bits, rng: Randomness) -> Bits:
-        """Return rows randomised: a set bit stays so with P/2^64, a clear one becomes set with Q/2^64."""
+        """Return randomised rows: a set bit stays set with probability P/2^64, a clear bit is set with Q/2^64."""
         width = bits.shape[1]
         # The thresholds are those of all attributes.
         result = noisy_bits(bits, 8 * width, self.oracles[0].thresholds, rng)
@@ -256,7 +256,7 @@ LAYOUTS: dict[str, tuple[type[Oracle], type[CodeLayout] | type[BitLayout]]] = {
 
 
 def checked_oracle(name: str) -> str:
-    """Return the name of an oracle, or raise InvalidParameterError naming the choices."""
+    """Return the name of an oracle, or raise InvalidParameterError with a message that names the choices."""
     if not isinstance(name, str) or name not in LAYOUTS:
         raise unknown_name("oracle", name, LAYOUTS)
     return name

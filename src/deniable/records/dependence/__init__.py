@@ -1,1 +1,1 @@
-"""Dependence of two attributes: tables of pairs, measures of association, and the decoder of all tables together."""
+"""Dependence between two attributes: pair tables, measures of association, and the decoder of all tables together."""

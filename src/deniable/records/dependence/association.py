@@ -1,16 +1,16 @@
-"""Strength of the dependence of two attributes, from noisy pair tables, with the noise stated.
+"""Strength of the dependence between two attributes, from noisy pair tables, with the noise stated.
 
-*Cramer's V*. phi^2 = sum D(a, b)^2/(w_a w_b) with D = T^ - r c' the residual from independence, r and c the margins of
-T^, and w the projected margin, at least its own standard error (a value rarer than that has no scale of its own).
-V = sqrt(phi^2/(min(k_i, k_j) - 1)).
+*Cramer's V*. Let r and c be the margins of T^, and D = T^ - r c' the residual from independence. Let w be the projected
+margin, but at least its own standard error, because a rarer value has no scale of its own. Then phi^2 = sum D(a,
+b)^2/(w_a w_b). V = sqrt(phi^2/(min(k_i, k_j) - 1)).
 
 A sum of squares of noisy residuals is biased upwards. At independence the residuals have the covariance C_i x C_j / n,
-with C the covariance of one report's unbiased estimate of an attribute, so that (W = diag(1/w))
+where C is the covariance of one report's unbiased estimate of an attribute. With W = diag(1/w) this gives
 
     E phi^2 = tr(W_i C_i) tr(W_j C_j)/n,        Var phi^2 = 2 tr((W_i C_i)^2) tr((W_j C_j)^2)/n^2,
 
-up to terms of relative order 1/n. The first is subtracted in `corrected`. Without noise it is (k_i - 1)(k_j - 1)/n, the
-mean of Pearson's chi-squared over n.
+up to terms of relative order 1/n. The value `corrected` has E phi^2 subtracted. Without noise, E phi^2 is (k_i - 1)(k_j
+- 1)/n, the mean of Pearson's chi-squared divided by n.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from deniable.records.joint import KroneckerTerm, OwnTable
 
 
 class CramersV(NamedTuple):
-    """Cramer's V of a noisy table. Noise and sampling of the contributors are both counted.
+    """Cramer's V of a noisy table, with both the noise and the sampling of the contributors counted.
 
     Parameters
     ----------
     value : float
-        V of the unbiased table, >= 0; biased upwards.
+        Value V of the unbiased table, >= 0; it is biased upwards.
     corrected : float
-        V after the expected noise is subtracted from V^2; 0 where nothing is left.
+        Value V after the expected noise is subtracted from V^2; 0 if nothing is left.
     null_level : float
-        What `value` is of independent attributes: the root of the expected V^2.
+        Level of `value` for independent attributes, the root of the expected V^2.
     squared : float
-        V^2 after the subtraction, not clipped: nearly unbiased, perhaps negative.
+        Value V^2 after the subtraction, not clipped; it is nearly unbiased and may be negative.
     squared_standard_error : float
-        Standard error of `squared`: delta method to second order, with the residuals' covariance at independence.
+        Standard error of `squared` by the delta method to second order, with the residuals' covariance at independence.
     z : float
-        `squared` over its standard deviation at independence; above about 3, dependence is visible.
+        Ratio of `squared` to its standard deviation at independence; above about 3, dependence is visible.
     null_standard_error : float
-        That standard deviation.
+        Standard deviation of `squared` at independence.
     """
 
     value: float
@@ -58,13 +58,14 @@ class CramersV(NamedTuple):
     null_standard_error: float
 
     def bounds(self, tail: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds of V in [0, 1], either failing with probability about `tail`.
+        """Return (lower, upper) bounds on V in [0, 1], each of which fails with probability about `tail`.
 
-        The union of two intervals. One takes the square of `value` for a scaled noncentral chi-squared variable with
-        the mean and the variance that it has at independence: its lower end is 0 where that would not be surprising.
-        The other is V^2 plus or minus standard errors, for dependence that is strong. Of 1,000 tables each, 2 x 2 and
-        3 x 4, independent to V = .95, from which the test of independence is not refused, 95% intervals held in .933
-        or more; the first one alone in .73 where a margin is rare, and in .92 where V = .95.
+        The bounds are the union of two intervals. The first interval treats the square of `value` as a scaled
+        noncentral chi-squared variable with the mean and the variance that it has at independence. Its lower end is 0
+        if the square would not be surprising at independence. The second interval, for strong dependence, is V^2 plus
+        or minus standard errors. In simulations of 1,000 tables each, 2 x 2 and 3 x 4, from independence to V = .95,
+        for which the test of independence is not refused, 95% intervals held in .933 or more. The first interval alone
+        held in .73 if a margin is rare, and in .92 if V = .95.
         """
         half = NormalDist().inv_cdf(1 - tail) * self.squared_standard_error
         mean, spread = self.null_level**2, self.null_standard_error**2
@@ -76,7 +77,7 @@ class CramersV(NamedTuple):
 
 
 def sampled_cramers_v(table: OwnTable) -> CramersV:
-    """Analyst: Cramer's V of a pair's own raw table of any mechanism that has tables; as `cramers_v`.
+    """Return Cramer's V, like `cramers_v`, of a pair's own raw table from any mechanism that has tables.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def cramers_v_of(
 
 
 def _noncentrality(seen: float, degrees: float, level: float) -> float:
-    """Return the noncentrality of a chi-squared variable that is at most `seen` with probability `level`; or 0."""
+    """Return the noncentrality, or 0, for which a chi-squared variable is at most `seen` with probability `level`."""
     if stats.chi2.cdf(seen, degrees) <= level:
         return 0.0
     most = 4 * seen + 100

@@ -1,12 +1,13 @@
-"""The dependence decoder: tables of all pairs of attributes at once, each shrunk towards independence.
+"""Dependence decoder, which estimates the tables of all pairs at once and shrinks each towards independence.
 
-Every attribute's margin is decoded by the hierarchical decoder, alone. What a table has beyond the product of its
-margins is its *interaction*. Its cells are small where a category is rare, so a cell's prior variance is
-tau^2 f_a f_b (1-f_a)(1-f_b): an interaction relative to what the margins leave room for. How strong interactions are
-is not known; tau is given a prior on a grid, whose weights all pairs of the collection estimate together (EM). A pair
-whose reports show little dependence is drawn to independence, one with much keeps it.
+The hierarchical decoder decodes the margin of every attribute alone. The difference between a table and the product of
+its margins is its *interaction*. Cells of the interaction are small if a category is rare. The prior variance of a cell
+is therefore tau^2 f_a f_b (1-f_a)(1-f_b), which is relative to the room that the margins leave. The strength of
+interactions is not known. So tau has a prior on a grid, whose weights all pairs of the collection estimate together
+(EM). A pair whose reports show little dependence is drawn towards independence, and a pair with much dependence keeps
+it.
 
-The model shrinks *answers* and takes intervals away. It is a named step: raw tables come first.
+The model shrinks *answers* and takes intervals away. It is a named step, and raw tables come first.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Decoded(NamedTuple):
 
 
 class _Interaction(NamedTuple):
-    """One pair's interaction, the room that its margins leave, and the noise of a cell."""
+    """Interaction of one pair, the room that its margins leave, and the noise of a cell."""
 
     raw: Floats
     room: Floats
@@ -156,7 +157,7 @@ def _interaction(raw: Floats, rows: Floats, columns: Floats, noise: float) -> _I
 
 
 def _log_evidence(one: _Interaction) -> Floats:
-    """Return the log evidence of every tau, but for a constant: cells are taken one by one, the free ones counted."""
+    """Return the log evidence of every tau except for a constant, with cells one by one and the free ones counted."""
     rows, columns = one.raw.shape
     free = (rows - 1) * (columns - 1) / (rows * columns)
     variance = _TAU2[:, None, None] * one.room + one.noise
@@ -165,7 +166,7 @@ def _log_evidence(one: _Interaction) -> Floats:
 
 
 def _mixture(logs: Floats) -> Floats:
-    """Return the posterior of tau for every pair, float64[pairs, taus], with weights that the pairs share."""
+    """Return float64[pairs, taus]: the posterior of tau for every pair, with weights that the pairs share."""
     weights = _PRIOR
     for step in range(_E_STEPS):
         with np.errstate(divide="ignore"):
