@@ -58,10 +58,10 @@ WORDS = {
     "leakage": "*CPL* is the correlation-induced privacy leakage: what the report on one attribute reveals about "
     "another attribute. The page [What a release leaks](../theory/leakage.md) defines all figures.",
 }
-"""What a page of names says first, for lines that need a word explained."""
+"""First sentences of pages of names, for pages whose lines use a word that needs an explanation."""
 
 PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
-"""What a module offers whose other names are for its tasks."""
+"""Public functions of modules whose other names are only for the tasks of their engine."""
 
 
 def shelves() -> str:

@@ -1,6 +1,6 @@
-"""Whether a built site is whole and needs no network: ``python -m docs.making.offline build/site``.
+"""Check that a built site is complete and needs no network: ``python -m docs.making.offline build/site``.
 
-Everything that a page loads by itself must lie beside it; every link to a page or a place in one must lead there.
+Every file that a page loads must be part of the site. Every link to a page, or to a place in a page, must lead there.
 """
 
 from __future__ import annotations

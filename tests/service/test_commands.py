@@ -406,7 +406,7 @@ def test_only_a_collectors_own_word_is_believed(folder: Path) -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         remote = Remote(f"http://127.0.0.1:{listening.getsockname()[1]}", ASKED, lambda _: None)
-        with pytest.raises(UploadError, match=r"did not answer in 12 tries \(what answers is no collector\)"):
+        with pytest.raises(UploadError, match=r"did not answer in 12 tries \(the server that answered is not"):
             remote.post(body(2))
         thread.join()
 

@@ -1,4 +1,7 @@
-"""The command line: a thin translation of the library, one file per group of commands, each read when asked for."""
+"""The command line, a thin layer over the library.
+
+Each group of commands has one file, imported on demand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m deniable.cli``."""
+"""Entry point of ``python -m deniable.cli``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application itself, and what all commands share: errors on one line, interruption, progress, outputs."""
+"""The application, with the parts that all commands share: errors on one line, interruption, progress, outputs."""
 
 from __future__ import annotations
 
@@ -71,13 +71,19 @@ imported for a list. Other packages add theirs by entry points."""
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """Return the module and the first sentence of every command, those that other packages add last."""
+    """Return the module and the first sentence of every command.
+
+    Commands that other packages add come last.
+    """
     own = {name: (f"deniable.cli.{module}", sentence) for name, (module, sentence) in COMMANDS.items()}
     return {**own, **{point.name: point.load() for point in extensions("commands") if point.name not in own}}
 
 
 class _Commands(dict[str, Any]):
-    """The commands, each imported and translated when it is asked for, once."""
+    """Commands by name.
+
+    Each command is imported and converted once, on first use.
+    """
 
     def __missing__(self, name: str) -> Any:
         importlib.import_module(f"deniable.cli.{COMMANDS[name][0]}" if name in COMMANDS else commands()[name][0])
@@ -92,7 +98,7 @@ class _Commands(dict[str, Any]):
         return len(commands())
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command of a name, or the default if there is none."""
+        """Return the command with this name, or the default if there is no such command."""
         return self[name] if name in COMMANDS or name in commands() else default
 
 
@@ -100,7 +106,10 @@ _commands = _Commands()
 
 
 class _Group(TyperGroup):
-    """The group of all commands: `deniable --help` lists them and imports none."""
+    """Group of all commands.
+
+    `deniable --help` lists them without importing any.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": _commands})
@@ -130,7 +139,10 @@ _written: list[Path] = []
 
 
 def main() -> None:
-    """Run the command line; the entry point of the ``deniable`` script."""
+    """Run the command line.
+
+    This is the entry point of the ``deniable`` script.
+    """
     for stream in (sys.stdout, sys.stderr):
         # A label that the terminal's encoding lacks is shown as "?", never a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
@@ -155,7 +167,7 @@ _PLAIN_SIGNS = {
 
 
 def _plain_signs(error: UnicodeError) -> tuple[str, int]:
-    """Replace what an encoding lacks: our own signs by signs of ASCII, anything else by a question mark."""
+    """Replace characters that an encoding lacks: our own signs by ASCII, all others by question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacked = error.object[error.start : error.end]
@@ -167,7 +179,10 @@ codecs.register_error(_PLAIN, _plain_signs)
 
 @functools.cache
 def _program() -> Any:
-    """Return the program: made once, since whoever makes it again translates every command that was used."""
+    """Return the program that has all commands.
+
+    It is made once, because making it again would convert all used commands again.
+    """
     return get_command(app)
 
 
@@ -215,9 +230,9 @@ def check_used(context: typer.Context, where: str, used: Collection[str]) -> Non
 def command(
     name: str, interrupted: str = "nothing was written"
 ) -> Callable[[Callable[Parameters, None]], Callable[Parameters, None]]:
-    """Make the decorated function a command whose failures are one line on stderr and an exit code.
+    """Make the decorated function a command that reports a failure as one line on stderr and an exit code.
 
-    `interrupted` says what an interruption leaves behind, as long as no output is complete.
+    `interrupted` is the message about the state after an interruption, used if no output is complete.
     """
 
     def decorate(function: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -262,13 +277,13 @@ def _fail(message: str, code: int) -> None:
 
 
 def _options(name: str) -> dict[str, str]:
-    """Return the options of a command by the names of their parameters in the library."""
+    """Return the options of a command, keyed by the names of their parameters in the library."""
     spelled = (max(one.opts, key=len) for one in _commands[name].params)
     return {option.removeprefix("--").replace("-", "_"): option for option in spelled if option.startswith("--")}
 
 
 def note(message: str) -> None:
-    """Say something about the run, not part of its result, on stderr."""
+    """Print a message about the run, which is not part of its result, on stderr."""
     from deniable.report.page import visible
 
     typer.echo(visible(message), err=True)
@@ -276,7 +291,10 @@ def note(message: str) -> None:
 
 @contextlib.contextmanager
 def writing(output: Path) -> Iterator[None]:
-    """Say that an output is complete when the block is done; if it is interrupted, remember whether it was."""
+    """Report that an output is complete when the block ends.
+
+    On an interruption, record whether it was complete.
+    """
     before = _identity(output)
     try:
         yield
@@ -289,7 +307,7 @@ def writing(output: Path) -> Iterator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what changes when a file is replaced."""
+    """Return the inode and modification time of a file, which change if it is replaced; None without a file."""
     try:
         status = path.stat()
     except OSError:
@@ -298,14 +316,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def console() -> Console:
-    """Return the console that results are printed on: stdout, 80 columns wide where it is not a terminal."""
+    """Return the console for results, which prints on stdout.
+
+    It is 80 columns wide if stdout is not a terminal.
+    """
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 def show_page(page: Page, *, verbose: bool = False, **options: Any) -> None:
-    """Print a page on the console, with the options that show what it has no room for."""
+    """Print a page on the console, and name the options that show the parts left out for lack of space."""
     from deniable.report import print_page
     from deniable.report.page import Hints
 
@@ -327,7 +348,7 @@ def print_result(
     *,
     verbose: bool = False,
 ) -> None:
-    """Print a result, its page or everything in full precision, and write what was asked for, see `save_page`."""
+    """Print a result as a page or as JSON in full precision, and write the requested files (see `save_page`)."""
     save_page(page, plot, html)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
@@ -336,7 +357,7 @@ def print_result(
 
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
-    """Write the picture, in several files if it is long, and the HTML page that were asked for."""
+    """Write the requested picture (several files if it is long) and the requested HTML page."""
     if plot is not None:
         from deniable.report import picture_note, save_png
 
@@ -355,7 +376,7 @@ def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
 
 
 def check_outputs(inputs: Sequence[Path], *outputs: Path | None) -> None:
-    """Raise OutputError if one of the outputs that were asked for cannot be written, or is one of the inputs."""
+    """Raise OutputError if a requested output cannot be written, or is one of the inputs."""
     for output in filter(None, outputs):
         check_output(output, inputs)
 
@@ -363,7 +384,7 @@ def check_outputs(inputs: Sequence[Path], *outputs: Path | None) -> None:
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool | None = None) -> None:
     """Raise OutputError if an output cannot be written, is one of the inputs, or exists and must not be lost.
 
-    `keep` says why an existing file is not overwritten, unless that is forced; "" if it may be.
+    `keep` is the reason why an existing file is not overwritten without force. It is "" if the file may be overwritten.
     `force` is None for commands without --force.
     """
     directory = output.parent
@@ -386,7 +407,7 @@ def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", f
 
 @contextlib.contextmanager
 def progress(doing: str, *, quiet: bool = False) -> Iterator[Report | None]:
-    """Yield a function that shows progress on stderr after the first second; None unless stderr is a terminal."""
+    """Yield a function that shows progress on stderr after one second, or None if stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Output about a collection, and how one is written."""
+"""Functions that print and write a collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def print_guarantee(found: Inspection) -> None:
-    """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
+    """Print the guarantee: the whole contributor's epsilon, and below it the odds in plain words."""
     headline, *rows = found.guarantee.lines(found.collection.schema.names, found.collection.schema.several)
     screen = console()
     print_line(screen, headline)
@@ -34,19 +34,22 @@ def print_guarantee(found: Inspection) -> None:
 
 
 def warn(found: Inspection) -> None:
-    """Print what to consider before reporting, on stderr."""
+    """Print warnings that contributors should read before they report, on stderr."""
     for warning in found.warnings:
         note(f"warning: {warning}")
 
 
 def note_total(spending: Spending) -> None:
-    """Say what contributors who spent something before will have spent in all; before anything is drawn."""
+    """Print the total that contributors with earlier spending will have spent.
+
+    Call it before anything is drawn.
+    """
     if spending.earlier:
         note(f"warning: {spending.text}")
 
 
 def spent_text(n: int, spending: Spending) -> str:
-    """Return what every contributor has spent, in one collection and in all."""
+    """Return a sentence about what every contributor has spent, in this collection and in all collections."""
     epsilon = spending.collection.privacy().epsilon
     own = (
         f"epsilon = {bound_text(epsilon)}"
@@ -58,13 +61,16 @@ def spent_text(n: int, spending: Spending) -> str:
 
 
 def print_spent(found: Inspection, spending: Spending | None, result: dict[str, Any]) -> None:
-    """Print a result as JSON, with the guarantee, and what every contributor has spent in all if that is known."""
+    """Print a result as JSON, with the guarantee and, if known, what every contributor has spent in all."""
     total = {"guarantee": found.to_dict()["guarantee"], "spent": None if spending is None else spending.to_dict()}
     typer.echo(json.dumps(result | total, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def save_collection(result: Collection, output: Path, force: bool) -> None:
-    """Write a collection, unless another one would be lost."""
+    """Write a collection.
+
+    Raise OutputError if the file has other content and `force` is False.
+    """
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
             f"{output} exists with different content, and contributors may be using this file: choose another name, or "
@@ -75,7 +81,7 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
 
 
 def print_collection(result: Collection) -> None:
-    """Print the id, the mechanism with its parameters (long ones are in the file), and the guarantee in one line."""
+    """Print the id, the mechanism with its parameters (long values are cut), and the guarantee in one line."""
     screen = console()
     found = inspect_collection(result)
     parameters = ", ".join(

@@ -1,4 +1,4 @@
-"""Estimates of classical designs from counts on the command line."""
+"""Functions that print estimates of classical designs, from counts on the command line or a table of people."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def estimate_table(
 
 
 def _codes(design: Design, column: str, values: Sequence[Any]) -> list[int]:
-    """Return reports that are written as their names, or as numbers from 0 on."""
+    """Return the codes of reports that are written as names, or as numbers from 0."""
     names = design.kind.reports or tuple(map(str, range(design.state_size)))
     known = {name: code for code, name in enumerate(names)} | {str(code): code for code in range(design.state_size)}
     codes = [known.get(str(value), -1) for value in values]
@@ -118,7 +118,7 @@ def estimate_design(
     *,
     verbose: bool = False,
 ) -> None:
-    """Print the estimate of a design; `answers` has the values of --yes, --same, --different and --n."""
+    """Print the estimate of a design; `answers` contains the values of --yes, --same, --different and --n."""
     check_outputs([], plot, html)
     design, given = checked_design(name, p, settings, anchored=anchor is not None)
     if anchor is not None:
@@ -140,7 +140,7 @@ def estimate_design(
 def checked_design(
     name: str, p: str | None, settings: Sequence[str], *, anchored: bool = False, one_sided: bool = False
 ) -> tuple[Design, dict[str, str]]:
-    """Return the design that options name, and its parameters as they were written."""
+    """Return the design that the options name, and its parameters as the user wrote them."""
     if name not in KINDS:
         raise unknown_name("design", name, KINDS)
     kind, given = KINDS[name], {} if p is None else {"p": p}

@@ -1,4 +1,4 @@
-"""Common parts of commands that print estimates."""
+"""Functions that commands for estimates share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deniable.survey.dictionary_file import read_lines
 
 
 def parse_queries(text: str) -> tuple[str, ...]:
-    """Return the lines of a file, or the words between commas."""
+    """Return the lines of a file if the text names one, or else the words between its commas."""
     words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
     repeated = next((word for word, times in Counter(words).items() if times > 1), None)
     if repeated is not None or not all(words):
@@ -37,9 +37,9 @@ def show(
     *,
     verbose: bool = False,
 ) -> None:
-    """Write the picture and the page that were asked for, and print the summary.
+    """Write the requested picture and page, and print the summary.
 
-    Tables of `folded` attributes are folded; of others at most so many rows are printed.
+    Tables of `folded` attributes are folded. At most `most` rows are printed for other tables.
     """
     if summary.truth_n is not None and summary.truth_n != summary.n:
         note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")

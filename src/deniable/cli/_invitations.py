@@ -1,4 +1,7 @@
-"""Invitations on the command line: the inviter's files are written here, and a collector is told hashes only."""
+"""Invitations on the command line.
+
+The inviter's files are written here, and a collector gets only hashes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def invite(
     links: Path | None,
     sheet_file: Path | None,
 ) -> dict[str, Any]:
-    """Draw links or take those of a file, enter the hashes of this round's, and write them all, once."""
+    """Draw links or read them from a file, send the hashes of this round's links, and write all links once."""
     if (count is None) == (links is None):
         raise InvalidParameterError(
             "exactly one of --count and --links must be given: --count says how many people to invite, and --links "
@@ -83,7 +86,7 @@ def _rest(links: Path | None, position: int) -> list[Link]:
 
 
 def remind(database: str, slug: str, links: Path, output: Path) -> dict[str, Any]:
-    """Write the rows of an inviter's file whose groups are behind, with all columns that it has."""
+    """Write the rows of an inviter's file whose groups are behind, with all columns of the file."""
     check_output(output, [links])
     asked = ask(database, {"command": "terms", "slug": slug})
     behind = set(ask(database, {"command": "remind", "slug": slug})["behind"])
@@ -95,7 +98,7 @@ def remind(database: str, slug: str, links: Path, output: Path) -> dict[str, Any
 
 
 def revoke(database: str, slug: str, links: Path) -> dict[str, Any]:
-    """Make the links of a file void that were not used."""
+    """Revoke the unused links in a file."""
     asked = ask(database, {"command": "terms", "slug": slug})
     return ask(database, {"command": "revoke", "slug": slug, "names": _names(asked["collection"], read_links(links))})
 

@@ -1,4 +1,4 @@
-"""From words on a command line to a mechanism."""
+"""Functions that turn words on a command line into a mechanism."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def listing(value: str | None) -> str | None:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Return the domain sizes in "5,4,6"."""
+    """Return the domain sizes in a text such as "5,4,6"."""
     sizes = []
     for part in text.split(","):
         try:
@@ -52,7 +52,9 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters in ["m=8", "family=prime"]; values are JSON, or else text.
+    """Return the parameters in texts such as ["m=8", "family=prime"].
+
+    Values are JSON, or else text.
 
     Examples
     --------
@@ -76,7 +78,10 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a name for these domain sizes; the size of open text is 0."""
+    """Return the mechanism with this name for the given domain sizes.
+
+    The size of open text is 0.
+    """
     try:
         found = find(name)
         offered = _offered(found.name, found.make)

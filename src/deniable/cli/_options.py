@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, and what their words say."""
+"""Options and arguments that several commands share, and functions that parse their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Coll
 
 
 class TargetName(StrEnum):
-    """Target of intervals, as the command line spells it."""
+    """Target of intervals, with the spelling of the command line."""
 
     contributors = "contributors"
     population = "population"
@@ -27,7 +27,7 @@ Delimiter = Annotated[str | None, typer.Option("--delimiter", metavar="C", help=
 
 
 class DecimalName(StrEnum):
-    """Mark before the fraction of a number, as the command line spells it."""
+    """Decimal mark, with the spelling of the command line."""
 
     point = "point"
     comma = "comma"
@@ -58,7 +58,7 @@ Simultaneous = Annotated[
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return the names in "a, b,c"."""
+    """Return the names in a text such as "a, b,c"."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) < len(names):
         raise InvalidParameterError(

@@ -1,4 +1,4 @@
-"""Accounts of a collector: who can log in to the dashboard, the tokens of programs, and the audit."""
+"""Command for the accounts of a collector: logins to the dashboard, tokens of programs, and the audit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deniable.errors import InvalidParameterError
 
 
 class AnalystAction(StrEnum):
-    """Acts on accounts."""
+    """Actions on accounts."""
 
     add = "add"
     list = "list"
@@ -30,7 +30,7 @@ class AnalystAction(StrEnum):
 
 
 class RoleName(StrEnum):
-    """Roles of an account."""
+    """Roles that an account can have."""
 
     owner = "owner"
     analyst = "analyst"
@@ -151,7 +151,7 @@ def _given(value: Any, what: str, why: str) -> Any:
 
 
 def _password(file: Path | None) -> str:
-    """Return what is stored of a password from a file or the terminal."""
+    """Return the hash of a password that is read from a file or the terminal."""
     from deniable.service.auth import hash_password
 
     if file is not None:
@@ -186,7 +186,10 @@ def _show_audit(result: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a header, in columns as wide as their texts; control characters are written as escapes."""
+    """Print rows below a header, in columns as wide as their texts.
+
+    Control characters are escaped.
+    """
     from deniable.report.page import visible
 
     shown = [[visible(cell) for cell in row] for row in (header, *rows)]

@@ -1,4 +1,4 @@
-"""Audit of a client's promise: a lower bound from running it."""
+"""Command that audits a client's promise, with a lower bound from runs of the client."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def audit(
 
 
 class _ForeignClient:
-    """Somebody else's object: whatever it raises becomes one clear line."""
+    """Wrapper for an external object that turns any exception of the object into one clear line."""
 
     def __init__(self, client: Any, source: str) -> None:
         self._client, self._source = client, source
 
     def randomize(self, inputs: NDArray[Any], rng: Randomness) -> Any:
-        """Return what the object returns."""
+        """Return the reports of the object, as an array if they are a list."""
         try:
             reports = self._client.randomize(inputs, rng)
         except DeniableError:
@@ -117,7 +117,10 @@ class _ForeignClient:
 
 
 def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of: str | None) -> Subject:
-    """Return the subject "file.py:object"; the file is run."""
+    """Return the subject that "file.py:object" names.
+
+    This runs the file.
+    """
     file, colon, name = path.rpartition(":")
     if not colon or not file or not name:
         raise InvalidParameterError(f"module must be FILE.py:OBJECT, got module={quoted(path)}")
@@ -160,7 +163,7 @@ def _imported(file: Path, name: str) -> Any:
 
 
 def _codes(text: str | None) -> list[int] | None:
-    """Return the codes in "0,3,5", None for None."""
+    """Return the codes in a text such as "0,3,5", or None for None."""
     if text is None:
         return None
     try:

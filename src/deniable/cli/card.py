@@ -1,4 +1,4 @@
-"""Cards of classical designs, to be printed."""
+"""Command that prints the cards of classical designs."""
 
 from __future__ import annotations
 

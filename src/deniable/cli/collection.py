@@ -131,7 +131,7 @@ def _questions(
     missing: str | None,
     other: str | None,
 ) -> Schema:
-    """Return the schema of a file, or that of one attribute with a dictionary or of open text."""
+    """Return the schema in a file, or a schema of one attribute that has a dictionary or is open text."""
     if sum((schema is not None, dictionary is not None, heavy_hitters)) != 1:
         raise InvalidParameterError("exactly one of --schema, --dictionary and --heavy-hitters must be given")
     if schema is not None:

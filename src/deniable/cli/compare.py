@@ -1,4 +1,4 @@
-"""Two collections of different contributors, or of the same, beside each other."""
+"""Command that compares two collections, of the same or of different contributors."""
 
 from __future__ import annotations
 

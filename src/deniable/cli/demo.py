@@ -1,4 +1,4 @@
-"""The demonstration on real, sensitive data."""
+"""Command that demonstrates every step on real, sensitive data."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ _ALWAYS = frozenset({"confidence", "as_json", "plot", "html", "verbose"})
 
 
 def _check_given(context: typer.Context, *, allowed: bool) -> None:
-    """Refuse options that say nothing about counts of a design, or those of designs where there is none."""
+    """Refuse options that do not go with --design, or options that need --design if it is not given."""
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
@@ -327,7 +327,7 @@ def _check_given(context: typer.Context, *, allowed: bool) -> None:
 def parse_questions(
     collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
 ) -> QuestionSet:
-    """Return the questions behind --mean A, --total A=x,y and --quantiles A=.25,.5."""
+    """Return the questions that --mean A, --total A=x,y and --quantiles A=.25,.5 ask."""
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
         column = next((one for one in collection.schema.columns if one.name == name), None)
@@ -355,7 +355,7 @@ def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
 
 
 def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:
-    """Return the codes of the categories that are asked for, of the only attribute."""
+    """Return the codes of the requested categories of the only attribute."""
     attributes = collection.schema.columns
     if len(attributes) > 1:
         raise InvalidParameterError(

@@ -1,4 +1,4 @@
-"""Regression on randomised answers."""
+"""Command that fits a regression to randomised answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS = 7
 
 
 class ModelName(StrEnum):
-    """Models, as the command line spells them."""
+    """Models, with the spelling of the command line."""
 
     auto = "auto"
     logit = "logit"
@@ -28,7 +28,7 @@ class ModelName(StrEnum):
 
 
 class MethodName(StrEnum):
-    """Methods, as the command line spells them."""
+    """Methods, with the spelling of the command line."""
 
     auto = "auto"
     ml = "ml"
@@ -36,7 +36,7 @@ class MethodName(StrEnum):
 
 
 class CovName(StrEnum):
-    """Kinds of standard errors, as the command line spells them."""
+    """Kinds of standard errors, with the spelling of the command line."""
 
     sandwich = "sandwich"
     observed = "observed"
@@ -45,7 +45,7 @@ class CovName(StrEnum):
 
 
 class MissingName(StrEnum):
-    """Treatment of missing values, as the command line spells it."""
+    """Treatment of missing values, with the spelling of the command line."""
 
     category = "category"
     drop = "drop"
@@ -120,7 +120,10 @@ def fit(
 
 
 def _predictions(found: Any, text: str, confidence: float) -> Any:
-    """Return predictions along one column, other numbers at their median and categories at their commonest value."""
+    """Return predictions along one column.
+
+    Other numbers are at their median, categories at their commonest value.
+    """
     import numpy as np
 
     name, _, rest = text.partition("=")

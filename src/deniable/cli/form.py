@@ -1,4 +1,4 @@
-"""Questionnaires and codebooks of other programs: form, codebook."""
+"""Commands for questionnaires and codebooks of other programs: form, codebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command about what a release reveals through correlation."""
+"""Command that shows what a release reveals through correlation."""
 
 from __future__ import annotations
 
@@ -168,14 +168,17 @@ def _of_collection(
 
 
 def share(delta: str | None) -> float:
-    """Return a delta; the library refuses one that is out of range."""
+    """Return delta as a number, 0 if it is not given.
+
+    The library refuses a delta that is out of range.
+    """
     return 0.0 if delta is None else float(exact(delta, "delta"))
 
 
 def _releases(
     name: str, sizes: tuple[int, ...], epsilon: str, delta: str | None, settings: Sequence[str]
 ) -> tuple[str, Any]:
-    """Return how attributes are released, in words and as mechanisms (or as one budget, for any mechanism)."""
+    """Return the releases of the attributes in words, and as mechanisms (or as one budget, for any mechanism)."""
     make = factory_of(name, settings)
     if make is None:
         rarely = f" and delta = {delta}" if delta else ""
@@ -185,7 +188,7 @@ def _releases(
 
 
 class _Factory:
-    """Makes the mechanism of a name, with further parameters "NAME=VALUE", for one attribute."""
+    """Factory of a named mechanism for one attribute, with further parameters "NAME=VALUE"."""
 
     def __init__(self, name: str, settings: Sequence[str]) -> None:
         self._name, self._settings = name, parse_settings(settings)
@@ -198,7 +201,7 @@ class _Factory:
 
 
 def factory_of(name: str, settings: Sequence[str]) -> _Factory | None:
-    """Return what makes the mechanism of a name; None for any mechanism, which has no settings."""
+    """Return the factory of a named mechanism, or None for "any mechanism", which has no settings."""
     if name.casefold() != ANY:
         return _Factory(name, settings)
     if settings:
@@ -208,7 +211,7 @@ def factory_of(name: str, settings: Sequence[str]) -> _Factory | None:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """A file of answers in codes: int[n, d], its schema, and what a reader must know about how it was read."""
+    """Answers of a file as codes int[n, d], with their schema and notes on how the file was read."""
 
     codes: NDArray[np.integer[Any]]
     schema: Schema
@@ -226,9 +229,10 @@ def read_answers(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> _Answers:
-    """Read these columns (all by default) of a file, with a schema or, without one, with a draft from the file itself.
+    """Return the answers in the named columns of a file (by default all), with notes on how it was read.
 
-    A column that is the same in all records is left out and named, unless it is the target.
+    Without a schema, the function drafts one from the file. The draft leaves out and names every column that is the
+    same in all records. The function raises InvalidInputError if this column is the target.
     """
     notes: list[str] = []
     with progress("reading the answers", quiet=quiet) as report:
@@ -268,7 +272,7 @@ def merged_answers(read: _Answers, least: str | None) -> _Answers:
 
 
 def _columns_named(attribute: Attribute, names: Sequence[str]) -> list[str]:
-    """Return the columns of an attribute that names are of: the one of that name, or all if it is the attribute's."""
+    """Return the columns of an attribute that `names` lists, or all columns if `names` lists the attribute."""
     return [column.name for column in attribute.columns if attribute.name in names or column.name in names]
 
 

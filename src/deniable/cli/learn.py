@@ -1,4 +1,4 @@
-"""Several phases of a survey: the next one from those so far, and the estimates of all together."""
+"""Commands for surveys in phases: create the next phase, and combine the estimates of all phases."""
 
 from __future__ import annotations
 
@@ -66,14 +66,11 @@ def learn(
         print_line(console(), loss_text(result.mechanism, phase_one_marginals(first)[1]))
     else:
         _print_bound(first, contributors, **parse_settings(settings or []))
-    note(
-        "its contributors must be other people than those of earlier phases: anyone who answers twice spends both "
-        "epsilons"
-    )
+    note("nobody who took part in an earlier phase may contribute: anyone who answers twice spends both epsilons")
 
 
 def _print_bound(pilot: Aggregate, contributors: int, **settings: Any) -> None:
-    """Print the bound on all frequencies that a sketch was made for, and its price."""
+    """Print the bound on all frequencies for which a sketch was made, and the price of the bound."""
     bound = max_frequency_bound(pilot, **settings)
     price = bound_price(pilot.mechanism.domain[0], pilot.mechanism.epsilon, contributors, bound.max_frequency)
     print_line(

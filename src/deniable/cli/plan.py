@@ -226,7 +226,7 @@ def plan(
 
 
 def _units(given: Sequence[str], schema: Schema) -> dict[str, str]:
-    """Return the units in NAME=UNIT."""
+    """Return the unit of each question, from texts such as NAME=UNIT."""
     found: dict[str, str] = {}
     for text in given:
         name, mark, unit = text.partition("=")
@@ -239,14 +239,14 @@ def _units(given: Sequence[str], schema: Schema) -> dict[str, str]:
 
 
 def _refuse(options: dict[str, Any], other: str) -> None:
-    """Raise InvalidParameterError if an option was given that belongs to the other way of planning."""
+    """Raise InvalidParameterError if an option is given that belongs to the other way of planning."""
     for option, value in options.items():
         if value is not None:
             raise InvalidParameterError(f"{option} works only with --{other}: leave out --{option}")
 
 
 def _alone(options: dict[str, Any], other: str, why: str) -> None:
-    """Raise InvalidParameterError if an option was given that does not go with another one."""
+    """Raise InvalidParameterError if an option is given that must be left out with --`other`."""
     for option, value in options.items():
         if value is not None:
             raise InvalidParameterError(f"{option} must be left out with --{other}: {why}")

@@ -89,7 +89,7 @@ def randomize(
 
 @contextlib.contextmanager
 def _places_for_answers(collection: Collection) -> Iterator[None]:
-    """Say how a collection that was made from a dictionary, without a schema, gets a place for a missing answer."""
+    """Reword errors about missing answers for a collection that was made from a dictionary, without a schema."""
     try:
         yield
     except InvalidInputError as error:

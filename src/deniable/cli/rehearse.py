@@ -78,7 +78,10 @@ def rehearse(
 
 
 def parse_difference(schema: Schema, text: str) -> Difference:
-    """Return the question and the two categories in "A=x,y"; either may have a comma or an equals sign inside."""
+    """Return the question and the two categories in "A=x,y".
+
+    Each may contain a comma or an equals sign.
+    """
     for column in schema.columns:
         if not text.startswith(f"{column.name}="):
             continue

@@ -1,4 +1,4 @@
-"""The collector for people's own devices."""
+"""Command that runs a collector for contributors' own devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Total of one person's draws: spending."""
+"""Command that prints the total of one person's draws."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def spending(
 
 
 def total_text(total: PersonTotal) -> str:
-    """Return what a person has spent in all, as one sentence."""
+    """Return one sentence with what a person has spent in all."""
     known = " (if the times at which answers changed are known anyway)" if total.times_known else ""
     return f"this person has spent {total.bound} in {len(total.draws):,} draws{known}"
 

@@ -1,4 +1,4 @@
-"""Surveys of a collector: make, open, pause, close, export, delete, back up and restore."""
+"""Command for the surveys of a collector: make, open, pause, close, export, delete, back up and restore."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_DATABASE = "sqlite:deniable.db"
 
 
 class Action(StrEnum):
-    """Acts on a survey."""
+    """Actions on a survey."""
 
     new = "new"
     open = "open"
@@ -288,17 +288,14 @@ def _next(
     result = ask(database, request | learning)
     with writing(target):
         write_text(target, result["document"])
-    note(
-        "its contributors must be other people than those of earlier rounds: anyone who answers twice spends both "
-        "epsilons"
-    )
+    note("nobody who took part in an earlier round may contribute: anyone who answers twice spends both epsilons")
     if not result["browsers"]:
         note("browsers cannot make its reports: contributors send them by deniable send")
     return result
 
 
 def _confirm(slug: str, yes: bool) -> None:
-    """Ask for the name of what is deleted, unless that was said in advance."""
+    """Ask the user to type the name of what is deleted, unless the user confirmed in advance."""
     said = slug if yes else typer.prompt(f"This deletes everything about {slug}. Type its name to continue", err=True)
     if said != slug:
         raise InvalidParameterError(
@@ -342,7 +339,7 @@ def _new(
 
 
 def _page_beside(survey_file: Path, slug: str) -> Path:
-    """Return where the page of a survey is drafted: page.json, or SLUG.page.json where that is another survey's."""
+    """Return the path for a drafted page: page.json, or SLUG.page.json if page.json is another survey's."""
     usual = survey_file.with_name("page.json")
     if not usual.exists():
         return usual

@@ -1,6 +1,6 @@
-"""An anchor question of the crosswise model: how many people followed the instructions (Atsusaka and Stevenson 2023).
+"""Anchor question of the crosswise model, to estimate how many people followed the instructions.
 
-The correction does not change the guarantee of a report.
+The method is by Atsusaka and Stevenson (2023). The correction does not change the guarantee of a report.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Codes = NDArray[np.int64]
 
 
 class Beginning(NamedTuple):
-    """Shares without covariates, where a search begins.
+    """Start values of a search: the shares that a model without covariates gives.
 
     Attributes
     ----------

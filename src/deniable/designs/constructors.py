@@ -1,4 +1,4 @@
-"""One function for each design: exact parameters in, a frozen mechanism out."""
+"""Functions that build the designs: each takes exact parameters and returns a frozen mechanism."""
 
 from __future__ import annotations
 

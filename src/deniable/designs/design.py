@@ -68,7 +68,7 @@ _STEPS = 1_000_000
 
 
 class _Supported(NamedTuple):
-    """The report that speaks for each truth, and its probability if the truth is held, and if not."""
+    """Report that supports each truth, with its probability for people who hold the truth and for all others."""
 
     reports: NDArray[np.int64]
     p: Floats
@@ -325,7 +325,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @cached_property
     def _supported(self) -> _Supported | None:
-        """The report of each truth, if all other truths make it equally likely; None if they do not."""
+        """Report that supports each truth, or None if the other truths do not all make this report equally likely."""
         channel = self.rows
         if len(channel[0]) != self.k:
             return None
@@ -340,7 +340,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return _Supported(np.array(reports), *(share[0] if alike else share for share in shares))
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: return unbiased frequencies of the true answers: the mean scores of all reports.
+        """Analyst: return unbiased frequencies of the true answers, which are the mean scores of all reports.
 
         Raises
         ------
@@ -395,7 +395,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @cached_property
     def _noise(self) -> Floats:
-        """Variance that a holder of each truth adds to the frequency of each, float64[truth, value]."""
+        """Noise variance of one person's score for each value, given the person's truth, float64[truth, value]."""
         return self._floats @ self._scores**2 - np.eye(self.k)
 
     def variance(self, f: float, n: int) -> float:
@@ -426,7 +426,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @property
     def proves(self) -> tuple[int, ...]:
-        """The truths that a report can prove."""
+        """Truths that a report can prove."""
         return tuple(truth for truth, most in enumerate(self.odds) if math.isinf(most))
 
     def _refusal(self) -> str:
@@ -438,7 +438,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The odds in words, a sentence for each direction."""
+        """The odds in words, with one sentence for each direction."""
         if self.k == 2:
             reports = self.kind.reports or ("low number", "high number")
             proofs: tuple[str, ...] = (
@@ -470,7 +470,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     @property
     def state_size(self) -> int:
-        """One counter for each possible report."""
+        """Number of possible reports, each of which has one counter."""
         return len(self.rows[0])
 
     # ---------------------------------------------------------------- counts typed by hand, and planning
@@ -542,7 +542,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return [counts[name] for name in names]
 
     def _warnings(self, counts: NDArray[np.int64], share: float, confidence: float) -> tuple[str, ...]:
-        """Return what is wrong where the unclipped interval of two truths lies outside [0, 1]."""
+        """Return a warning if the unclipped interval lies outside [0, 1], for designs with two truths."""
         known, n = self._supported, int(counts.sum())
         report = self.state_size - 1 if known is None else int(known.reports[1])
         chances = [float(row[report]) for row in self.rows]
@@ -652,7 +652,7 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         return math.ceil(self.variance_of_one(prevalence) / wanted**2)
 
     def beats_direct_from(self, prevalence: Number, bias: Number) -> int:
-        """Return from how many people on this design has a smaller mean squared error than a direct question.
+        """Return the number of people from which this design has a smaller mean squared error than a direct question.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Results of designs: estimated shares with their intervals, what reports can prove, and what looks wrong."""
+"""Results of designs: estimated shares with intervals, the evidence of reports, and warnings."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class DesignEstimate(Result):
 
 
 def tail_beyond(count: int, n: int, chance: float, z: float, *, few: bool, above: bool) -> float:
-    """Return the probability of a count as far out as this, if nobody, or everybody, held the truth it supports.
+    """Return the probability of a count at least this extreme, if nobody or everybody held the truth that it supports.
 
     Parameters
     ----------
@@ -151,11 +151,11 @@ def tail_beyond(count: int, n: int, chance: float, z: float, *, few: bool, above
     chance : float
         Probability of such a report.
     z : float
-        How far the estimate lies beyond 0 or 1, in standard errors there.
+        Distance of the estimate beyond 0 or 1, in standard errors at that end.
     few : bool
-        Count exactly; else take the count for normal, as intervals do.
+        True to use the exact distribution of the count. False to use the normal approximation, as intervals do.
     above : bool
-        Whether more is further out.
+        True if larger counts are more extreme.
     """
     if not few:
         return 1 - NormalDist().cdf(z)

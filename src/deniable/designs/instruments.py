@@ -1,8 +1,8 @@
-"""Instruments: the respondent's card, the interviewer's script and the device of a design, to be printed.
+"""Printed instruments of a design: the respondent's card, the interviewer's script and the device.
 
-Texts are templates for each language. Numbers on a card are made from the exact parameters of the design.
+Each language has its own templates. Numbers on a card are computed from the exact parameters of the design.
 
-A throw says how a coin, dice or cards come out with given probabilities, exactly.
+A throw assigns outcomes of a coin, dice or cards to meanings, so that each meaning has exactly its given probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOSSES = ("hh", "ht", "th", "tt")
 
 @dataclass(frozen=True)
 class Throw:
-    """A device, and which of its outcomes mean what.
+    """A device, with the outcomes that stand for each meaning.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class Throw:
 
 
 def throw(chances: Sequence[Fraction]) -> Throw:
-    """Return the simplest device with these probabilities: a coin, dice, or a deck of numbered cards.
+    """Return the simplest device with the given probabilities: a coin, dice, or a deck of numbered cards.
 
     Parameters
     ----------
     chances : sequence of Fraction
-        Probability of every meaning; they sum to 1.
+        Probability of every meaning. The probabilities sum to 1.
 
     Raises
     ------
@@ -80,13 +80,17 @@ def throw(chances: Sequence[Fraction]) -> Throw:
 
 
 def _dealt(outcomes: Sequence[str], chances: Sequence[Fraction]) -> tuple[tuple[str, ...], ...]:
-    """Return outcomes that are equally likely, cut into stretches."""
+    """Return one run of equally likely outcomes for each meaning, as long as its probability requires."""
     ends = [0, *itertools.accumulate(int(chance * len(outcomes)) for chance in chances)]
     return tuple(tuple(outcomes[start:stop]) for start, stop in itertools.pairwise(ends))
 
 
 def _by_sums(chances: Sequence[Fraction]) -> tuple[tuple[str, ...], ...] | None:
-    """Return sums of two dice: the lowest for the first meaning, the highest for the second, the rest for the last."""
+    """Return sums of two dice for each meaning, or None if no such division has the given probabilities.
+
+    The first meaning has the lowest sums, the second has the highest, and the last has the rest. If there are only two
+    meanings, the second has the rest.
+    """
     first, *middle, _ = chances
     if len(middle) > 1:
         return None
@@ -258,7 +262,7 @@ class Instrument(Result):
 
 
 class _Writer:
-    """Sentences of one card in one language."""
+    """Writer of the sentences of one card in one language."""
 
     def __init__(self, question: str, other: str, words: dict[str, str]) -> None:
         self.question, self.other, self.words = question, other, words
@@ -268,7 +272,7 @@ class _Writer:
         return self.words[key].format(*filled)
 
     def device(self, chances: Sequence[Fraction]) -> tuple[str, list[str]]:
-        """Return how to throw, and the outcomes for each meaning in words."""
+        """Return the instruction for using the device, and the outcomes for each meaning in words."""
         found = throw(chances)
         count = (found.cards, found.cards) if found.cards else ()
         self.objects.append(self.say(f"object {found.device}", *count))
@@ -385,12 +389,14 @@ class _Writer:
 def written(
     design: str, numbers: Sequence[Fraction], question: str, language: str, other: str, fact: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return card, script and device of a design of that name; `fact` says whether it rests on one.
+    """Return the card, the script and the device of a named design.
+
+    `fact` is the fact that its device uses, or "".
 
     Raises
     ------
     InvalidParameterError
-        If a text is missing or not wanted, or there is no such language.
+        If a text is missing or not needed, or the language is unknown.
     """
     if language not in TEXTS:
         raise unknown_name("language", language, TEXTS)

@@ -1,7 +1,8 @@
-"""The designs by name: parameters, their bounds, and the channel that they make, in exact fractions.
+"""Table of designs by name: parameters, bounds of the parameters, and the channel in exact fractions.
 
-One row of `KINDS` is one design. The channel P(report | truth) has a row per truth and a column per report. Truth 0 is
-"not a carrier" and truth 1 "carrier" where there are two.
+One row of `KINDS` is one design. The channel P(report | truth) has a row for each truth and a column for each report.
+If there are two truths, truth 0 is "not a carrier" and truth 1 is "carrier".
+
 
 Sources: Warner (1965), Greenberg et al. (1969), Devore (1977), Boruch (1971), Kuk (1990), Mangat and Singh (1990),
 Mangat (1994), Singh and Joarder (1997), Christofides (2003), Yu, Tian and Tang (2008).
@@ -38,17 +39,17 @@ class Kind:
     Parameters
     ----------
     parameters : tuple of str
-        Names of its parameters; the last one is a list if `many`.
+        Names of the parameters. The last parameter is a list if `many` is True.
     rows : callable
-        Parameters to the channel; refuses what is out of bounds.
+        Function from the parameters to the channel. It refuses parameters that are out of bounds.
     reports : tuple of str
-        Names of the reports in their order; empty where reports are numbers.
+        Names of the reports in their order. Empty if reports are numbers.
     many : bool
-        Whether the only parameter is a list of probabilities.
+        True if the only parameter is a list of probabilities.
     whole : tuple of str
         Parameters that are whole numbers, at least 1.
     fact : str
-        The fact about the respondent that the device rests on, which nobody who sees the report may learn; "" if the
+        Fact about the respondent that the device uses. Nobody who sees the report may learn this fact. "" if the
         device is an object.
     """
 
@@ -66,7 +67,7 @@ def checked_number(name: str, value: object) -> Fraction:
     Raises
     ------
     InvalidParameterError
-        If it is a float, or no number.
+        If the parameter is a float or not a number.
     """
     if isinstance(value, bool) or not isinstance(value, (Fraction, int, Decimal, str)):
         raise InvalidParameterError(
@@ -77,12 +78,13 @@ def checked_number(name: str, value: object) -> Fraction:
 
 
 def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
-    """Return the parameters of a design as fractions, whose number, kind and range are right.
+    """Return the parameters of a design as fractions, after a check of their number, kind and range.
 
     Raises
     ------
     InvalidParameterError
-        If there is no such design, or a parameter is missing, out of range or not a whole number where it must be.
+        If the design is unknown, or a parameter is missing or out of range, or a parameter that must be a whole number
+        is not one.
     """
     if not isinstance(design, str) or design not in KINDS:
         raise unknown_name("design", design, KINDS)
@@ -111,7 +113,7 @@ def checked_parameters(design: str, values: object) -> tuple[Fraction, ...]:
 
 
 def checked_rows(design: str, parameters: tuple[Fraction, ...]) -> Rows:
-    """Return the channel of a design, whose rows can be told apart and whose reports can be drawn exactly.
+    """Return the channel of a design, after a check that its rows differ and its reports can be drawn exactly.
 
     Raises
     ------
@@ -228,7 +230,7 @@ def _christofides(weights: tuple[Fraction, ...]) -> Rows:
 
 
 def mean(weights: Sequence[Fraction]) -> Fraction:
-    """Return the mean number of a report with these probabilities."""
+    """Return the mean of the report's number, where each report has the given probability."""
     return sum((i * weight for i, weight in enumerate(weights)), Fraction(0))
 
 
@@ -251,7 +253,7 @@ def _text(weights: tuple[Fraction, ...]) -> str:
 
 
 def inverse(rows: Rows) -> Rows | None:
-    """Return the inverse of a square matrix of fractions, by Gauss and Jordan; None if it has none.
+    """Return the inverse of a square matrix of fractions by Gauss-Jordan elimination, or None if there is no inverse.
 
     Examples
     --------

@@ -1,6 +1,7 @@
-"""People who say no to every item, whatever is true (Böckenholt and van der Heijden 2007).
+"""Model of people who say no to every item, whatever is true (Böckenholt and van der Heijden 2007).
 
-The guarantee of a report is as it was.
+The model does not change the guarantee of a report.
+
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class SelfProtectiveNo:
         return tuple(item.channel() for item in self.items)
 
     def _chances(self, prevalences: Sequence[float]) -> Floats:
-        """Return the chances of every pattern of reports if traits are independent, float64[2^J]."""
+        """Return the probability of every pattern of reports if traits are independent, float64[2^J]."""
         found = np.ones(1)
         for channel, f in zip(self._channels, prevalences, strict=True):
             found = np.outer(found, (1 - f) * channel[0] + f * channel[1]).ravel()
@@ -153,7 +154,10 @@ class SelfProtectiveNo:
         return np.asarray(found)
 
     def _slopes(self, values: Floats) -> Floats:
-        """Return the derivatives of every chance, float64[parameters, 2^J]: the model is linear in each parameter."""
+        """Return the derivatives of the probabilities of all patterns, float64[parameters, 2^J].
+
+        The model is linear in each parameter.
+        """
         found = []
         for i in range(len(values)):
             ends = [np.where(np.arange(len(values)) == i, end, values) for end in (1.0, 0.0)]

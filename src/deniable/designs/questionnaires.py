@@ -1,6 +1,8 @@
-"""Questionnaires: designs that are estimated like others, but have no epsilon of their own.
+"""Questionnaires: designs that can be estimated like others, but have no epsilon of their own.
 
-Greenberg et al. (1969) for two samples, Eichhorn and Hayre (1983), and the item count technique (Miller 1984).
+The module has the design of Greenberg et al. (1969) for two samples, the design of Eichhorn and Hayre (1983), and the
+item count technique (Miller 1984).
+
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class TwoGroups:
         self.variances = self.shares * (1 - self.shares) / (self.n - 1)
 
     def figure(self, value: float, slopes: Sequence[float], confidence: float) -> Figure:
-        """Return an estimate whose derivatives with respect to the two shares are given."""
+        """Return an estimate with its interval, from its derivatives with respect to the two shares."""
         return wald(value, float(np.square(slopes) @ self.variances), confidence)
 
 
@@ -389,7 +391,7 @@ def item_count() -> ItemCount:
 
 
 def _moments(name: str, counts: Sequence[int]) -> tuple[float, float]:
-    """Return the mean of counted items, and its variance."""
+    """Return the mean number of counted items, and the variance of this mean."""
     held: NDArray[np.int64] = np.array([checked_integer(f"{name}[{i}]", count, 0) for i, count in enumerate(counts)])
     n, items = int(held.sum()), np.arange(len(held))
     if n < 2:

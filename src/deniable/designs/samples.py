@@ -1,8 +1,8 @@
 """Weights and complex samples: strata, clusters, finite populations, known totals, and replicate weights.
 
 A report's score is an unbiased estimate of one person's truth, so every estimator of sampling theory works on scores.
-The noise of the device is in the scores: the variance between sampling units contains it once. Where a part of the
-population was sampled, the correction must not shrink that noise, so its own variance is added back.
+The scores contain the noise of the device, so the variance between sampling units includes this noise once. The
+correction for a finite population must not shrink the noise, so the module adds back the variance of the noise.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SampleEstimate(Result):
 
 
 class _Units(NamedTuple):
-    """Strata and sampling units as numbers: a stratum and a unit for each person, a stratum for each unit."""
+    """Codes of strata and sampling units: the stratum and unit of each person, and the stratum of each unit."""
 
     stratum: NDArray[np.intp]
     unit: NDArray[np.intp]
@@ -337,7 +337,7 @@ def _column(margin: Margin, n: int) -> _Column:
 
 
 def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
-    """Return weights whose sums are the known totals, by iterative proportional fitting."""
+    """Return weights that sum to the known totals, by iterative proportional fitting."""
     found = weights.copy()
     if columns and max(c.totals.sum() for c in columns) > (1 + 1e-9) * min(c.totals.sum() for c in columns):
         raise InvalidInputError(
@@ -360,7 +360,7 @@ def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
 
 
 def _residuals(scores: Floats, mean: float, weights: Floats, columns: Sequence[_Column]) -> Floats:
-    """Return scores less what the margins explain: known totals have no variance."""
+    """Return scores minus the part that the margins explain, because known totals have no variance."""
     if not columns:
         return scores - mean
     marks = np.hstack([np.eye(len(totals))[codes] for codes, totals in columns])
@@ -408,7 +408,7 @@ def _bootstrap(
     repeats: int,
     rng: SimulationRandomness,
 ) -> float:
-    """Return the variance of Rao and Wu's bootstrap (1988): n_h - 1 units of each stratum, rescaled."""
+    """Return the bootstrap variance of Rao and Wu (1988), which draws n_h - 1 units of each stratum and rescales."""
     found = []
     for _ in range(repeats):
         factors = np.empty(len(units.of_unit))
@@ -430,7 +430,10 @@ def _t(confidence: float, degrees: int) -> float:
 def _score_interval(
     mean: float, error: float, n: float, absent: float, present: float, degrees: int, confidence: float
 ) -> Figure:
-    """Return all prevalences that a test with the variance of n people there does not reject."""
+    """Return the interval of all prevalences that a test does not reject.
+
+    The test of a prevalence uses the variance of n people at this prevalence.
+    """
     t2 = _t(confidence, degrees) ** 2
     a = 1 + t2 / n
     b = mean + t2 * (present - absent + 1) / (2 * n)

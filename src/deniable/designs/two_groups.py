@@ -1,7 +1,9 @@
-"""People who always say no, found by two groups with different devices: one likelihood, read twice.
+"""Models of people who always say no, estimated from two groups with different devices.
 
-Clark and Desharnais (1998) for cheaters; Moshagen, Musch and Erdfelder (2012) for the stochastic lie detector. Neither
-changes the guarantee of a report.
+The cheater detection model is by Clark and Desharnais (1998), and the stochastic lie detector by Moshagen, Musch and
+Erdfelder (2012). Both models have the same likelihood and interpret it differently. Neither model changes the guarantee
+of a report.
+
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class CheatersEstimate(Result):
     bounds : (float, float)
         Prevalence if no cheater is a carrier, and prevalence if all cheaters are carriers.
     boundary : bool
-        Whether an estimated share would lie outside [0, 1], so that the estimate was moved to the boundary.
+        True if an estimated share would lie outside [0, 1], so that the estimate was moved to the boundary.
     p_value : float
         P-value of the likelihood ratio test of the hypothesis that nobody cheats.
     """
@@ -248,7 +250,7 @@ class LieDetector(ComplianceDesign):
 
 
 def _counted(report: Codes, second: Codes) -> tuple[list[int], list[int]]:
-    """Return the people who said yes, and all, in each group."""
+    """Return the number of people who said yes, and of all people, in each group."""
     return np.bincount(second[report == 1], minlength=2).tolist(), np.bincount(second, minlength=2).tolist()
 
 
@@ -282,7 +284,7 @@ def cheaters(p1: Number, p2: Number) -> Cheaters:
 
 
 def _yes(shares: Sequence[float], p: Sequence[float]) -> Floats:
-    """Return the chances of yes in each group."""
+    """Return the probability of yes in each group."""
     return np.array([shares[0] + shares[1] * one for one in p])
 
 
@@ -293,7 +295,10 @@ def _log_likelihood(groups: TwoGroups, chances: Floats) -> float:
 
 
 def _edge(groups: TwoGroups, p: Sequence[float], without: int) -> tuple[float, tuple[float, float, float]]:
-    """Return the largest likelihood where one of the three shares is 0, and the shares there: concave in one number."""
+    """Return the largest log-likelihood if one of the three shares is 0, and the shares at this maximum.
+
+    The search is over one number, in which the log-likelihood is concave.
+    """
     from scipy.optimize import minimize_scalar
 
     def shares(x: float) -> tuple[float, float, float]:
@@ -319,7 +324,10 @@ def _in_simplex(groups: TwoGroups, p: tuple[float, float]) -> tuple[float, float
 
 
 def _half_chi2(gain: float) -> float:
-    """Return the p-value of a likelihood ratio where half of the law is at 0 and half chi-squared of one degree."""
+    """Return the p-value of a likelihood ratio test at a boundary.
+
+    Under the null hypothesis, half of the distribution is at 0 and half is chi-squared with one degree of freedom.
+    """
     from scipy import stats
 
     return float(stats.chi2.sf(2 * gain, 1)) / 2 if gain > 1e-9 else 1.0

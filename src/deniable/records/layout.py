@@ -1,6 +1,6 @@
 """Layout of a record's reports, with one frequency oracle per attribute, and the counts of each attribute.
 
-Codes lie in columns. Packed bits are one row of bytes, in which every attribute starts at a byte boundary. The
+Codes are stored in columns. Packed bits are one row of bytes, in which every attribute starts at a byte boundary. The
 thresholds of OUE do not depend on the domain, so all attributes of all records are randomised as one run of bits.
 Padding bits are randomised too, and then cleared.
 """
@@ -84,7 +84,7 @@ def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Layout(ABC):
-    """Layout of the reports of all attributes in one row.
+    """Layout with the reports of all attributes in one row.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Layout(ABC):
 
     @abstractmethod
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        """Return rows in which every attribute of the checked codes[n, d] has gone through its own oracle."""
+        """Return rows with every attribute of the checked codes[n, d] randomised by its own oracle."""
 
     @abstractmethod
     def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -222,7 +222,7 @@ class BitLayout(Layout):
         return reports
 
     def randomize_bits(self, bits: Bits, rng: Randomness) -> Bits:
-        """Return randomised rows: a set bit stays set with probability P/2^64, a clear bit is set with Q/2^64."""
+        """Return randomised rows; a set bit stays set with probability P/2^64, and a clear bit is set with Q/2^64."""
         width = bits.shape[1]
         # The thresholds are those of all attributes.
         result = noisy_bits(bits, 8 * width, self.oracles[0].thresholds, rng)
@@ -263,7 +263,7 @@ def checked_oracle(name: str) -> str:
 
 
 def make_layout(name: str, sizes: Sequence[int], epsilon: float | Fraction) -> CodeLayout | BitLayout:
-    """Return the layout of one oracle per attribute, each with this budget."""
+    """Return the layout for one oracle per attribute, each with this budget."""
     oracle, layout = LAYOUTS[checked_oracle(name)]
     return layout(tuple(oracle(k=size, epsilon=epsilon) for size in sizes))
 

@@ -1,4 +1,4 @@
-"""Reports of different oracles in one column: codes where all are codes, else bytes of one fixed width."""
+"""Reports of different oracles in one column of codes, or of bytes of one fixed width if not all are codes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ Bytes = NDArray[np.uint8]
 
 
 def field_bytes(field: ReportField) -> int:
-    """Return how many bytes one report takes in a field."""
+    """Return the number of bytes that one report takes in a field."""
     return np.dtype(field.dtype).itemsize * (1 if field.width is None else field.width)
 
 
 @lru_cache(maxsize=256)
 def row_of(fields: tuple[ReportField, ...], width: int) -> np.dtype[Any]:
-    """Return how fields lie in a row of `width` bytes: each moved as a whole, then bytes that are not looked at."""
+    """Return the dtype of a row of `width` bytes: each field is moved as a whole, and ignored bytes follow."""
     items = [(field.name, f"V{field_bytes(field)}") for field in fields]
     return np.dtype([*items, ("", f"V{width - sum(map(field_bytes, fields))}")])
 
@@ -62,7 +62,7 @@ def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
 
 
 def unpacked(mechanism: Mechanism[Any], payload: Bytes) -> Any:
-    """Return the batch of one mechanism's reports in rows of bytes; what follows them is not looked at."""
+    """Return one mechanism's batch of reports from rows of bytes; bytes after the fields are ignored."""
     rows = np.ascontiguousarray(payload).view(row_of(mechanism.report_fields, payload.shape[1]))[:, 0]
     columns: list[NDArray[Any]] = []
     for field in mechanism.report_fields:
@@ -73,18 +73,18 @@ def unpacked(mechanism: Mechanism[Any], payload: Bytes) -> Any:
 
 
 def as_items(payload: Bytes) -> NDArray[Any]:
-    """Return rows of bytes as one item each, which are moved as a whole; a view."""
+    """Return a view of rows of bytes as one item each, so that a row is moved as a whole."""
     return payload.view(f"V{payload.shape[1]}")[:, 0]
 
 
 def as_cells(payload: Bytes) -> NDArray[Any]:
-    """Return contiguous rows of bytes as rows of the widest integers that divide them; a view."""
+    """Return a view of contiguous rows of bytes as rows of the widest integers that divide the rows."""
     width = payload.shape[1]
     return payload.view(np.dtype(f"u{math.gcd(width, 8)}"))
 
 
 def set_bits(rows: Bytes) -> Bytes:
-    """Return the bits that are set in any of these rows uint8[n, width], in its place: uint8[width]."""
+    """Return the bits uint8[width] that are set in any of these rows uint8[n, width]."""
     # Many rows at once lie in one long row, of which numpy takes many bytes at once.
     whole = len(rows) // FOLDED * FOLDED
     folded = np.bitwise_or.reduce(rows[:whole].reshape(-1, FOLDED * rows.shape[1]), axis=0).reshape(FOLDED, -1)
@@ -94,12 +94,12 @@ def set_bits(rows: Bytes) -> Bytes:
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """Place of the report of the one sampled attribute.
+    """Column that holds the report of each contributor's sampled attribute.
 
     Parameters
     ----------
     oracles : tuple of LinearOracle
-        One per attribute.
+        Oracle of each attribute.
     """
 
     oracles: tuple[LinearOracle[Any], ...]
@@ -115,7 +115,7 @@ class Column(ABC):
 
     @abstractmethod
     def items(self, body: NDArray[Any]) -> NDArray[Any]:
-        """Return the column with one item per report; a view."""
+        """Return a view of the column with one item per report."""
 
     @abstractmethod
     def reports(self, attribute: int, body: NDArray[Any]) -> Any:
@@ -126,14 +126,14 @@ class Column(ABC):
 
     @abstractmethod
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the states of all oracles, one after the other, then the number of reports of each."""
+        """Return the states of all oracles in order, followed by each oracle's number of reports."""
 
     def empty(self, n: int) -> NDArray[Any]:
         """Return n uninitialised rows."""
         return np.empty(n if self.field.width is None else (n, self.field.width), dtype=self.field.dtype)
 
     def attributes(self, reports: Any) -> Codes:
-        """Return the sampled attributes of a pair (attributes, column), checked."""
+        """Return the checked sampled attributes from a pair (attributes, column)."""
         if not isinstance(reports, tuple) or len(reports) != 2:
             raise InvalidReportError(
                 f"reports must be a pair (attribute, {self.field.name}), got an object of the type "
@@ -142,17 +142,17 @@ class Column(ABC):
         return checked_report_codes(reports[0], len(self.oracles), "attribute")
 
     def tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        """Return the states of all oracles followed by the number of reports of each, and the number of reports.
+        """Return the states of all oracles followed by each oracle's number of reports, and the number of all reports.
 
         Parameters
         ----------
         reports : (int[n], column)
-            The sampled attributes, and their reports.
+            Sampled attributes and their reports.
 
         Raises
         ------
         InvalidReportError
-            If a report cannot have come from these oracles, naming its row and attribute.
+            If a report cannot have come from these oracles. The message names its row and attribute.
         """
         attributes = self.attributes(reports)
         body = self._checked(reports[1])
@@ -166,7 +166,7 @@ class Column(ABC):
 
     @property
     def state_size(self) -> int:
-        """The state of every oracle, then one counter per oracle for the number of its reports."""
+        """Number of counters: the states of all oracles, then one counter per oracle for its reports."""
         return sum(oracle.state_size for oracle in self.oracles) + len(self.oracles)
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -182,11 +182,11 @@ class Column(ABC):
         return [(counts[place], n) for place, n in zip(places, numbers, strict=True)]
 
     def joined(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
-        """Return the state that `parts` takes apart."""
+        """Return the joined state, which `parts` separates again."""
         return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
 
     def outputs(self) -> tuple[Codes, NDArray[Any]]:
-        """Return every possible report once, by oracle: which, and its item of the column."""
+        """Return every possible report once, ordered by oracle, as the oracle's number and the column's item."""
         bodies = []
         for j, oracle in enumerate(self.oracles):
             rows = self.rows(j, oracle.outputs())
@@ -198,7 +198,7 @@ class Column(ABC):
 
 @final
 class CodeColumn(Column):
-    """Codes, in the dtype of the largest domain: every oracle reports one."""
+    """Column of codes in the dtype of the largest domain, for oracles that each report one code."""
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
@@ -235,7 +235,7 @@ class CodeColumn(Column):
 @final
 @dataclass(frozen=True)
 class ByteColumn(Column):
-    """The bytes of every report, as many as the longest has: its fields, little-endian, then zeros."""
+    """Column of bytes with the width of the longest report: the fields, little-endian, then zeros."""
 
     name: str
 
@@ -259,7 +259,7 @@ class ByteColumn(Column):
 
     @cached_property
     def _whole(self) -> tuple[np.dtype[Any] | None, ...]:
-        """Return what every oracle's reports are stored as, if that is one field as wide as the column; else None."""
+        """Return each oracle's dtype if it has one field as wide as the column, else None."""
         fields = [one.report_fields[0] for one in self.oracles]
         return tuple(
             np.dtype(field.dtype).newbyteorder("<") if field_bytes(field) == self._width else None for field in fields
@@ -281,7 +281,7 @@ class ByteColumn(Column):
         return self._grouped(attributes, body)
 
     def _counted(self, attributes: Codes, cells: NDArray[Any], body: Bytes) -> NDArray[np.int64]:
-        """Return what `_grouped` does, where every report is one code and every state the histogram of its codes."""
+        """Return the result of `_grouped` if each report is one code and each state the histogram of its codes."""
         sizes, impossible = self._counters
         counts, wrong = histograms(attributes, cells, sizes)
         # A byte that must be zero makes a cell too large: the state has a counter for every code of its own bytes.
@@ -291,14 +291,14 @@ class ByteColumn(Column):
 
     @cached_property
     def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how many counters every oracle has, and which of all of them no report is counted in."""
+        """Return the number of counters of each oracle, and the positions of counters that no report uses."""
         sizes = [oracle.state_size for oracle in self.oracles]
         pairs = zip(stretches(sizes), self.oracles, strict=True)
         never = [np.arange(place.start, place.stop)[oracle.uncounted] for place, oracle in pairs]
         return np.array(sizes, dtype=np.int64), np.concatenate(never)
 
     def _grouped(self, attributes: Codes, body: Bytes) -> NDArray[np.int64]:
-        """Return the states of all oracles, then the number of reports of each: of reports sorted by attribute."""
+        """Return the states of all oracles, then their numbers of reports, after sorting reports by attribute."""
         d = len(self.oracles)
         states = [np.zeros(oracle.state_size, dtype=np.int64) for oracle in self.oracles]
         # An oracle returns a fresh state per call: it should not be longer than the reports that go into it.
@@ -332,7 +332,7 @@ class ByteColumn(Column):
         return oracle._tally(unpacked(oracle, group))[0]
 
     def _first_error(self, attributes: Codes, body: Bytes, start: int) -> InvalidReportError:
-        """Return the error of the first row that its attribute's oracle refuses; `start` rows came before these."""
+        """Return the error of the first row that its oracle refuses; `start` rows were counted before these rows."""
         found: list[tuple[int, int, str]] = []
         for j in range(len(self.oracles)):
             rows = np.flatnonzero(attributes == j)
@@ -355,12 +355,12 @@ class ByteColumn(Column):
 
 
 class ColumnRecords(RecordMechanism[Reports]):
-    """A report is which of several oracles was drawn, and what it reports.
+    """A mechanism whose report names the drawn oracle, out of several, and contains this oracle's report.
 
     Attributes
     ----------
     drawn : str
-        What the oracle that was drawn is called in reports.
+        Name in reports of the field for the drawn oracle.
     """
 
     drawn: ClassVar[str]
@@ -368,14 +368,14 @@ class ColumnRecords(RecordMechanism[Reports]):
     @property
     @abstractmethod
     def column(self) -> Column:
-        """The oracles, and where their reports lie."""
+        """Column with the oracles and the places of their reports."""
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         return self.column.tally(reports)
 
     @property
     def state_size(self) -> int:
-        """The state of every oracle, one after the other, then the number of each one's reports."""
+        """Number of counters: the states of all oracles, then one counter per oracle for its reports."""
         return self.column.state_size
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -388,12 +388,12 @@ class ColumnRecords(RecordMechanism[Reports]):
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """Which oracle was drawn, and what it reports."""
+        """Fields for the drawn oracle and for its report."""
         return ReportField(self.drawn, code_dtype(len(self.column.oracles)).name), self.column.field
 
 
 def histograms(attributes: Codes, codes: Codes, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return how often each code of each attribute occurs, and the first row that is out of range, or -1."""
+    """Return the count of each code of each attribute, and the first row that is out of range, or -1."""
     total = int(sizes.sum())
     tables = np.zeros((4 if total <= FOUR_TABLES else 1, total), dtype=np.int64)
     starts = starts_of(sizes.tolist()).astype(np.uint64)

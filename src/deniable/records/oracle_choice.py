@@ -1,4 +1,4 @@
-"""The frequency oracle of least expected error for one attribute of a record: of its shares, or of its mean."""
+"""Choice of the frequency oracle with the least expected error for an attribute's shares or its mean."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ LARGEST_SUBSET_DOMAIN = 1 << 12
 
 
 def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[int] = ()) -> tuple[Oracle, ...]:
-    """Return an oracle for each attribute, by its size and by what is asked of it.
+    """Return an oracle for each attribute, chosen by its size and by the questions asked about it.
 
-    For whoever designs a collection: `AdaptiveSMP(sizes, epsilon, oracles_for(sizes, epsilon, means))`. What is asked
-    is declared with the question, never read from answers. Without `means` these are the oracles that `AdaptiveSMP`
-    takes of itself.
+    The designer of a collection calls `AdaptiveSMP(sizes, epsilon, oracles_for(sizes, epsilon, means))`. The designer
+    declares the purpose with the question. It is never read from answers. Without `means`, the function returns the
+    default oracles of `AdaptiveSMP`.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[in
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32].
     means : collection of int, optional
-        The attributes, 0..d-1, that are ordered scales and of which means, distribution functions and quantiles are
-        asked: `SquareWave`. All others through `best_oracle`.
+        Indices, 0..d-1, of ordered scales whose means, distribution functions and quantiles are asked. Their oracle is
+        `SquareWave`. The function `best_oracle` chooses the oracles of all other attributes.
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds, or a scale has more than 4,096 values: coarsen it.
+        If a parameter is out of bounds, or a scale has more than 4,096 values. Coarsen such a scale.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[in
 def checked_oracles(
     given: Any, sizes: tuple[int, ...], epsilon: float | Fraction, offered: Sequence[type[LinearOracle[Any]]]
 ) -> tuple[Any, ...]:
-    """Return one of the offered oracles per attribute, over its domain and with this budget; if any is given."""
+    """Return the given oracles, if any, after checking that each fits its attribute's domain and this budget."""
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={quoted(given)}")
     if len(given) not in (0, len(sizes)):

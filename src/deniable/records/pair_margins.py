@@ -1,9 +1,9 @@
-"""Margins of each attribute from all reports of `PairSample` together, averaged with public weights.
+"""Margins of each attribute, averaged with public weights over all reports of `PairSample`.
 
-Attribute j is in d-1 tables, and may be reported alone. Each of these parts gives unbiased frequencies of it. They are
-averaged with weights proportional to N_g over the variance that one report of part g has at the uniform distribution,
-which depend on sizes, epsilon and numbers of reports only: the average is unbiased too. Weights that read the answers
-would not be.
+Attribute j is in d-1 tables, and may be reported alone. Each of these parts gives unbiased frequencies of the
+attribute. This module averages them. The weight of part g is proportional to N_g divided by the variance of one of its
+reports at the uniform distribution. These weights depend only on sizes, epsilon and numbers of reports, so the average
+is unbiased too. If the weights depended on the answers, the average would not be unbiased.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Margins:
     sizes : tuple of int
         Domain sizes.
     reported : tuple of Reported
-        What was reported of each part.
+        Reports about each part.
     contributors : int
-        Number of reports in all.
+        Number of all reports.
     """
 
     sizes: tuple[int, ...]
@@ -42,7 +42,7 @@ class Margins:
 
     @cached_property
     def _weighted(self) -> list[tuple[dict[tuple[int, ...], float], float]]:
-        """Weights for each attribute: those of the parts that have reports of it, and what they were divided by."""
+        """Weights of the parts with reports of each attribute, and the sum that they were divided by."""
         found = []
         for j in range(len(self.sizes)):
             own = [one for one in self.reported if one.n and j in one.part.attributes]
@@ -53,19 +53,19 @@ class Margins:
 
     @cached_property
     def about(self) -> dict[tuple[int, ...], Reported]:
-        """Return what was reported of each part."""
+        """Return the reports about each part."""
         return {one.part.attributes: one for one in self.reported}
 
     def weights(self, attribute: int) -> dict[tuple[int, ...], float]:
-        """Return the weight of each part that has reports of an attribute; they sum to one, or there are none."""
+        """Return the weight of each part with reports of an attribute; the weights sum to one unless there are none."""
         return self._weighted[attribute][0]
 
     def precision(self, attribute: int) -> float:
-        """Return one over the variance of an attribute's frequencies at the uniform distribution, sampling too."""
+        """Return the inverse variance of an attribute's frequencies at the uniform distribution, including sampling."""
         return self._weighted[attribute][1]
 
     def frequencies(self, attribute: int) -> Floats:
-        """Return the average of an attribute's margins; NaN without reports."""
+        """Return the average of an attribute's margins, or NaN if it has no reports."""
         weights, margins = self.weights(attribute), self._margins[attribute]
         if not weights:
             return np.full(self.sizes[attribute], np.nan)
@@ -77,7 +77,7 @@ class Margins:
 
     @cached_property
     def covariances(self) -> list[dict[tuple[int, ...], Floats]]:
-        """Covariance that each part adds to the frequencies of each attribute, noise and sampling."""
+        """Covariance from noise and sampling that each part adds to each attribute's frequencies."""
         return [
             {which: weight**2 * self.about[which].margin_covariance(j) for which, weight in self.weights(j).items()}
             for j in range(len(self.sizes))

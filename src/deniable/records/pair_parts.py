@@ -1,15 +1,16 @@
-"""Reports for one choice of `PairSample`: those of one pair of attributes, or of one attribute, and their law.
+"""Reports for one choice of `PairSample` (one pair of attributes or one attribute), and their distribution.
 
-A pair (i, j) is one attribute of K = k_i k_j codes x_i k_j + x_j that goes through subset selection. The law of such a
-report is known exactly (`FixedSize`), and so are the covariances of everything linear in its table: with
-M[c, c'] = P(c and c' are supported), that of one report's unbiased estimate at the distribution f is
+A pair (i, j) is one attribute with the K = k_i k_j codes x_i k_j + x_j and goes through subset selection. The
+distribution of such a report is known exactly (`FixedSize`). So are the covariances of everything that is linear in its
+table. Let M[c, c'] = P(c and c' are supported). The covariance of one report's unbiased estimate at the distribution f
+is
 
     Sigma(f) = (M - m m')/(p - q)^2,   M[c, c] = m[c] = q + (p - q) f[c],
     M[c, c'] = r2 + (r1 - r2)(f[c] + f[c']),
 
-r1 and r2 the chances that two values are supported of which the contributor holds one, and neither. It counts the
-sampling of the contributor from the population; noise of the mechanism and sampling are told apart where a question is
-answered.
+Here r1 is the probability that two values are both supported if the contributor holds one of them. If the contributor
+holds neither, this probability is r2. The covariance includes the sampling of the contributor from the population.
+Noise of the mechanism and sampling are separated when a question is answered.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Margin(NamedTuple):
     absent, present : float64[k]
         Noise variance of one report's estimate if its contributor does not, or does, hold the value.
     joint : callable or None
-        How the noise of one report is correlated, where that is known.
+        Correlation of one report's noise, if it is known.
     law : callable or None
-        What one report adds to a weighted sum, where that is known.
+        Contribution of one report to a weighted sum, if it is known.
     """
 
     frequencies: Floats
@@ -55,16 +56,16 @@ class Margin(NamedTuple):
 
 @dataclass(frozen=True)
 class Part(ABC):
-    """One choice: the attributes that it is about.
+    """One choice of `PairSample`, which is one attribute or a pair of attributes.
 
     Parameters
     ----------
     attributes : tuple of int
-        One attribute, or two.
+        Indices of one or two attributes.
     sizes : tuple of int
-        Their domain sizes.
+        Domain sizes of these attributes.
     oracle : FrequencyOracle
-        What its code is reported through, with the whole budget.
+        Oracle that reports the choice's code with the whole budget.
     """
 
     attributes: tuple[int, ...]
@@ -73,11 +74,11 @@ class Part(ABC):
 
     @abstractmethod
     def spread(self, axis: int) -> float:
-        """Return the mean variance of one report's margin of an attribute at the uniform distribution, sampling too."""
+        """Return the mean variance, with sampling, of one report's margin at the uniform distribution."""
 
     @abstractmethod
     def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:
-        """Return what unbiased frequencies, in the part's shape, and their estimate say of one of its attributes."""
+        """Return the margin of one attribute, from unbiased frequencies in the part's shape and their estimate."""
 
     @abstractmethod
     def likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
@@ -89,17 +90,17 @@ class Part(ABC):
 
     @abstractmethod
     def margin_noise(self, axis: int) -> tuple[float, float]:
-        """Return one report's noise variance if the value is not held, and if it is; means over values."""
+        """Return one report's noise variance, averaged over values, if the value is not held and if it is held."""
 
     @abstractmethod
     def margin_covariance(self, f: Floats, axis: int) -> Floats:
-        """Return the covariance float64[k, k] of one report's margin at the part's distribution f, sampling too."""
+        """Return the covariance float64[k, k], with sampling, of one report's margin at the part's distribution f."""
 
 
 @final
 @dataclass(frozen=True)
 class PairPart(Part):
-    """Two attributes through subset selection over the K = k_i k_j pairs of their codes."""
+    """Two attributes that go through subset selection over the K = k_i k_j pairs of their codes."""
 
     def spread(self, axis: int) -> float:
         k, cells = self.sizes[axis], int(self.oracle.k)
@@ -155,7 +156,7 @@ class PairPart(Part):
 @final
 @dataclass(frozen=True)
 class SinglePart(Part):
-    """One attribute through an oracle of its own."""
+    """One attribute that goes through its own oracle."""
 
     def spread(self, axis: int) -> float:  # noqa: ARG002
         (k,) = self.sizes
@@ -191,9 +192,9 @@ class SubsetLaw:
     Parameters
     ----------
     p, q : float
-        Chance that a value is supported that is held, and that is not.
+        Probability that a value is supported if it is held, and if it is not held.
     r1, r2 : float
-        Chance that two values are supported of which one is held, and neither.
+        Probability that two values are both supported if one of them is held, and if neither is held.
     """
 
     p: float
@@ -225,14 +226,14 @@ class SubsetLaw:
         return (moments - np.outer(mean, mean)) / self.gain
 
     def lumped_covariance(self, f: Floats, cells: int) -> Floats:
-        """Return the covariance of sums over groups of `cells` values each, f their frequencies, float64[k, k]."""
+        """Return the covariance float64[k, k] of sums over groups of `cells` values; f are the groups' frequencies."""
         mean = self.q * cells + (self.p - self.q) * f
         moments = self.r2 * cells**2 + (self.r1 - self.r2) * cells * (f[:, None] + f[None, :])
         alone = (self.q - self.r2) * cells + (self.p - self.q - 2 * (self.r1 - self.r2)) * f
         return (moments + np.diag(alone) - np.outer(mean, mean)) / self.gain
 
     def lumped_joint_noise(self, cells: int, weights: Floats, f: Floats) -> float:
-        """Return the noise variance of a weighted sum over groups of `cells` values each, f their frequencies."""
+        """Return the noise variance of a weighted sum over groups of `cells` values; f are the groups' frequencies."""
         squares, total, held = weights * weights, weights.sum(), weights @ f
         alone = (self.q - self.r2) * cells * squares.sum()
         alone += (self.p - self.q - 2 * (self.r1 - self.r2)) * (squares @ f)
@@ -241,7 +242,7 @@ class SubsetLaw:
         return float((alone + pairs - mean**2) / self.gain - (squares @ f - held**2))
 
     def lumped_noise(self, cells: int) -> tuple[float, float]:
-        """Return the noise variance of the sum over a group of values if none of it is held, and if one is."""
+        """Return the noise variance of the sum over a group of values if none is held, and if one is held."""
         rest = cells - 1
         absent = cells * self.q + cells * rest * self.r2 - (cells * self.q) ** 2
         squares = self.p + rest * self.q + 2 * rest * self.r1 + rest * (rest - 1) * self.r2
@@ -250,38 +251,38 @@ class SubsetLaw:
 
 @lru_cache(maxsize=1 << 12)
 def subset_law(oracle: SubsetSelection) -> SubsetLaw:
-    """Return the law of an oracle's reports, from its implemented probabilities."""
+    """Return the second moments of an oracle's reports, from its implemented probabilities."""
     (p, q), (r1, r2) = oracle.support_probabilities, oracle.support_law.both()
     return SubsetLaw(float(p), float(q), float(r1), float(r2))
 
 
 def subset_reports(oracle: SubsetSelection) -> ReportLaw:
-    """Return what one report adds to a weighted sum over all values."""
+    """Return the function for one report's contribution to a weighted sum over all values."""
     law = subset_law(oracle)
     pairs = law.r1 - law.p * law.q, law.r2 - law.q**2
     return support_reports(law.p, law.q, *pairs, oracle.support_law.sizes, oracle.k)
 
 
 def _lumped_report(law: ReportLaw, cells: int, weights: Floats) -> Added:
-    """Return what one report adds to a weighted sum over groups of `cells` values each."""
+    """Return one report's contribution to a weighted sum over groups of `cells` values each."""
     added = law(np.repeat(weights, cells))
     return added._replace(logs=lambda rates: added.logs(rates)[:, ::cells])
 
 
 @dataclass(frozen=True, eq=False)
 class Reported:
-    """Reports about one part, or those that are expected.
+    """Actual or expected reports about one part.
 
     Parameters
     ----------
     part : Part
-        Which.
+        Part that the reports are about.
     n : float
-        Number of its reports.
+        Number of reports about the part.
     frequencies : float64, shape `part.sizes`
-        Unbiased frequencies; NaN without reports.
+        Unbiased frequencies, or NaN if there are no reports.
     estimate : Estimate, optional
-        The same with its noise, as the part's oracle makes it of the reports.
+        Estimate of the same frequencies with their noise, which the part's oracle made from the reports.
     """
 
     part: Part
@@ -291,7 +292,7 @@ class Reported:
 
     @classmethod
     def of(cls, part: Part, n: int, counts: NDArray[Any]) -> Reported:
-        """Return what n reports of a part say, from the state of its oracle."""
+        """Return the reported frequencies of a part with n reports, from the state of its oracle."""
         if n == 0:
             return cls(part, 0, np.full(part.sizes, np.nan))
         estimate = part.oracle.estimate(Aggregate(part.oracle, counts, n))
@@ -299,13 +300,13 @@ class Reported:
 
     @cached_property
     def plugged(self) -> Floats:
-        """The nearest distribution, which variances are taken at."""
+        """Nearest probability distribution, at which variances are computed."""
         return nearest_distribution(self.frequencies.ravel()).reshape(self.part.sizes)
 
     def margin(self, attribute: int) -> Margin:
-        """Return what its reports say of one of its attributes; it has some."""
+        """Return the margin of one of the part's attributes; the part must have reports."""
         return self.part.margin(self.frequencies, self.estimate, self.part.attributes.index(attribute))
 
     def margin_covariance(self, attribute: int) -> Floats:
-        """Return the covariance of that margin, noise and sampling of its n reports."""
+        """Return the covariance of that margin, from noise and sampling of its n reports."""
         return self.part.margin_covariance(self.plugged, self.part.attributes.index(attribute)) / self.n

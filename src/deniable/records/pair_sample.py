@@ -1,4 +1,4 @@
-"""PairSample: report one pair of attributes, or one attribute, with the whole budget; tables of all pairs follow.
+"""PairSample: report one pair of attributes or one attribute with the whole budget, for tables of all pairs.
 
 A contributor draws a single attribute with a public probability beta, and a pair of attributes otherwise. A single
 attribute is drawn uniformly among the d attributes and is reported through its own oracle. A pair is drawn uniformly
@@ -69,9 +69,10 @@ _SIMULATED_CELLS = 1 << 18
 
 
 def singles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Iterable[int] = ()) -> tuple[LinearOracle[Any], ...]:
-    """Return what attributes go through where they are drawn alone, for `PairSample`.
+    """Return the oracles of attributes that are drawn alone, for `PairSample`.
 
-    The square wave for `means`, the indices of ordered attributes whose mean is asked, subset selection for the others.
+    The sequence `means` holds the indices of ordered attributes whose mean is asked. Their oracle is the square wave.
+    The oracle of all other attributes is subset selection.
 
     Examples
     --------
@@ -259,24 +260,24 @@ class PairSample(
 
     @property
     def _single_words(self) -> int:
-        """An attribute is drawn alone if a 64-bit word is below this."""
+        """Bound below which a 64-bit word draws an attribute alone."""
         return threshold_down(self.singles)
 
     @cached_property
     def column(self) -> ByteColumn:
-        """The bytes of the choices' reports."""
+        """Column for the bytes of the choices' reports."""
         return ByteColumn(tuple(part.oracle for part in self.parts), "payload")
 
     @cached_property
     def _kinds(self) -> tuple[list[int], NDArray[np.int64]]:
-        """Choices of different oracles, one of each, and of every choice which of them is its own."""
+        """One choice for each different oracle, and for every choice the position of its oracle among them."""
         first: dict[Any, int] = {}
         numbers = [first.setdefault(part.oracle, len(first)) for part in self.parts]
         return [numbers.index(kind) for kind in range(len(first))], np.array(numbers, dtype=np.int64)
 
     @cached_property
     def _codes_of(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """First attribute, its factor, and second attribute of every choice: its code is x_first factor + x_second."""
+        """First attribute, factor and second attribute of each choice, whose code is x_first factor + x_second."""
         rows = [(part.attributes[0], part.sizes[1] if len(part.sizes) == 2 else 0) for part in self.parts]
         first, factor = np.array(rows, dtype=np.int64).T
         return first.copy(), factor.copy(), np.array([part.attributes[-1] for part in self.parts], dtype=np.int64)
@@ -335,7 +336,7 @@ class PairSample(
         return unpacked(self.oracles[attribute], np.asarray(reports[1])[told])
 
     def chosen(self, reports: Any, choice: int) -> Any:
-        """Return the reports of one choice, in their order, as reports of its oracle."""
+        """Return the reports about one choice, in their order, as reports of its oracle."""
         told = self.column.attributes(reports) == checked_integer("choice", choice, 0, len(self.parts) - 1)
         return self.column.reports(choice, np.asarray(reports[1])[told])
 
@@ -492,7 +493,7 @@ class PairSample(
         return float(w @ self.covariance(f, n, attribute) @ w)
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:
-        """Return the largest of the parts': a malicious contributor chooses what to report."""
+        """Return the largest influence among the parts, because a malicious contributor can choose what to report."""
         ups, downs = [], []
         for part, weight, number in self._weighted(attribute, 1):
             lumped = prod(part.sizes) // self.sizes[attribute]
@@ -559,7 +560,7 @@ class PairSample(
         return np.concatenate([states[: sum(part.oracle.k for part in self.parts[:pairs])], *alone, numbers])
 
     def _held_by_choice(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw who draws which choice; return how many of those hold each of its codes, one choice after the other."""
+        """Draw the choices of all contributors, and return the counts of each choice's codes, in the choices' order."""
         found = np.zeros(sum(prod(part.sizes) for part in self.parts), dtype=np.int64)
         law = np.array([float(probability) for probability in self.choice_probabilities])
         first, factor, second = self._codes_of
@@ -578,7 +579,7 @@ class PairSample(
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """Return where the codes of every choice start, if those of all choices stand one after the other."""
+        """Return the start of each choice's codes in a vector with the codes of all choices in order."""
         return starts_of([prod(part.sizes) for part in self.parts])
 
     @property

@@ -1,4 +1,4 @@
-"""Pairs of attributes: where each pair's table lies in one vector, and counting reported records into it."""
+"""Tables of all pairs of attributes in one vector, and counting of reported records into this vector."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pair_cells(sizes: Sequence[int]) -> list[int]:
 
 
 def check_pairs(sizes: Sequence[int]) -> None:
-    """Raise unless there are two attributes or more, and not too many cells to count."""
+    """Raise an error unless there are at least two attributes, and not too many cells to count."""
     if len(sizes) < 2:
         raise InvalidParameterError(f"sizes must list at least two attributes, got sizes={quoted(tuple(sizes))}")
     total = sum(pair_cells(sizes))
@@ -48,9 +48,9 @@ def check_pairs(sizes: Sequence[int]) -> None:
 
 
 def tally_pairs(codes: Codes, sizes: Sequence[int], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return the counts of all pairs' tables, one after the other, row by row; of codes[n, d], already checked.
+    """Return the counts of all pairs' tables of checked codes[n, d], one table after the other, row by row.
 
-    Row i counts weights[i] times, int64[n], or once.
+    Row i counts weights[i] times if weights int64[n] are given, otherwise once.
     """
     starts = starts_of(pair_cells(sizes))
     counts = np.zeros(sum(pair_cells(sizes)), dtype=np.int64)
@@ -88,7 +88,7 @@ def pair_counts(counts: NDArray[Any], sizes: Sequence[int]) -> dict[Pair, NDArra
 
 
 def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Return how often each code of every attribute was reported; DamagedStateError if two tables disagree."""
+    """Return the count of each code of every attribute; raise DamagedStateError if two tables disagree."""
     found: dict[int, NDArray[np.int64]] = {}
     for (i, j), table in pair_counts(counts, sizes).items():
         for attribute, axis in ((i, 1), (j, 0)):
@@ -104,21 +104,21 @@ def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[
 def branch(
     counts: NDArray[np.int64], laws: NDArray[np.float64], rng: SimulationRandomness
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Draw one more code of groups of contributors, exactly in distribution.
+    """Draw one more code for groups of contributors; the distribution is exact.
 
     Parameters
     ----------
     counts : int64[groups]
-        Contributors in each group.
+        Number of contributors in each group.
     laws : float64[groups, k]
-        Law of the code in each group.
+        Distribution of the code in each group.
     rng : SimulationRandomness
         Source of the draw.
 
     Returns
     -------
     (int64[m], int64[m], int64[m])
-        The groups that are left: the group each came from, its code, and its number of contributors, >= 1.
+        For each nonempty new group, the group that it came from, its code, and its number of contributors, >= 1.
     """
     drawn = rng.generator.multinomial(counts, laws)
     groups, codes = np.nonzero(drawn)
@@ -126,7 +126,7 @@ def branch(
 
 
 class PairedRecords(HiddenRecords):
-    """Rows of codes of which an aggregate counts every pair of attributes, one table after the other."""
+    """A mechanism whose reports are rows of codes, and whose aggregate has one table of counts per pair."""
 
     counts_pairs = True
 
@@ -136,7 +136,7 @@ class PairedRecords(HiddenRecords):
 
     @property
     def state_size(self) -> int:
-        """One counter per cell of every pair's table."""
+        """Number of counters: one for each cell of every pair's table."""
         return sum(pair_cells(self.sizes))
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -148,14 +148,14 @@ class PairedRecords(HiddenRecords):
 
 
 class IndependentPairs(PairedRecords):
-    """Paired records whose attributes are randomised independently of each other, so that tables can be inverted."""
+    """Paired records with independently randomised attributes, so that tables can be inverted."""
 
     @property
     @abstractmethod
     def channels(self) -> tuple[GRR, ...]:
-        """The randomised response that each attribute goes through."""
+        """Randomised response of each attribute."""
 
 
 def has_independent_pairs(mechanism: object) -> TypeIs[IndependentPairs]:
-    """Tell a mechanism whose pair tables can be inverted attribute by attribute from all others."""
+    """Return whether a mechanism's pair tables can be inverted attribute by attribute."""
     return isinstance(mechanism, IndependentPairs)

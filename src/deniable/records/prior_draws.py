@@ -1,7 +1,7 @@
-"""Prior distributions as 64-bit cumulative thresholds, and codes drawn from them.
+"""Prior distributions as 64-bit cumulative thresholds, and draws of codes from them.
 
-A code is drawn by one word u: the first v whose cumulative threshold exceeds u. Its probability is exactly the
-difference of two integers over 2^64, and that implemented prior is what estimators and guarantees use.
+One random word u draws a code: the first v whose cumulative threshold exceeds u. The code's probability is exactly the
+difference of two integers divided by 2^64. Estimators and guarantees use this implemented prior.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Distribution = tuple[float | Fraction, ...]
 
 
 def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distribution, ...]:
-    """Return one distribution over its domain per attribute; see `checked_distribution`."""
+    """Return each attribute's distribution over its domain; see `checked_distribution`."""
     checked_entries(priors, len(sizes), f"priors must have one distribution per attribute ({len(sizes)})")
     return tuple(
         checked_distribution(f"priors[{j}]", prior, size)
@@ -42,7 +42,7 @@ def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distrib
 
 
 def checked_distribution(name: str, given: Any, k: int) -> Distribution:
-    """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same."""
+    """Return k probabilities that sum to 1 within 1e-9, as floats, or as Fractions if no float is written the same."""
     checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
         # What learned tables are: no need for fractions to see that it is right. Adding zero makes -0.0 zero.
@@ -78,20 +78,20 @@ def implemented_prior(thresholds: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 class PriorTables(NamedTuple):
-    """Arrays that `draw_from_priors` reads; the attributes' parts one after the other.
+    """Arrays that `draw_from_priors` reads, with one part for each attribute in order.
 
     Parameters
     ----------
     limits : uint64[k_1 + ... + k_d]
-        Cumulative thresholds below 2^64; from the last possible code of an attribute on they are not read.
+        Cumulative thresholds below 2^64. They are not read from an attribute's last possible code on.
     starts, lasts : int64[d]
-        Where an attribute's limits start, and its last possible code.
+        Start of each attribute's limits, and its last possible code.
     guide : int64
-        For the leading bits of a word, the smallest code it can draw: the search starts there.
+        Smallest code that a word with given leading bits can draw. The search starts at this code.
     guide_starts : int64[d]
-        Where an attribute's guide starts.
+        Start of each attribute's guide.
     shifts : uint64[d]
-        How far a word is shifted to leave its leading bits.
+        Number of bits by which a word is shifted so that its leading bits remain.
     """
 
     limits: Words

@@ -1,13 +1,14 @@
 """RecordMechanism: the common code of mechanisms for d attributes.
 
-A record is one code per attribute. Below this base stand its variants in four respects, which a mechanism combines:
+A record is one code per attribute. The base class has variants in four respects, and a mechanism combines them:
 
-* *what an estimate is made of*: `DirectRecords`, where each attribute's answer goes through its own frequency oracle;
-* *what a report looks like*: `FullRecords`, one code or bit vector per attribute; `HiddenRecords`, where moreover the
-  collector is not told which attribute a report is about;
-* *what an aggregate counts*: `CountedRecords`, attribute by attribute; `PairedRecords` (in `pairs`), pair by pair;
-* *what a rehearsal needs to know*: `SimulatedByRecord` or, where nothing connects a report's parts,
-  `SimulatedByMarginal`.
+* *Source of an estimate*: In `DirectRecords`, each attribute's answer goes through its own frequency oracle.
+* *Form of a report*: In `FullRecords`, a report has one code or bit vector per attribute. In `HiddenRecords`, moreover,
+  the collector is not told which attribute a report is about.
+* *Counts of an aggregate*: `CountedRecords` counts attribute by attribute, and `PairedRecords` (in `pairs`) counts pair
+  by pair.
+* *Input of a rehearsal*: `SimulatedByRecord` needs whole records. `SimulatedByMarginal` needs only marginal counts,
+  because nothing connects the parts of a report.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class RecordMechanism(Mechanism[Reports]):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Check and set the other parameters, and refuse what the oracles refuse."""
+        """Check and set the other parameters, and refuse parameters that the oracles refuse."""
 
     @property
     def domain(self) -> tuple[int, ...]:
@@ -158,14 +159,14 @@ class RecordMechanism(Mechanism[Reports]):
         return declared if ratio is None else min(declared, log_up(ratio))
 
     def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only; exact, or an upper bound."""
+        """Exact largest likelihood ratio between records that differ in one attribute only, or an upper bound."""
         j = self._checked_attribute(attribute)
         ratio = self._attribute_ratio(j)
         return Fraction(self.oracles[j].implemented_ratio()) if ratio is None else ratio
 
     @abstractmethod
     def _attribute_ratio(self, attribute: int) -> Fraction | None:
-        """Return `implemented_attribute_ratio`; None where it is by definition that of the attribute's oracle."""
+        """Return `implemented_attribute_ratio`, or None if it is by definition the ratio of the attribute's oracle."""
 
     def _checked_attribute(self, attribute: int) -> int:
         return checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
@@ -173,7 +174,7 @@ class RecordMechanism(Mechanism[Reports]):
     def _affine(
         self, counts: NDArray[np.int64], n: int, probabilities: Sequence[tuple[Any, Any]], *processing: str
     ) -> RecordEstimate:
-        """Return (count/n - q)/(p - q) for the counts of all attributes, one after the other, and (p, q) of each."""
+        """Return (count/n - q)/(p - q) from all attributes' counts, in order, and each attribute's (p, q)."""
         found = {}
         for j, (place, (p, q)) in enumerate(zip(stretches(self.sizes), probabilities, strict=True)):
             one = affine_estimate(counts[place], n, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
@@ -291,7 +292,7 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
         return self.layout.bits
 
     def _product(self) -> NDArray[Any]:
-        """Return every combination of the attributes' reports once, the last attribute fastest."""
+        """Return every combination of the attributes' reports once, with the last attribute varying fastest."""
         self._check_channel(1, self.layout.outputs)
         return self.layout.combinations
 
@@ -323,7 +324,7 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
 
     @property
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that a report supports the true value, and any other."""
+        """Implemented (p, q) of each attribute: a report supports the true value with p, and any other value with q."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
@@ -358,7 +359,7 @@ class CountedRecords(HiddenRecords):
 
     @property
     def state_size(self) -> int:
-        """One counter per value of every attribute."""
+        """Number of counters: one for each value of every attribute."""
         return sum(self.sizes)
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -399,7 +400,7 @@ class SimulatedByRecord(RecordMechanism[Reports]):
 
     @abstractmethod
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        """Draw the state int64[state_size] of held[r] contributors with each of records[r, d]."""
+        """Draw the state int64[state_size] of an aggregate in which held[r] contributors hold each of records[r, d]."""
 
 
 class SimulatedByMarginal(CountedRecords):
@@ -438,10 +439,10 @@ class SimulatedByMarginal(CountedRecords):
 
 
 def is_records(mechanism: object) -> TypeIs[RecordMechanism[Any]]:
-    """Tell a mechanism for records from one for a single attribute, or from anybody else's client."""
+    """Return whether this is a mechanism for records, not one for a single attribute or another client."""
     return isinstance(mechanism, RecordMechanism)
 
 
 def is_direct(mechanism: object) -> TypeIs[DirectRecords[Any]]:
-    """Tell a mechanism for records whose aggregate holds, of every attribute, an aggregate of that one's oracle."""
+    """Return whether a records mechanism's aggregate holds an aggregate of each attribute's oracle."""
     return isinstance(mechanism, DirectRecords)

@@ -1,4 +1,4 @@
-"""SMP: sample one attribute, report it with the whole budget; SMP[ADP]: through the oracle that suits its size.
+"""SMP: sample one attribute and report it with the whole budget; SMP[ADP] chooses the oracle by its size.
 
 Every contributor draws one of the d attributes uniformly, and reports the answer through the attribute's frequency
 oracle with the whole epsilon. The report also names the attribute. Splitting the budget over all attributes (`SPL`) is
@@ -35,14 +35,14 @@ from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sampl
 
 
 class SampledReports(NamedTuple):
-    """Reports of one sampled code each.
+    """Reports with the code of one sampled attribute each.
 
     Parameters
     ----------
     attribute : uint8, uint16 or uint32 [n]
         The sampled attribute, in 0..d-1.
     value : uint8, uint16 or uint32 [n]
-        Its reported code, in 0..k_attribute-1.
+        Reported code of this attribute, in 0..k_attribute-1.
     """
 
     attribute: Codes
@@ -50,14 +50,14 @@ class SampledReports(NamedTuple):
 
 
 class SampledBits(NamedTuple):
-    """Reports of one sampled attribute's packed bits each.
+    """Reports with the packed bits of one sampled attribute each.
 
     Parameters
     ----------
     attribute : uint8, uint16 or uint32 [n]
         The sampled attribute, in 0..d-1.
     bits : uint8[n, max of ceil(k_j/8)]
-        Its packed bits, little-endian, then zeros.
+        Packed bits of this attribute, little-endian, filled up with zeros.
     """
 
     attribute: Codes
@@ -81,7 +81,7 @@ class AdaptiveReports(NamedTuple):
 
 
 class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
-    """A report is the sampled attribute, and what its oracle reports."""
+    """A mechanism whose report is the sampled attribute and the report of the attribute's oracle."""
 
     drawn = "attribute"
 
@@ -119,7 +119,7 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
 
     @property
     def report_bits(self) -> float:
-        """Bits per report on average: log2 d for the attribute, and its oracle's."""
+        """Average bits per report: log2 d for the attribute, and the bits of its oracle's report."""
         return log2(len(self.sizes)) + sum(oracle.report_bits for oracle in self.oracles) / len(self.sizes)
 
 
@@ -191,12 +191,12 @@ class SMP(SampledRecords):
 
     @property
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports the true value, and any other."""
+        """Implemented (p, q) of each attribute: a report supports the true value with p, and any other value with q."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     @cached_property
     def column(self) -> Column:
-        """Codes, or packed bits."""
+        """Column of codes or of packed bits."""
         return CodeColumn(self.oracles) if self.oracle == "GRR" else ByteColumn(self.oracles, "bits")
 
 
@@ -265,5 +265,5 @@ class AdaptiveSMP(SampledRecords):
 
     @cached_property
     def column(self) -> Column:
-        """Bytes."""
+        """Column of bytes."""
         return ByteColumn(self.oracles, "payload")

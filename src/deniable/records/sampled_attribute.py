@@ -1,4 +1,4 @@
-"""One uniformly sampled attribute per contributor, through its own oracle with the full budget."""
+"""Reports of one uniformly sampled attribute per contributor, through its own oracle with the full budget."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _SIMULATED_CELLS = 1 << 18
 
 
 class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports], TellsAnswers):
-    """Every contributor reports one uniformly drawn attribute with the whole epsilon; the collector sees which.
+    """A mechanism with which every contributor reports one uniformly drawn attribute with the whole epsilon.
 
-    An attribute has n_j reports, and its estimate is unbiased given n_j >= 1. Where n_j = 0 frequencies are NaN,
-    standard errors infinite, and there is no interval. Intervals for these contributors include the sampling of n_j
-    among n.
+    The collector sees which attribute was drawn. An attribute has n_j reports, and its estimate is unbiased given
+    n_j >= 1. If n_j = 0, frequencies are NaN, standard errors are infinite, and there is no interval. Intervals for
+    these contributors include the sampling of n_j reporters among n contributors.
     """
 
     reveals = "one"
 
     @property
     def turns(self) -> int:
-        """Each of d attributes is reported by one contributor in d."""
+        """Number of contributors for each report of an attribute, which is d."""
         return len(self.sizes)
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: that of the attribute whose oracle has the largest."""
+        """Exact largest likelihood ratio between two records, which is the largest ratio of all attributes' oracles."""
         return max(Fraction(oracle.implemented_ratio()) for oracle in self.oracles)
 
     @abstractmethod
@@ -55,7 +55,7 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports], TellsAnsw
 
     @abstractmethod
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
-        """Return the state of what was reported of each attribute."""
+        """Return the state of the mechanism's aggregate from the aggregates of all attributes."""
 
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
         (j,) = attributes
@@ -93,10 +93,10 @@ def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
 def sampled_reports(
     oracles: Sequence[LinearOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
 ) -> Iterator[tuple[int, Any, Any]]:
-    """Yield (attribute, rows, reports) of every attribute that somebody sampled: who did, and their reports of it.
+    """Yield (attribute, rows, reports) for every sampled attribute, with the rows of those who sampled it.
 
-    Rows are an index: places, or a slice of all. Records codes[n, d] are already checked: oracles need not check them
-    again. `attributes` int[n] are the sampled ones.
+    The rows are an index, either positions or a slice of all rows. The records codes[n, d] are already checked, so the
+    oracles need not check them again. The array `attributes` int[n] holds the sampled attribute of each record.
     """
     if not worth_compiling(len(codes)):
         # A device has one attribute to report: sorting by tables takes it half as long as the whole report.
@@ -120,7 +120,7 @@ def overwrite_sampled(
 ) -> None:
     """Draw an attribute for every record of codes[n, d] and put its true report in place of the fake one.
 
-    `reports[n, d]` holds codes, fakes of all attributes; the sampled ones are overwritten.
+    The array `reports[n, d]` holds fake codes of all attributes. The codes of the sampled attributes are overwritten.
     """
     attributes = sample_attributes(rng, len(codes), len(oracles))
     for j, rows, true_reports in sampled_reports(oracles, codes, attributes, rng):
@@ -144,10 +144,11 @@ def _sort(
 def simulate_sampling(
     records: Codes, held: NDArray[np.int64], sizes: Sequence[int], rng: SimulationRandomness
 ) -> list[NDArray[np.int64]]:
-    """Draw who samples what, exactly in distribution; records[r, d] are held by held[r] contributors each.
+    """Draw how many holders of each value sample each attribute; the distribution is exact.
 
-    Returned are, int64[k_j] for each attribute, the true counts among the contributors who sampled it. Time O(min(n,
-    r d)), memory independent of n and r.
+    Each of records[r, d] is held by held[r] contributors. For each attribute, the function returns the true counts
+    int64[k_j] among the contributors who sampled it. It takes time O(min(n, r d)), and its memory does not depend on n
+    and r.
     """
     d, starts = len(sizes), starts_of(sizes)
     found = np.zeros(sum(sizes), dtype=np.int64)

@@ -1,15 +1,16 @@
-"""Tables of pairs from reports of one pair, or one attribute, each.
+"""Tables of pairs from reports that are about one pair or one attribute each.
 
-*Own.* T_ij = (C/N_ij - q)/(p - q), unbiased given N_ij >= 1.
+*Own tables.* T_ij = (C/N_ij - q)/(p - q) is unbiased given N_ij >= 1.
 
-*Consistent.* With m_j the average of all margins of attribute j (`Margins`),
+*Consistent tables.* Let m_j be the average of all margins of attribute j (`Margins`). Then
 
     T*_ij = T_ij + (m_i - T_ij 1) 1'/k_j + 1 (m_j - T_ij' 1)'/k_i
 
-is unbiased too, and all tables agree on every margin. A question <c, T*_ij>, r and s the means of c's rows and columns,
-weighs the own table by c - r 1' - 1 s' + w_i r 1' + w_j 1 s', w_i the own table's weight in m_i, and the margins of
-attribute i elsewhere by their weight times r, those of j by s. Reports of different parts are independent draws from
-the population, so the variances add up.
+is unbiased too, and all tables agree on every margin. In a question <c, T*_ij>, let r and s be the means of c's rows
+and columns, and let w_i be the own table's weight in m_i. The question weighs the own table by
+c - r 1' - 1 s' + w_i r 1' + w_j 1 s'. It weighs the margins of attribute i in other parts by their weight times r, and
+those of attribute j by their weight times s. Reports of different parts are independent draws from the population, so
+their variances add up.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from deniable.records.pair_parts import Reported, SubsetLaw, subset_law, subset_
 @final
 @dataclass(frozen=True, eq=False)
 class SampledTable(OwnTable):
-    """One pair's own table.
+    """Table of one pair, from the pair's own reports.
 
     Parameters
     ----------
     reported : Reported
-        The pair's reports.
+        Reports about the pair.
     law : SubsetLaw
         Covariances of one report.
     """
@@ -58,7 +59,7 @@ class SampledTable(OwnTable):
 
     @property
     def _noise(self) -> float:
-        """Mean noise variance of a cell of one report at the uniform distribution."""
+        """Mean noise variance of the estimate of a cell from one report, at the uniform distribution."""
         k, p, q = self.frequencies.size, self.law.p, self.law.q
         return (p * (1 - p) / k + (1 - 1 / k) * q * (1 - q)) / self.law.gain
 
@@ -73,7 +74,7 @@ class SampledTable(OwnTable):
 
     @cached_property
     def _margins(self) -> tuple[Floats, Floats]:
-        """Row and column sums as distributions."""
+        """Row and column sums as probability distributions."""
         rows, columns = (nearest_distribution(self.frequencies.sum(axis=axis)) for axis in (1, 0))
         return rows, columns
 
@@ -95,7 +96,7 @@ class SampledTable(OwnTable):
         )
 
     def independence(self) -> IndependenceTest:
-        """Wald test of T = rc' with the margins of the own table; refused where (k_i + k_j) v(K)/N is above .05."""
+        """Wald test of T = rc' with the own table's margins, refused if (k_i + k_j) v(K)/N is above .05."""
         rows, columns = self.shape
         degrees, method = (rows - 1) * (columns - 1), "Wald test of the pair's own table"
         if not self.n:
@@ -112,7 +113,7 @@ class SampledTable(OwnTable):
 
 
 def _centred(f: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return P P', P diag(f) P' and P 11' P' of P = I - f 1'."""
+    """Return P P', P diag(f) P' and P 11' P' for P = I - f 1'."""
     k = len(f)
     centring = np.eye(k) - f[:, None]
     ones = centring.sum(axis=1)
@@ -132,14 +133,14 @@ def _diagonal(f: Floats) -> tuple[Floats, Floats, Floats]:
 @final
 @dataclass(frozen=True, eq=False)
 class ConsistentTable(JointTable):
-    """A table that agrees with all others about both margins.
+    """Table of one pair that agrees with all other tables on both margins.
 
     Parameters
     ----------
     own : SampledTable
-        The pair's own table.
+        Table from the pair's own reports.
     weights : (float, float)
-        Its weight in the margin of each attribute.
+        Weight of the own table in the margin of each attribute.
     elsewhere : (float64[k_i, k_i], float64[k_j, k_j])
         Covariance of what all other parts add to each margin.
     """
@@ -165,12 +166,12 @@ class ConsistentTable(JointTable):
 
 @final
 class SampledTables(JointTables):
-    """The tables of an aggregate of `PairSample`.
+    """Tables of all pairs, from an aggregate of `PairSample`.
 
     Parameters
     ----------
     margins : Margins
-        What was reported.
+        Margins of each attribute, from the reports.
     """
 
     def __init__(self, margins: Margins) -> None:
@@ -178,7 +179,7 @@ class SampledTables(JointTables):
 
     @property
     def numbers(self) -> dict[tuple[int, ...], float]:
-        """Return how many reports each choice has: (i, j) of a pair, (j,) of an attribute alone."""
+        """Return each choice's number of reports; the key is (i, j) for a pair and (j,) for an attribute alone."""
         return {one.part.attributes: one.n for one in self.margins.reported}
 
     def _own(self, i: int, j: int) -> SampledTable:

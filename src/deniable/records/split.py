@@ -1,4 +1,4 @@
-"""SPL: split the budget, report every attribute; counted attribute by attribute, or by pairs.
+"""SPL: split the budget and report every attribute, with counts by attribute or by pairs of attributes.
 
 Each of the d attributes is reported through its own frequency oracle with the budget epsilon/d. The d reports together
 spend epsilon. SPL is the baseline of the literature on several attributes. It is better than sampling one attribute
@@ -49,7 +49,7 @@ SIMULATED_RECORDS = 1 << 12
 
 @dataclass(frozen=True)
 class SplitRecords(EveryAttribute):
-    """Every attribute through its own oracle with epsilon/d; reports compose."""
+    """A mechanism that reports every attribute through its own oracle with epsilon/d; the reports compose."""
 
     remarks = ()
 
@@ -66,7 +66,7 @@ class SplitRecords(EveryAttribute):
         return self.layout.randomize(codes, rng)
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: the product over the attributes."""
+        """Exact largest likelihood ratio between two records, which is the product over the attributes."""
         return prod((oracle.implemented_ratio() for oracle in self.oracles), start=Fraction(1))
 
     def outputs(self) -> NDArray[Any]:
@@ -133,7 +133,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
     @cached_property
     def layout(self) -> CodeLayout | BitLayout:
-        """The oracles' reports side by side."""
+        """Layout with the oracles' reports side by side."""
         return make_layout(self.oracle, self.sizes, checked_share(self.epsilon, len(self.sizes)))
 
 
@@ -193,7 +193,7 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes for each attribute."""
+        """Layout with a column of codes for each attribute."""
         return CodeLayout(grr_oracles(self.sizes, checked_share(self.epsilon, len(self.sizes))))
 
     @property

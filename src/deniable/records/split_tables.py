@@ -1,8 +1,8 @@
-"""Tables of pairs from reports whose attributes were randomised independently, each with its share of the budget.
+"""Tables of pairs from reports with independently randomised attributes, each with its share of the budget.
 
-A reported pair (y_i, y_j) went through two known GRR channels. With A = (I - q 11')/(p - q) the inverse of a channel,
-T_ij = A_i (C_ij/n) A_j' is unbiased, C_ij the reported table. A question <c, T> is the mean of (A_i' c A_j)[y_i, y_j]
-over the reports, whose variance they show themselves. All tables agree on every margin already.
+A reported pair (y_i, y_j) went through two known GRR channels. The inverse of a channel is A = (I - q 11')/(p - q). If
+C_ij is the reported table, T_ij = A_i (C_ij/n) A_j' is unbiased. A question <c, T> is the mean of (A_i' c A_j)[y_i,
+y_j] over the reports. The reports themselves show the variance of this mean. All tables already agree on every margin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def inverse(oracle: GRR) -> Floats:
 
 
 def second_moments(oracle: GRR) -> tuple[float, float]:
-    """Return E[estimate of 1[x = v]]^2 of one report if v is not held, and if it is."""
+    """Return E[estimate of 1[x = v]]^2 for one report whose contributor does not, and does, hold v."""
     p, q = map(float, oracle.support_probabilities)
     gain = (p - q) ** 2
     return q * (1 - q) / gain, p * (1 - p) / gain + 1
@@ -40,14 +40,14 @@ def second_moments(oracle: GRR) -> tuple[float, float]:
 @final
 @dataclass(frozen=True, eq=False)
 class SplitTable(OwnTable):
-    """One pair's table.
+    """Table of one pair.
 
     Parameters
     ----------
     oracles : (GRR, GRR)
-        What each attribute's answers went through.
+        Oracle of each attribute's answers.
     reported : int64[k_i, k_j]
-        How often each pair of codes was reported.
+        Number of reports of each pair of codes.
     """
 
     oracles: tuple[GRR, GRR]
@@ -63,7 +63,7 @@ class SplitTable(OwnTable):
         return lambda weights: listed_reports(self._means, self._on_reports(weights))
 
     def _means(self, values: Floats) -> Floats:
-        """Return the mean of what reported pairs count for, float64[m, K], given each pair that is held."""
+        """Return the mean value of the reported pairs, float64[m, K], given each true pair."""
         first, second = (oracle.channel() for oracle in self.oracles)
         means: Floats = first @ values.reshape(len(values), *self.shape) @ second.T
         return means.reshape(len(values), -1)
@@ -97,7 +97,7 @@ class SplitTable(OwnTable):
         return (KroneckerTerm(rows / self.n, columns),)
 
     def independence(self) -> IndependenceTest:
-        """Pearson's chi-squared of the reported codes: independent answers have independent reports, whatever n."""
+        """Pearson's chi-squared of the reported codes; independent answers have independent reports for every n."""
         degrees, method = (self.shape[0] - 1) * (self.shape[1] - 1), "chi-squared of the reported codes"
         if not (self.reported.sum(axis=0).all() and self.reported.sum(axis=1).all()):
             return IndependenceTest(np.nan, degrees, np.inf, method)
@@ -110,12 +110,12 @@ class SplitTable(OwnTable):
 
 @final
 class SplitTables(JointTables):
-    """The tables of an aggregate of `SPLPairs`.
+    """Tables of all pairs, from an aggregate of `SPLPairs`.
 
     Parameters
     ----------
     aggregate : Aggregate
-        With reports.
+        Aggregate with at least one report.
     """
 
     def __init__(self, aggregate: Aggregate) -> None:
@@ -141,7 +141,7 @@ class SplitTables(JointTables):
 
 
 def report_covariance(oracle: GRR, frequencies: Floats) -> Floats:
-    """Return the covariance of one report's unbiased estimate of an attribute, noise and sampling."""
+    """Return the covariance, from noise and sampling, of one report's unbiased estimate of an attribute."""
     p, q = map(float, oracle.support_probabilities)
     reported = q + (p - q) * nearest_distribution(frequencies)
     return (np.diag(reported) - np.outer(reported, reported)) / (p - q) ** 2

@@ -1,9 +1,10 @@
-"""Several exactly uniform integers from one random word.
+"""Draws of several exactly uniform integers from one random word.
 
-A 64-bit word is a fraction of 2^64. Multiplied by a bound, its whole part is a uniform choice and its fractional part
-is the fraction that the next bound is multiplied with. The choices of one word are jointly uniform unless the last
-fraction is below 2^64 mod (product of the bounds): such words are drawn again. Lemire, *Fast random integer generation
-in an interval* (2019); Brackett-Rozinsky and Lemire, *Batched ranged random integer generation* (2024).
+A 64-bit word is read as a fraction of 2^64 and multiplied by a bound. The whole part of the product is a uniform
+choice. The fractional part is then multiplied by the next bound. The choices of one word are jointly uniform unless the
+last fraction is below 2^64 mod (product of the bounds). Such words are drawn again. The method is from Lemire, *Fast
+random integer generation in an interval* (2019), and Brackett-Rozinsky and Lemire, *Batched ranged random integer
+generation* (2024).
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
     rng : Randomness
         Source of the words.
     bounds : sequence of int
-        Each in 1..2^32.
+        Bound of each column, in 1..2^32.
     choices : int[n, len(bounds)]
-        Overwritten; its dtype must hold the choices.
+        Array to overwrite. Its dtype must be able to hold the choices.
     """
     start = 0
     for part, limit in _words_of(tuple(bounds)):
@@ -50,7 +51,7 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
 
 @lru_cache(maxsize=1024)
 def _words_of(bounds: tuple[int, ...]) -> tuple[tuple[NDArray[np.uint64], np.uint64], ...]:
-    """Return which bounds share a word, and below which last fraction the word is drawn again."""
+    """Return the bounds that share each word, and the last fraction below which the word is drawn again."""
     found, start = [], 0
     while start < len(bounds):
         stop, product = start + 1, bounds[start]
@@ -80,9 +81,10 @@ def _fill(rng: Randomness, bounds: NDArray[np.uint64], limit: np.uint64, choices
 def _multiply(
     words: Words, bounds: NDArray[np.uint64], limit: np.uint64, whole: Words, choices: NDArray[Any]
 ) -> np.int64:
-    """Write the choices of every word, leave in words[n] the fraction that is left; return how many are below `limit`.
+    """Write the choices of every word, leave its last fraction in words[n], and count the fractions below `limit`.
 
-    A strip at a time, column by column: the products vectorise. `whole` is scratch of a strip.
+    The function handles one strip at a time, column by column, so that the products vectorise. The array `whole` is
+    scratch space for one strip.
     """
     rejected = np.int64(0)
     for start in range(0, words.shape[0], STRIP):

@@ -482,7 +482,7 @@ class Remote:
                 found = _object(said)
                 if keys <= found.keys():
                     return said, found
-                last, least = "what answers is no collector", 0.0
+                last, least = "the server that answered is not a collector", 0.0
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
                 if error.code == 422:
@@ -495,7 +495,7 @@ class Remote:
             except OSError as error:
                 last, least = str(error), 0.0
             except http.client.HTTPException:
-                last, least = "what answers is no collector", 0.0
+                last, least = "the server that answered is not a collector", 0.0
             # Full jitter, so that devices that were turned away together do not come back together.
             self._sleep(max(least, random.uniform(0, wait)))
             wait = min(2 * wait, _LONGEST)

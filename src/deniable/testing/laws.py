@@ -341,7 +341,7 @@ def ratio_keeps_the_budget(mechanism: Any, declared: Any = None, tight: float | 
 
 
 def report_bits_hold_the_entropy(mechanism: Any) -> None:
-    """A report on the wire is no shorter than its entropy, which no code can be on average (Shannon).
+    """A report on the wire is at least as long as its entropy: on average, no code is shorter (Shannon).
 
     The entropy is that of the report of a uniform input. If all outputs are then equally likely, it is log2 of their
     number.

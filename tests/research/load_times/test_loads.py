@@ -147,7 +147,7 @@ def test_without_noise_the_times_are_those_of_the_groups() -> None:
     found = load_times(rows([0, 0, 0, 1, 1, 1], np.zeros(6), times), quantiles=[0.5])
     assert [one.value for one in found.times] == pytest.approx([2.0, 2.0, 30.0, 20.0])
     assert found.epsilon == math.inf
-    assert "no protection at all" in found.privacy_statement
+    assert "which gives no protection" in found.privacy_statement
     assert list(found.to_pandas().index) == [
         ("share", "low"),
         *itertools.product(("mean", "quantile 0.5"), ("high",)),

@@ -254,7 +254,7 @@ def test_dates_are_cut_and_answers_that_are_one_are_counted() -> None:
     assert born == Attribute("a", edges=tuple(f"{year}-01-01" for year in range(1951, 1990)), kind="ordered")
     for column in ([f"2024-05-{1 + i % 30:02}" for i in range(200)], [f"{1800 + i}-01-01" for i in range(200)]):
         assert _drafted(column)[1] == [
-            "column “a” is left out: its dates fall into one month, or are no days; cut them yourself (edges)"
+            "column “a” is left out: its dates fall into one month, or are not dates of days; cut them yourself (edges)"
         ]
     months = _drafted(["2023-11", "2024-02", "2023-12", "2024-03", ""] * 20)[0]
     assert months == Attribute(

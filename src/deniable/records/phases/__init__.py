@@ -1,1 +1,1 @@
-"""Phases of one survey: what is learned from one for the next, and their estimates together."""
+"""Phases of one survey: learning from one phase for the next, and combining the estimates of all phases."""

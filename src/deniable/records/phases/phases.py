@@ -1,4 +1,4 @@
-"""Phases as collections: the file that phase one leads to, and the estimate of all phases together.
+"""Phases as collections: the collection file of the next phase, and the joint estimate of all phases.
 
 A phase is a collection of its own, so that its reports cannot be mixed with another's. The next phase's file publishes
 what was learned as the parameters of its mechanism, and records which collection and which aggregate it learned from.
@@ -36,7 +36,7 @@ TOLERANCE = 1.01
 
 
 def learners() -> dict[str, Callable[..., Mechanism[Any]]]:
-    """Return what makes the next phase's mechanism of an earlier phase's aggregate, by its name."""
+    """Return the functions that make the next phase's mechanism from an earlier aggregate, by mechanism name."""
     found: dict[str, Callable[..., Mechanism[Any]]] = {name: cls.learn for name, cls in second_phases().items()}
     return found | {
         "PivotCoded": learn_nothing(PivotCoded),
@@ -46,9 +46,9 @@ def learners() -> dict[str, Callable[..., Mechanism[Any]]]:
 
 
 def learn_nothing(cls: type[PivotCoded] | type[AdaptiveSMP]) -> Callable[[Aggregate, int], Mechanism[Any]]:
-    """Return what makes a mechanism with one sampled attribute from an earlier phase's sizes and epsilon.
+    """Return a function that makes a mechanism with one sampled attribute from an earlier phase's sizes and epsilon.
 
-    It has nothing to learn: its estimates are unbiased whatever the marginals are.
+    The mechanism does not learn anything, because its estimates are unbiased for all marginals.
     """
 
     def learn(aggregate: Aggregate, n2: int) -> Mechanism[Any]:
@@ -77,7 +77,7 @@ def aggregate_hash(aggregate: Aggregate) -> str:
 
 
 def _digest(aggregates: Sequence[Aggregate]) -> str:
-    """Return the digest of all aggregates that were read: of one its own, of several that of theirs in their order."""
+    """Return an aggregate's own digest, or the digest of several aggregates' digests in their order."""
     hashes = [aggregate_hash(aggregate) for aggregate in aggregates]
     return hashes[0] if len(hashes) == 1 else content_hash({"aggregates": hashes})
 
@@ -109,7 +109,7 @@ def next_phase(
         Expected number of contributors in the next phase, >= 2. They must not have taken part in an earlier phase.
     mechanism : str
         Name of the next mechanism, one of `learner_names`. OCMS is for one attribute and learns a bound on all
-        frequencies (`learn_sketch`). All others are for records.
+        frequencies (`learn_sketch`). All other mechanisms are for records.
     **settings
         Further arguments of the next mechanism's `learn`, for instance ``method="joint"`` for Corr-RR.
 
@@ -161,20 +161,20 @@ def next_round(
 ) -> Collection:
     """Collector: learn the next phase from all phases so far and return its collection; a pure function.
 
-    Of one phase it is `next_phase`. Of several, `refinement.refine` learns Corr-RR from their unbiased estimates
-    together.
+    For one phase, the function does the same as `next_phase`. For several phases, `refinement.refine` learns Corr-RR
+    from all their unbiased estimates together.
 
     Parameters
     ----------
     phases : sequence of (Collection, Aggregate)
-        One or more, in their order, as `Phases` takes them.
+        One or more phases in their order, in the form that `Phases` takes.
     contributors, mechanism, **settings
-        As for `next_phase`; from several phases only Corr-RR learns, with `method` and `alignment`.
+        Arguments as for `next_phase`. Only Corr-RR learns from several phases, with `method` and `alignment`.
 
     Returns
     -------
     Collection
-        Its version one higher than the last phase's, with `learned_from` of all phases.
+        Collection with a version one higher than the last phase's, and with `learned_from` of all phases.
 
     Raises
     ------
@@ -380,10 +380,11 @@ class Phases:
 
 
 def worse_together(phases: Sequence[RecordEstimate], together: RecordEstimate) -> tuple[str, ...]:
-    """Return a sentence for every attribute whose combined standard error is larger than the best phase's alone.
+    """Return a sentence for each attribute whose combined standard error is larger than that of the best phase.
 
-    Compared are standard errors for the population, root mean square over the categories: those for the contributors
-    would be about other people in every phase. Nothing is said where the combination has none.
+    The function compares standard errors for the population, as the root mean square over the categories. Standard
+    errors for the contributors would describe different people in every phase. There is no sentence for an attribute if
+    the combination has no standard errors.
     """
     found = []
     for name, both in together.items():

@@ -1,8 +1,9 @@
 """Iterative refinement: rounds of two phases, each learned from everything before it.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.2. Each round has contributors of its own: some for SPL, which refreshes what is known,
-and some for Corr-RR with the P learned so far. An aggregate remembers its mechanism, so the history of a survey is a
-sequence of aggregates, and `refine(aggregates, n2)`, a pure function of it, is the next version of Corr-RR.
+The method is from Seeam, Zheng, Hu (Corr-RR), 3.3.2. Each round has its own contributors. Some of them report through
+SPL, which refreshes the learned frequencies. The others report through Corr-RR with the P learned so far. An aggregate
+stores its mechanism, so the history of a survey is a sequence of aggregates. The pure function `refine(aggregates, n2)`
+returns the next version of Corr-RR.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def refine(
 
 
 def checked_rounds(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -> Any:
-    """Return the mechanism of the first round, or raise what tells why the rounds do not fit together."""
+    """Return the first round's mechanism, or raise an error that says why the rounds do not fit together."""
     if not aggregates:
         raise InvalidParameterError("aggregates must contain at least one round, got none")
     first: Any = aggregates[0].mechanism

@@ -1,9 +1,9 @@
 """SecondPhase: mechanisms whose published parameters are learned from an earlier phase of the same survey.
 
-`phase_one` makes the mechanism whose aggregate `learn` reads; `learn` is a pure function from that aggregate, and from
-the number of contributors who are expected, to the mechanism itself. Further settings have defaults, so that
-``cls.learn(aggregate, n2)`` always works. What learns from SPL learns from SPL pairs as well. Later rounds:
-`refinement`. Estimates of phases and rounds together: `two_phase.combine`.
+The method `phase_one` makes the mechanism whose aggregate `learn` reads. The method `learn` is a pure function. It
+makes the second mechanism from that aggregate and the expected number of contributors. All other settings have
+defaults, so ``cls.learn(aggregate, n2)`` always works. Mechanisms that learn from SPL can also learn from SPL pairs.
+Later rounds are in `refinement`. The function `two_phase.combine` combines the estimates of phases and rounds.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class SecondPhase(RecordMechanism[Reports]):
     Attributes
     ----------
     first : class
-        Of the mechanism of phase one, with (sizes, epsilon) as its parameters.
+        Class of phase one's mechanism, with the parameters (sizes, epsilon).
     """
 
     first: ClassVar[type[RecordMechanism[Any]]]
 
     @classmethod
     def phase_one(cls, sizes: Sequence[int], epsilon: EpsilonLike) -> Any:
-        """Return the mechanism of phase one: every attribute by GRR with epsilon/d."""
+        """Return the mechanism of phase one, which reports every attribute through GRR with epsilon/d."""
         return cls.first(tuple(sizes), checked_epsilon(epsilon))
 
     @classmethod
@@ -43,16 +43,17 @@ class SecondPhase(RecordMechanism[Reports]):
         Parameters
         ----------
         aggregate : Aggregate
-            Of phase one: of `first`, or where that is SPL of any record mechanism whose estimates are unbiased.
+            Aggregate of phase one, from the mechanism `first`. If `first` is SPL, the aggregate may come from any
+            record mechanism with unbiased estimates.
         n2 : int
-            Number of contributors who are expected in phase two.
+            Expected number of contributors in phase two.
 
         Raises
         ------
         InvalidParameterError
             If n2, or a setting, is out of bounds.
         MismatchError, EmptyAggregateError
-            If the aggregate is of another mechanism, or has no reports of some attribute.
+            If the aggregate came from another mechanism, or has no reports of some attribute.
         """
 
 

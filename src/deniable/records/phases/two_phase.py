@@ -1,4 +1,4 @@
-"""Two phases are two mechanisms: what the second learns from the first, and how their estimates combine."""
+"""Two phases with two mechanisms: learning from the first phase, and combining the estimates of both."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ LEARNED = "combination by learned weights (biased: they depend on parameters lea
 
 
 def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
-    """Return phase one's mechanism and the raw frequencies of every attribute, from which phase two learns.
+    """Return phase one's mechanism, and every attribute's raw frequencies, from which phase two learns.
 
-    They are those of `unmixed` where `estimate` is biased and the mechanism has both, as Corr-RR over equal domains.
+    The frequencies are from `unmixed` if `estimate` is biased and the mechanism has both methods. Corr-RR over equal
+    domains is an example.
 
     Parameters
     ----------
     aggregate : Aggregate
-        Of a record mechanism.
+        Aggregate of a record mechanism.
 
     Raises
     ------
     MismatchError
-        If the aggregate is of a one-attribute mechanism, or its estimates are not raw.
+        If the aggregate came from a one-attribute mechanism, or its estimates are not raw.
     EmptyAggregateError
-        If it contains no reports, at all or of some attribute.
+        If the aggregate contains no reports, or no reports of some attribute.
     """
     mechanism: Any = aggregate.mechanism
     estimates = unbiased(aggregate)
@@ -50,7 +51,7 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
 
 
 def unbiased(aggregate: Aggregate) -> RecordEstimate:
-    """Return the estimate of a record mechanism: `unmixed` where it has that and `estimate` is biased."""
+    """Return a record mechanism's estimate, from `unmixed` if it has this method and `estimate` is biased."""
     mechanism: Any = aggregate.mechanism
     if not mechanism.records:
         raise MismatchError(f"phase one must use a mechanism for records, such as SPL, got {quoted(mechanism)}")
@@ -62,7 +63,7 @@ def unbiased(aggregate: Aggregate) -> RecordEstimate:
 
 
 def clipped(frequencies: Floats) -> Floats:
-    """Return frequencies clipped to [0, 1] and divided by their sum; uniform where nothing is positive."""
+    """Return frequencies clipped to [0, 1] and divided by their sum, or uniform ones if none is positive."""
     kept = np.clip(frequencies, 0.0, 1.0)
     total = kept.sum()
     return kept / total if total > 0 else np.full(len(kept), 1 / len(kept))

@@ -1,1 +1,1 @@
-"""Mechanisms of which one or two privatised pivots per contributor decide everything."""
+"""Mechanisms in which one or two privatised pivots per contributor decide the whole report."""

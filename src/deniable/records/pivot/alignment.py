@@ -1,8 +1,9 @@
-"""Alignment of attributes whose domains differ: public maps, and what a copy through one looks like.
+"""Alignment of attributes whose domains differ, by public maps between their codes.
 
-Seeam, Zheng, Hu (Corr-RR), 3.3.4. For every pair of attributes a public map sends the codes of the larger domain onto
-those of the smaller, whose codes thereby name *groups*. Contiguous groups of nearly equal size are the default. A copy
-into a smaller domain is mapped; a copy into a larger one is spread uniformly over its group.
+The alignment is from Seeam, Zheng, Hu (Corr-RR), section 3.3.4. For every pair of attributes, a public map sends the
+codes of the larger domain onto the codes of the smaller domain. The codes of the smaller domain thereby name *groups*
+of codes of the larger domain. By default, groups are contiguous and of nearly equal size. A copy into a smaller domain
+is mapped. A copy into a larger domain is spread uniformly over its group.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_CELLS = 1 << 18
 
 
 def contiguous_map(k: int, groups: int) -> Map:
-    """Return the group of each of k codes: contiguous groups whose sizes differ by at most one.
+    """Return the group of each of k codes, for contiguous groups whose sizes differ by at most one.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
 
 
 def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignment:
-    """Return entries (larger attribute, smaller attribute, map onto the smaller's domain) as tuples, one per pair."""
+    """Return tuples (larger attribute, smaller attribute, map onto the smaller domain), one per given pair."""
     if isinstance(alignment, (str, bytes)) or not hasattr(alignment, "__len__"):
         raise InvalidParameterError(f"alignment must be a sequence of maps, got alignment={quoted(alignment)}")
     result: list[tuple[int, int, Map]] = []
@@ -82,7 +83,7 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
 
 
 def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
-    """Raise TooLargeError if domains differ (or are mapped) and the law of copies has more than MAX_CELLS cells."""
+    """Raise TooLargeError if copies over domains that differ (or are mapped) need more than MAX_CELLS probabilities."""
     cells = sum(sizes) ** 2 - sum(size**2 for size in sizes)
     if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
         raise TooLargeError(
@@ -92,7 +93,7 @@ def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
 
 
 def pair_map(sizes: Sequence[int], alignment: Alignment, source: int, target: int) -> tuple[Map, bool]:
-    """Return the map of a pair of attributes, and whether it maps the source's codes (else it maps the target's)."""
+    """Return the map of a pair of attributes, and True if it maps the source's codes (False: the target's codes)."""
     for larger, smaller, codes in alignment:
         if {larger, smaller} == {source, target}:
             return codes, larger == source
@@ -106,8 +107,8 @@ def copy_law(
 ) -> NDArray[Any]:
     """Return P(reported code of the target | reported code of the source), Fraction[k_source, k_target].
 
-    On the smaller of the two domains the code is copied with `probability` and else uniform on the others; then it is
-    spread uniformly over its group if the target has the larger domain.
+    On the smaller of the two domains, the code is copied with `probability` and is otherwise uniform on the other
+    codes. If the target has the larger domain, the result is then spread uniformly over its group.
     """
     codes, inward = pair_map(sizes, alignment, source, target)
     groups = min(sizes[source], sizes[target])
@@ -123,7 +124,7 @@ def copy_law(
 def copied_frequencies(
     frequencies: ArrayLike, sizes: Sequence[int], alignment: Alignment, source: int, target: int
 ) -> NDArray[np.float64]:
-    """Return the frequencies that a certain copy (probability 1) of the source has in the target, float64[k_target]."""
+    """Return the frequencies of the target if it copies the source with probability 1, float64[k_target]."""
     codes, inward = pair_map(sizes, alignment, source, target)
     own = np.asarray(frequencies, dtype=np.float64)
     if inward:

@@ -1,9 +1,11 @@
-"""Copies of a privatised pivot over equal domains: one threshold per pair of attributes.
+"""Copies of a privatised pivot over equal domains, by one threshold per pair of attributes.
 
-How far a report lies behind what it copies is decided by a word: below (k-1) lies it is floor(word/lie) + 1, else 0.
-One report looks at its words in turn (`copy_words`). Of many contributors the first 16 or 32 bits of words are drawn
-and looked at: they tell unless a multiple of the lie has the same beginning, and then the rest of that record's words
-is drawn, too. What is decided is what the whole words would have decided.
+One word decides by how much a report differs, modulo k, from the code that it copies. Let lie/2^64 be the probability
+of each code that is not copied. The difference is floor(word/lie) + 1 if the word is below (k-1) lie, and 0 otherwise.
+
+For one contributor, `copy_words` looks at whole words in turn. For many contributors, only the first 16 or 32 bits of
+each word are drawn at first. These bits decide unless a multiple of the lie begins with the same bits. In that case,
+the rest of that record's words is drawn, too. The decision is always the one that the whole words would give.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ _SIMULATED_CELLS = 1 << 20
 
 
 def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
-    """Return reports[n, d]: of every record a pivot through GRR, and copies of that report.
+    """Return reports[n, d]: one pivot per record through GRR, and copies of its report for all other attributes.
 
     Parameters
     ----------
     codes : int[n, d]
         Records over {0..k-1}, already checked.
     lies : uint64[d, d]
-        lies[s, t] / 2^64 is the probability of each of the k-1 codes that are not copied, when s is the pivot and
-        s + t (modulo d) the target; lies[s, 0] is GRR's.
+        Probabilities times 2^64. For the pivot s and the target s + t (modulo d), lies[s, t] / 2^64 is the probability
+        of each of the k-1 codes that are not copied. The entry lies[s, 0] is that of GRR.
     rng : Randomness
         Source of the words.
     k : int
@@ -53,7 +55,7 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) ->
 
 
 def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
-    """Do what `copy_words` does, by the pieces of words that it takes."""
+    """Return the reports that `copy_words` would write, drawing only the first bits of words if these decide."""
     n, d = codes.shape
     # Whole steps of targets are written, those too many over by the next row: the last one has a place for them.
     memory = np.empty(n * d + TOGETHER, dtype=code_dtype(k))
@@ -86,7 +88,7 @@ def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int)
 
 
 def piece_tables(lies: Words, k: int, bits: int, number: type[np.floating[Any]]) -> tuple[NDArray[Any], ...]:
-    """Return (low, high, certain) of `pieces_kernel`, each [pivot, target]; added targets are never in doubt."""
+    """Return tables (low, high, certain) for `pieces_kernel`, each [pivot, target]; padding is never in doubt."""
     d = len(lies)
     turned = lies[np.arange(d)[:, None], (np.arange(d) - np.arange(d)[:, None]) % d]
     padded = np.pad(turned, ((0, 0), (0, -d % TOGETHER)))
@@ -98,7 +100,7 @@ def piece_tables(lies: Words, k: int, bits: int, number: type[np.floating[Any]])
 
 
 def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[Any]]) -> Kernel[..., int]:
-    """Return the loop over beginnings of words, in floats that hold every number up to k and codes that do."""
+    """Return the loop over first bits of words, for a type of floats exact up to k and a type that holds all codes."""
 
     @kernel
     def copy_pieces(
@@ -112,10 +114,12 @@ def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[
         reports: Codes,
         doubtful: NDArray[np.int64],
     ) -> int:
-        """Write reports[n d + 7]; return in how many rows a piece does not tell, having written which to `doubtful`.
+        """Write reports[n d + 7], and return the number of rows in which some piece does not decide.
 
-        A word that begins with a piece is, in multiples of the lie, at least piece x low + certain and less than
-        (piece + 1) x high + certain: of one whole part, or in doubt. pieces[n d] are followed by some that are read.
+        The indices of these rows are written to `doubtful`. In multiples of the lie, a word that begins with a piece is
+        at least piece x low + certain and less than (piece + 1) x high + certain. The piece decides if both bounds have
+        the same whole part. The n d pieces must be followed by a few more, because the loop reads beyond the last
+        record.
         """
         d = np.uint64(codes.shape[1])
         zero, one, most, size = number(0), number(1), number(k - 1), number(k)
@@ -159,7 +163,7 @@ copy_long_pieces = pieces_kernel(np.float64, np.uint32)
 
 @exact_kernel
 def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
-    """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
+    """Overwrite reports[n, d] as words[n, d] decide; a row's first word is for the pivot (`randomize_with_copies`)."""
     d, others = lies.shape[0], np.uint64(k - 1)
     for i in range(words.shape[0]):
         j = s = np.int64(pivots[i])
@@ -182,9 +186,9 @@ def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: Simu
     Parameters
     ----------
     privatised : int64[k]
-        How many contributors report each code of the pivot.
+        Number of contributors that report each code of the pivot.
     lies : int[targets]
-        lies[j] / 2^64 is the probability of each of the k-1 codes that are not copied by target j.
+        Probabilities times 2^64: lies[j] / 2^64 is that of each of the k-1 codes that target j does not copy.
     rng : SimulationRandomness
         Source of the draw.
     """
@@ -204,7 +208,7 @@ def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: Simu
 
 
 def _others(counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-    """Draw how often each code occurs when everybody changes to a uniform other code."""
+    """Draw the counts of all codes after every contributor changes to another code, drawn uniformly."""
     k = len(counts)
     result = np.zeros(k, dtype=np.int64)
     step = max(1, _SIMULATED_CELLS // k)

@@ -1,26 +1,30 @@
-"""The matrix P of Corr-RR: with which probability a target attribute copies the privatised pivot.
+"""Matrix P of Corr-RR: probabilities with which a target attribute copies the privatised pivot.
 
-Seeam, Zheng, Hu (Corr-RR), 3.2.2. Rows of P are targets and columns are pivots; the diagonal is one. In terms of the
-*gain* a = (kP - 1)/(k - 1), of g = f - 1/k and of ratio = (n2 + 1)/(n2 - 1), the pairwise rule is
+The matrix is from Seeam, Zheng, Hu (Corr-RR), section 3.2.2. Rows of P are targets, columns are pivots, and the
+diagonal is one. Let a = (kP - 1)/(k - 1) be the *gain*, g = f - 1/k and ratio = (n2 + 1)/(n2 - 1). The pairwise rule is
 
-    a*[j, s] = ratio <g_s, g_j>/<g_s, g_s>, clipped to [-1/(k-1), 1]:
+    a*[j, s] = ratio <g_s, g_j>/<g_s, g_s>, clipped to [-1/(k-1), 1].
 
-a regression slope between two *marginals*. It depends neither on epsilon nor on any dependence of the attributes.
+It is a regression slope between two *marginals*. It depends neither on epsilon nor on any dependence between the
+attributes.
 
-An older preprint has another rule (its 3.2.2, Theorem 4, Proposition 1), ``rule="preprint"``. With f_j of the target,
-f_s of the pivot, d0 = 1 - f_j - f_s, a0 = f_j - f_s and e = 2 f_s - 1 it minimises
+An older preprint has another rule (its 3.2.2, Theorem 4, Proposition 1), which is ``rule="preprint"``. Let f_j be a
+frequency of the target and f_s that of the pivot. With d0 = 1 - f_j - f_s, a0 = f_j - f_s and e = 2 f_s - 1, this rule
+minimises
 
     sum over values of [(d0 + p e)/2]^2 + [1/4 - (Delta (a0 + p e)/2)^2]/(n2 Delta^2)
 
-over p in [0, 1]. For two values that is the pairwise rule. For more it is not the error of any estimate: the proof
-spreads a copy that fails with 1 - f_s where (1 - f_s)/(k - 1) is right. Its p is near one unless the marginals differ
-much.
+over p in [0, 1]. For two values, this is the pairwise rule. For more values, the objective is not the error of any
+estimate. The proof spreads a copy that fails with 1 - f_s, but (1 - f_s)/(k - 1) is right. The resulting p is near one
+unless the marginals differ much.
 
-Errata. Proposition 1 lacks the minus sign that its proof has. Of its two n the second should be n2. The comparison with
-the end points 0 and 1 changes nothing: the objective is convex, so clipping finds the same. Algorithm 1 indexes
-p_{j,s} with j the pivot, Theorem 5 with j the target; the theorem is right, `as_printed=True` is the algorithm. The
-preprint's Proposition 1 lacks the minus sign and a factor 1/2 that its proof has, and its "average over both
-attributes" is the sum over one.
+The published version has errata. Proposition 1 lacks the minus sign that its proof has, and the second of its two n
+should be n2. The comparison with the end points 0 and 1 changes nothing, because the objective is convex and clipping
+finds the same p. Algorithm 1 indexes p_{j,s} with j as the pivot, but Theorem 5 with j as the target. The theorem is
+right, and `as_printed=True` follows the algorithm.
+
+The preprint has errata, too. Its Proposition 1 lacks the minus sign and a factor 1/2 that its proof has. Its "average
+over both attributes" is the sum over one attribute.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ def pairwise_copy_probabilities(
     as_printed: bool = False,
     alignment: Sequence[Any] = (),
 ) -> Floats:
-    """Analyst: P that minimises the expected error of every pair of attributes on its own (Proposition 1).
+    """Analyst: return P that minimises the expected error of every pair of attributes on its own (Proposition 1).
 
     Parameters
     ----------
@@ -64,25 +68,27 @@ def pairwise_copy_probabilities(
     n2 : int
         Number of contributors of phase two, >= 2.
     rule : {"popets", "preprint"}
-        Whose objective is minimised: of the published version, which is the error, or of the preprint, for comparisons.
+        Version of the paper whose objective is minimised. The objective of the published version is the error. The
+        objective of the preprint is for comparisons.
     as_printed : bool
-        Exchange target and pivot, as Algorithm 1 of the published version prints the indices.
+        True to exchange target and pivot, as Algorithm 1 of the published version prints the indices.
     alignment : sequence of (larger, smaller, map)
-        Maps between domains that differ, contiguous where not given; see `deniable.records.pivot.alignment`.
+        Maps between domains that differ; contiguous if not given. See `deniable.records.pivot.alignment`.
 
     Returns
     -------
     float64[d, d]
-        P, rows = target, columns = pivot, diagonal one; 1/k where the objective does not depend on it: with
-        "popets" for a uniform pivot, with "preprint" for a uniform pivot of two values.
+        Matrix P with a row per target, a column per pivot, and a diagonal of one. An entry is 1/k if the objective does
+        not depend on it. This happens with "popets" for a uniform pivot, and with "preprint" for a uniform pivot of two
+        values.
 
     Raises
     ------
     InvalidInputError
         If a marginal has fewer than two entries, or one that is not finite.
     InvalidParameterError
-        If n2 < 2, the alignment does not fit, the rule is unknown, or "preprint" is asked for domains that differ, with
-        an alignment, or as printed.
+        If n2 < 2, the alignment does not fit, or the rule is unknown. If "preprint" is used for domains that differ,
+        with an alignment, or with `as_printed`.
 
     Examples
     --------
@@ -108,11 +114,12 @@ def pairwise_copy_probabilities(
 
 
 def joint_copy_probabilities(marginals: Sequence[ArrayLike], n2: int, *, alignment: Sequence[Any] = ()) -> Floats:
-    """Analyst: P that minimises the expected error of every target over all its pivots together.
+    """Analyst: return P that minimises the expected error of every target over all its pivots together.
 
-    For target j the gains solve the box-constrained least-squares problem of ((d-1) n2 + 1)/(n2 - 1) g_j on the g_s of
-    the other attributes; the solution of least norm where those are collinear. With two attributes it is the pairwise
-    rule, which for more of them overlooks that the pivots' pulls add up.
+    For target j, the gains solve a box-constrained least-squares problem. They fit ((d-1) n2 + 1)/(n2 - 1) g_j by the
+    g_s of the other attributes. If these g_s are collinear, the gains are the solution of least norm. With two
+    attributes, this is the pairwise rule. With more attributes, the pairwise rule overlooks that the pulls of the
+    pivots add up.
 
     Parameters
     ----------
@@ -121,12 +128,12 @@ def joint_copy_probabilities(marginals: Sequence[ArrayLike], n2: int, *, alignme
     n2 : int
         Number of contributors of phase two, >= 2.
     alignment : sequence of (larger, smaller, map)
-        Maps between domains that differ, contiguous where not given.
+        Maps between domains that differ; contiguous if not given.
 
     Returns
     -------
     float64[d, d]
-        P, rows = target, columns = pivot, diagonal one.
+        Matrix P with a row per target, a column per pivot, and a diagonal of one.
 
     Raises
     ------
@@ -165,13 +172,13 @@ def learn_copy_probabilities(
     as_printed: bool = False,
     alignment: Sequence[Any] = (),
 ) -> Floats:
-    """Analyst: P by the method of this name, "pairwise" or "joint"; `rule` and `as_printed` are for pairs only.
+    """Analyst: return P by method "pairwise" or "joint"; `rule` and `as_printed` are for "pairwise" only.
 
     Raises
     ------
     InvalidParameterError
-        If the method or the rule is unknown, `as_printed` is neither True nor False, or "joint" is asked by the
-        preprint's rule or as printed.
+        If the method or the rule is unknown, or `as_printed` is neither True nor False. If "joint" is combined with the
+        rule of the preprint or with `as_printed`.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -182,7 +189,10 @@ def learn_copy_probabilities(
 
 
 def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
-    """Return P, d x d probabilities, one on the diagonal: floats, or Fractions where no float is written the same."""
+    """Return P as d x d probabilities with a diagonal of one.
+
+    Numbers become floats, or Fractions if no float is written the same.
+    """
     name = "copy_probabilities"
     rows = []
     for j, row in enumerate(checked_entries(probabilities, d, f"{name} must have one row per target ({d})")):
@@ -229,7 +239,7 @@ def _check_rule(rule: str, method: str, as_printed: bool) -> None:
 
 
 def _preprint(shares: list[Floats], n2: int, alignment: Sequence[Any]) -> Floats:
-    """Return P by the preprint's rule; its objective is convex in p, so that clipping finds the best of [0, 1]."""
+    """Return P by the preprint's rule; clipping finds the best p in [0, 1], because the objective is convex in p."""
     sizes = sorted({len(share) for share in shares})
     if len(sizes) > 1 or alignment:
         raise InvalidParameterError(

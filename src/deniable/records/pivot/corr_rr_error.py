@@ -1,12 +1,12 @@
-"""Error of Corr-RR: Theorem 5 for any number of attributes.
+"""Expected error of Corr-RR by Theorem 5, for any number of attributes.
 
-With g = f - 1/k and the gains a = (kP - 1)/(k - 1), the papers' estimator of a value's frequency has
+Let g = f - 1/k, and let a = (kP - 1)/(k - 1) be the gains. The papers' estimator of a value's frequency has
 
     mean      mu_j = 1/k + 1/d [g_j + sum_(s != j) a_js g_s],
-    variance  pi (1 - pi)/(n2 (p - q)^2) with pi = q + (p - q) mu_j,
+    variance  pi (1 - pi)/(n2 (p - q)^2) with pi = q + (p - q) mu_j.
 
-exactly, over contributors drawn from a population with marginals f. Erratum: the factor 1/2 printed in Theorem 5 is 1/d
-for d = 2. Over domains that differ the mean follows from the induced channel.
+Both are exact over contributors drawn from a population with marginals f. Theorem 5 has an erratum: its printed factor
+1/2 is 1/d for d = 2. If domains differ, the mean follows from the induced channel.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ExpectedError(NamedTuple):
     Parameters
     ----------
     bias : tuple of float64[k_j]
-        E f^ - f, one array per attribute.
+        Expected difference E f^ - f, one array per attribute.
     variance : tuple of float64[k_j]
-        Noise and sampling, one array per attribute.
+        Variance due to noise and sampling, one array per attribute.
     """
 
     bias: tuple[Floats, ...]
@@ -61,12 +61,12 @@ def expected_mse(
     estimator: str | None = None,
     alignment: Sequence[Any] = (),
 ) -> tuple[Floats, ...]:
-    """Analyst: expected squared error of every frequency that Corr-RR's phase two estimates.
+    """Analyst: return the expected squared error of every frequency that Corr-RR's phase two estimates.
 
     Parameters
     ----------
     copy_probabilities : CorrRR or float[d, d]
-        The mechanism; or P, rows = target, columns = pivot.
+        Mechanism, or the matrix P with a row per target and a column per pivot.
     marginals : sequence of d arrays float64[k_j]
         True frequencies.
     n2 : int
@@ -74,14 +74,16 @@ def expected_mse(
     epsilon : float, Fraction, Decimal or str, optional
         Privacy budget, needed if P is given.
     estimator : {"debiased", "unmixed"}, optional
-        The papers' estimator, or the solution of the induced channel; by default the one that `CorrRR.estimate` uses.
+        Name of the papers' estimator, or of the solution of the induced channel. The default is the one that
+        `CorrRR.estimate` uses.
     alignment : sequence of (larger, smaller, map)
         Maps between domains that differ, if P is given.
 
     Returns
     -------
     tuple of float64[k_j]
-        One array per attribute. `expected_error` has bias and variance apart, and the mean.
+        Expected squared errors, one array per attribute. `expected_error` returns bias and variance separately, and the
+        mean.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def expected_error(
     estimator: str | None = None,
     alignment: Sequence[Any] = (),
 ) -> ExpectedError:
-    """Analyst: bias and variance of every frequency; parameters and errors as for `expected_mse`.
+    """Analyst: return bias and variance of every frequency; parameters and errors are those of `expected_mse`.
 
     Examples
     --------

@@ -1,12 +1,15 @@
-"""The induced channel of a pivot mechanism: what its counts say about the frequencies, and the way back.
+"""Linear channel from frequencies to counts that a pivot mechanism induces, and its solution.
 
-A report depends on its contributor through the pivot alone, so the expected counts are linear in the *marginals*:
+A report depends on its contributor through the pivot alone. The expected counts are therefore linear in the
+*marginals*:
 
-    E c_j/n = 1/d [GRR_j f_j + sum_s K_(s->j) GRR_s f_s],
+    E c_j/n = 1/d [GRR_j f_j + sum_s K_(s->j) GRR_s f_s].
 
-where K_(s->j) is the transfer law. So is the law of the whole report: no dependence between attributes can be read from
-any number of reports. Way back: g = f - 1/k of least norm that explains the counts. Where the system determines a
-frequency, its estimate is unbiased.
+Here K_(s->j) is the distribution of the code of target j, given the report of pivot s. The distribution of the whole
+report is linear in the marginals, too. No number of reports can therefore show any dependence between attributes.
+
+The solution is the g = f - 1/k of least norm that explains the counts. If the system determines a frequency, the
+estimate of this frequency is unbiased.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ DAMPED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class InducedChannel:
-    """Expected shares of reports as a linear function of the frequencies, and its solution.
+    """Linear function from frequencies to expected shares of reports, and its solution.
 
     Rows and columns are the values of all attributes, one attribute after the other.
 
@@ -39,15 +42,15 @@ class InducedChannel:
     sizes : tuple of int
         Domain sizes.
     matrix : float64[N, N]
-        E c/n = matrix @ f.
+        Matrix of expected shares: E c/n = matrix @ f.
     solution : float64[N, N]
-        f^ = offset + solution @ (c/n).
+        Matrix of the estimate f^ = offset + solution @ (c/n).
     offset : float64[N]
-        See `solution`.
+        Constant part of the estimate; see `solution`.
     identifiable : bool[N]
-        Whether the shares determine the frequency, so that its estimate is unbiased.
+        True if the shares determine the frequency, so that its estimate is unbiased.
     second : float64[N, N]
-        E [contribution of one report to f^]^2 = second @ f: with it goes every variance.
+        Matrix of second moments: E [contribution of one report to f^]^2 = second @ f. It gives every variance.
     """
 
     sizes: tuple[int, ...]
@@ -58,10 +61,10 @@ class InducedChannel:
     second: Floats
 
     def estimate(self, counts: NDArray[np.int64], n: int, biased: str) -> RecordEstimate:
-        """Return every attribute's frequencies; those of attributes that are not identifiable say `biased`.
+        """Return every attribute's frequencies, with the note `biased` for attributes that are not identifiable.
 
-        One report's noise depends on the frequencies of all attributes; the estimated ones are plugged in for those of
-        other values and attributes.
+        The noise of one report depends on the frequencies of all attributes. For the frequencies of other values and
+        attributes, their estimates are plugged in.
         """
         frequencies = self.offset + self.solution @ (counts / n)
         places = stretches(self.sizes)
@@ -103,13 +106,16 @@ def check_value_count(sizes: Sequence[int]) -> None:
 
 
 def induced_matrix(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> Floats:
-    """Return the matrix of E c/n = matrix @ f, float64[N, N]; [pivot][target] are laws given the pivot's report."""
+    """Return the matrix of E c/n = matrix @ f, float64[N, N].
+
+    The matrix transfers[pivot][target] holds the distributions of the target's code, given the pivot's report.
+    """
     columns = [(_grr(oracle) @ np.concatenate(row, axis=1)).T for oracle, row in zip(oracles, transfers, strict=True)]
     return np.concatenate(columns, axis=1) / len(oracles)
 
 
 def induced_channel(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> InducedChannel:
-    """Return the channel with its solution; TooLargeError beyond MAX_VALUES values of all attributes together."""
+    """Return the channel with its solution, or raise TooLargeError if attributes have more than MAX_VALUES values."""
     sizes = tuple(oracle.k for oracle in oracles)
     check_value_count(sizes)
     matrix = induced_matrix(oracles, transfers)
@@ -125,7 +131,7 @@ def induced_channel(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]
 
 
 def _second(solution: Floats, offset: Floats, row: Sequence[Floats], sizes: Sequence[int]) -> Floats:
-    """Return E [contribution]^2 given the pivot and its report, float64[N, k_pivot]: targets are then independent."""
+    """Return E [contribution]^2 given a pivot and its report (targets are then independent), float64[N, k_pivot]."""
     law = np.concatenate(row, axis=1)
     mean = offset[:, None] + solution @ law.T
     variance = solution**2 @ law.T

@@ -112,12 +112,12 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """Layout of reports, with one column of codes per attribute."""
         return CodeLayout(grr_oracles(self.sizes, self.epsilon))
 
     @property
     def oracles(self) -> tuple[GRR, ...]:
-        """GRR of each attribute, with the whole epsilon."""
+        """GRR oracle of each attribute, with the whole epsilon."""
         return self.layout.oracles
 
     # ---------------------------------------------------------------- contributor
@@ -137,7 +137,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
     @cached_property
     def _draws(self) -> tuple[Words, Words]:
-        """Size and lie of every attribute, uint64[d]."""
+        """Sizes and lies of all attributes, uint64[d] each."""
         sizes, lies = zip(*((oracle.k, oracle._lie) for oracle in self.oracles), strict=True)
         return np.array(sizes, dtype=np.uint64), np.array(lies, dtype=np.uint64)
 
@@ -168,8 +168,8 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
         groups = [code * min(self.sizes) // size for code, size in zip(report, self.sizes, strict=True)]
         claimed = [j for j, group in enumerate(groups) if j and group == groups[0]]
         return InvalidReportError(
-            f"a report must be of one sampled attribute, got one of attributes {' and '.join(map(str, claimed))} "
-            f"in row {row}"
+            "a report must be about one sampled attribute, got one that may be about attributes "
+            f"{' and '.join(map(str, claimed))} in row {row}"
         )
 
     def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:
@@ -180,7 +180,10 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
     @property
     def state_size(self) -> int:
-        """One counter per value of every attribute; an attribute's counters sum to the number of its reports."""
+        """Number of counters: one per value of every attribute.
+
+        The counters of an attribute sum to the number of its reports.
+        """
         return sum(self.sizes)
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -192,7 +195,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
         return self._outputs()[0].astype(self.layout.field.dtype)
 
     def _outputs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return every possible report, and the pivot that it tells."""
+        """Return every possible report, and the pivot of each."""
         self._check_channel(1, prod(self.sizes))
         reports = every_report(self.sizes)
         pivots = decoded_pivots(self.sizes, reports)
@@ -325,7 +328,7 @@ def _surround_alike(
 
 @kernel
 def tally_coded(codes: Codes, sizes: NDArray[np.uint64], starts: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
-    """Add the pivots' codes of codes[n, d], in range, to counts; return the first row that no pivot has, or -1."""
+    """Add the pivots' codes in codes[n, d], all in range, to counts; return the first ambiguous row, or -1."""
     d = sizes.shape[0]
     groups = sizes[0]
     for j in range(d):
@@ -352,7 +355,7 @@ def tally_coded(codes: Codes, sizes: NDArray[np.uint64], starts: NDArray[np.int6
 
 
 def decoded_pivots(sizes: Sequence[int], reports: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pivot that every report of reports[n, d] tells, -1 where two attributes claim to be it."""
+    """Return the pivot of every report in reports[n, d], or -1 if two or more attributes could be the pivot."""
     # Unsigned: the product of two domain sizes that differ is below 2^64.
     groups = np.where(
         np.array(sizes) == min(sizes),
@@ -366,7 +369,7 @@ def decoded_pivots(sizes: Sequence[int], reports: NDArray[np.int64]) -> NDArray[
 
 
 def code_weights(sizes: Sequence[int], pivots: NDArray[np.int64], reports: NDArray[np.int64]) -> list[Fraction]:
-    """Return the probability that each report's pivot, reported as it is, brings the others to what they are."""
+    """Return the probability of the other codes of each report, given the report of its pivot."""
     m = min(sizes)
     weights = []
     for s, report in zip(pivots.tolist(), reports.tolist(), strict=True):

@@ -1,7 +1,8 @@
-"""Draws of a pivot, and of the codes of the other attributes that are made from its report alone.
+"""Draws of pivots, and of the codes of the other attributes from the pivots' reports alone.
 
-Whatever is made from the pivots' reports by a public law is post-processing: it costs no privacy. Here any law is
-drawn, row by row from tables; copies over equal domains, one threshold per pair of attributes, have loops of their own.
+Codes that a public rule draws from the pivots' reports are post-processing, and cost no privacy. This module draws from
+any distributions, row by row from tables. Copies over equal domains need only one threshold per pair of attributes.
+They have their own loops, in the module `copies`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PIVOTS_PER_WORD = 16
 
 
 def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
-    """Return n independent, exactly uniform attributes in 0..d-1, several of them from each word."""
+    """Return n independent, exactly uniform attributes in 0..d-1; each word gives several of them."""
     share = _pivots_per_word(d)
     if n == 1:
         # The first of those that a word makes, without the others.
@@ -47,10 +48,12 @@ def _pivots_per_word(d: int) -> int:
 
 
 def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> tuple[NDArray[Any], ...]:
-    """Return what `draw_targets` reads of transfers[pivots][target]: int[reports of the pivots, k_target] over 2^64.
+    """Return the tables that `draw_targets` reads, made from transfers[pivots][target].
 
-    The row of each (pivots, target, what the pivots reported), int64; where those of (pivots, target) start,
-    int64[groups, d]; then the rows as `PriorTables`, equal ones once. Transfers of pivots to themselves are empty.
+    Each transfer is int[reports of the pivots, k_target] over 2^64. Transfers of pivots to themselves are empty. The
+    first table has the row number of each (pivots, target, what the pivots reported), int64. The second table has the
+    places where the row numbers of (pivots, target) start, int64[groups, d]. The other tables are the rows as
+    `PriorTables`, which hold equal rows once.
     """
     known: dict[tuple[int, ...], int] = {}
     row_of: list[int] = []
@@ -79,10 +82,10 @@ def draw_targets(
     guide_starts: NDArray[np.int64],
     shifts: Words,
 ) -> None:
-    """Overwrite all columns of reports[n, d] but those of the pivots that each row drew, by one word per column.
+    """Overwrite all columns of reports[n, d] except those of the pivots that each row drew, by one word per column.
 
-    `pivots[place]` are the first and the last attribute of a group, `strides[place]` what the first one's report counts
-    in the index of a table's rows; 0 where there is one.
+    `pivots[place]` are the first and the last attribute of a group. `strides[place]` is the factor of the first
+    attribute's report in the row number of a table. It is 0 if the group has one attribute.
     """
     for i in range(words.shape[0]):
         place = np.int64(drawn[i])

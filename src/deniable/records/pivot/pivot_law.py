@@ -1,16 +1,16 @@
-"""The law of a record of which one or two privatised pivots decide everything.
+"""Distribution of reports in mechanisms where one or two privatised pivots decide the whole report.
 
-A group S of attributes, the pivots, is drawn uniformly; each pivot goes through GRR; all other codes are drawn from
-public tables given the pivots' reports. With C groups
+The device draws a group S of attributes uniformly. These attributes are the pivots, and each pivot is reported through
+GRR. All other codes are drawn from public tables, given the pivots' reports. With C groups, the distribution is
 
-    P(y | x) = 1/C sum_S prod_(s in S) GRR_s(y_s | x_s) W_S(y),
+    P(y | x) = 1/C sum_S prod_(s in S) GRR_s(y_s | x_s) W_S(y).
 
-where the *weight* W_S(y) is the probability that the pivots, reported as they are in y, bring the others to y. Every
-GRR term is p_s or q_s whatever the other ones are, so likelihood ratios follow from the weights alone. Tables are
-integers over 2^64, and so are weights, over 2^(64 (d - |S|)).
+The *weight* W_S(y) is the probability of the other codes of y, given that the pivots' reports are as in y. Every GRR
+term is p_s or q_s, whatever the other terms are. Likelihood ratios therefore follow from the weights alone. Tables are
+integers over 2^64, and weights are integers over 2^(64 (d - |S|)).
 
-Two laws: `CopyLaw` of one pivot over equal domains, whose targets copy its report or take another code, all alike; and
-`TableLaw`, any other.
+There are two classes. `CopyLaw` is for one pivot over equal domains. Its targets copy the report of the pivot or take
+another code, and all other codes are equally likely. `TableLaw` is for any other distribution.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MAX_COMBINATIONS = 1 << 19
 
 
 def checked_tables(name: str, tables: Any, sizes: Sequence[int], pivots: Groups) -> Tables:
-    """Return tables[group][target][what the pivots reported], each a distribution over the target, as tuples."""
+    """Return tables[group][target][what the pivots reported] as tuples of distributions over the target's codes."""
     result = []
     for place, (group, row) in enumerate(zip(pivots, _listed(name, tables, len(pivots)), strict=True)):
         rows, found = prod(sizes[s] for s in group), []
@@ -68,26 +68,27 @@ def _listed(name: str, given: Any, entries: int) -> Any:
 
 
 def rounded_transfer(law: NDArray[Any]) -> NDArray[Any]:
-    """Return a law of numbers that sum to one per row as integers over 2^64: differences of rounded cumulative sums.
+    """Return rows of probabilities as integers over 2^64, which are differences of rounded cumulative sums.
 
-    Rounding changes the law by less than 2^-64 per entry, and no guarantee: the pivot's report is private already.
+    The numbers of each row of `law` must sum to one. Rounding changes each entry by less than 2^-64. It changes no
+    guarantee, because the pivot's report is private already.
     """
     rows = [[high - low for low, high in pairwise((0, *cumulative_thresholds(row)))] for row in law.tolist()]
     return np.array(rows, dtype=object)
 
 
 def alone(d: int) -> Groups:
-    """Return the groups of pivots where one is drawn of d attributes."""
+    """Return the groups of pivots for mechanisms that draw one of d attributes."""
     return tuple((s,) for s in range(d))
 
 
 def every_report(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return all records over these sizes, int64[prod(sizes), d], the last attribute fastest."""
+    """Return all records over these sizes, int64[prod(sizes), d]; the last attribute changes fastest."""
     return np.indices(tuple(sizes), dtype=np.int64).reshape(len(sizes), -1).T
 
 
 def equality_patterns(d: int, k: int) -> NDArray[np.int64] | None:
-    """Return one report for every way in which d codes over {0..k-1} can be equal, None if beyond MAX_REPORTS."""
+    """Return one report for every way in which d codes over {0..k-1} can be equal, or None if beyond MAX_REPORTS."""
     patterns: list[tuple[int, ...]] = [(0,)]
     for _ in range(d - 1):
         patterns = [(*row, code) for row in patterns for code in range(min(max(row) + 2, k))]
@@ -103,9 +104,9 @@ class PivotLaw(ABC):
     Parameters
     ----------
     oracles : tuple of GRR
-        Of every attribute as a pivot.
+        GRR oracle of every attribute as a pivot.
     pivots : tuple of tuples of int
-        The groups of attributes of which one is drawn, of one attribute each or of two, s < t.
+        Groups of attributes, of which one group is drawn. All groups have one attribute, or all have two, s < t.
     """
 
     oracles: tuple[GRR, ...]
@@ -114,30 +115,30 @@ class PivotLaw(ABC):
     @property
     @abstractmethod
     def gains(self) -> Floats | None:
-        """Equal domains: the implemented a = (kP - 1)/(k - 1), [target, pivot], one on the diagonal; None elsewhere."""
+        """Implemented a = (kP - 1)/(k - 1) for equal domains, [target, pivot], one on the diagonal; otherwise None."""
 
     @property
     @abstractmethod
     def deciding(self) -> NDArray[np.int64] | None:
-        """A report of every kind that may decide a likelihood ratio, int64[m, d]; None if there are too many."""
+        """Reports of every kind that may decide a likelihood ratio, int64[m, d], or None if there are too many."""
 
     @abstractmethod
     def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
-        """Return P(target's code | what the pivots reported), integers over 2^64; `given` counts the tables' rows."""
+        """Return P(target's code | pivots' reports) as integers over 2^64; `given` holds row numbers of the tables."""
 
     @abstractmethod
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        """Return reports[n, d]: of every record in codes[n, d] pivots through GRR, the others drawn given those."""
+        """Return reports[n, d] of codes[n, d]: pivots go through GRR, and other codes are drawn given their reports."""
 
     @abstractmethod
     def _float_law(self, place: int, target: int) -> Floats:
-        """Return `cells` of all rows and codes as probabilities, for a target that is not a pivot."""
+        """Return all rows and codes of `cells` as probabilities, for a target that is not a pivot."""
 
     @abstractmethod
     def _simulate_targets(
         self, pivot: int, targets: Sequence[int], privatised: NDArray[np.int64], rng: SimulationRandomness
     ) -> Sequence[NDArray[np.int64]]:
-        """Draw the counts of every target from those of one pivot's reports."""
+        """Draw the counts of every target, given the counts of one pivot's reports."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -150,7 +151,7 @@ class PivotLaw(ABC):
 
     @cached_property
     def float_laws(self) -> list[list[Floats]]:
-        """[group][attribute]: law of every attribute's code given the pivots' reports; a pivot's own is certain."""
+        """Distributions [group][attribute] of a code given the pivots' reports; the code of a pivot is certain."""
         found = []
         for place, group in enumerate(self.pivots):
             told = dict(zip(group, every_report([self.sizes[s] for s in group]).T, strict=True))
@@ -162,7 +163,7 @@ class PivotLaw(ABC):
     # ---------------------------------------------------------------- exact law
 
     def weights(self, reports: NDArray[np.int64]) -> NDArray[Any]:
-        """Return W_S(y) of every group and report, int[groups, reports] over 2^(64 (d - |S|))."""
+        """Return the weight W_S(y) of every group and report, int[groups, reports] over 2^(64 (d - |S|))."""
         result = np.full((len(self.pivots), len(reports)), 1, dtype=object)
         for place, group in enumerate(self.pivots):
             given = np.zeros(len(reports), dtype=np.int64)
@@ -182,7 +183,7 @@ class PivotLaw(ABC):
         return reports[possible], weights[:, possible]
 
     def channel(self) -> NDArray[Any]:
-        """Return P(report | record), Fraction[records, possible reports]; records in the order of `every_report`."""
+        """Return P(report | record), Fraction[records, possible reports]; records are ordered as in `every_report`."""
         records = every_report(self.sizes)
         reports, weights = self.possible
         told = [
@@ -206,10 +207,10 @@ class PivotLaw(ABC):
     def whole_record_ratio(self) -> Fraction:
         """Return the largest likelihood ratio between any two records.
 
-        Over equal domains it is exactly that of the pivots' oracles. Over others it lies between the products of some
-        oracles' ratios, which differ by the rounding of thresholds; beyond 8192 reports the largest of those is
-        returned, an upper bound. A report is likeliest for the record that equals it and least likely for one that
-        differs everywhere.
+        If all domains are equal, it is exactly the product of the ratios of the pivots' oracles. Otherwise it lies
+        between the products of some oracles' ratios, which differ by the rounding of thresholds. If there are more than
+        8192 reports, the largest product is returned, which is an upper bound. A report is likeliest for the record
+        that equals it. It is least likely for a record that differs from it in every attribute.
         """
         if len(set(self.sizes)) == 1 or (weights := self._deciding_weights) is None:
             ratios = sorted(oracle.implemented_ratio() for oracle in self.oracles)
@@ -223,8 +224,9 @@ class PivotLaw(ABC):
     def attribute_ratio(self, attribute: int) -> Fraction:
         """Return the largest likelihood ratio between records that differ in one attribute only.
 
-        What the others say is least, of one pivot, where they hold other codes than those reported; of two, all
-        combinations are tried. Where there are too many, the attribute's oracle's ratio, an upper bound.
+        With one pivot, the other attributes contribute least to the probability of a report if they hold other codes
+        than the reported codes. With two pivots, all combinations are tried. If there are too many reports or
+        combinations, the ratio of the attribute's oracle is returned, which is an upper bound.
         """
         j, d, alone = attribute, len(self.sizes), len(self.pivots[0]) == 1
         weights = self._deciding_weights
@@ -252,8 +254,8 @@ class PivotLaw(ABC):
     def simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the counts of all attributes, one after the other, exactly in distribution.
 
-        Given the pivot's report the targets are independent, and so are contributors: every target's counts are drawn
-        on their own from the counts of each pivot.
+        Given the pivot's report, the targets are independent, and so are the contributors. The counts of every target
+        are therefore drawn separately, given the counts of each pivot.
         """
         sampled = simulate_sampling(records, held, self.sizes, rng)
         total = np.zeros(sum(self.sizes), dtype=np.int64)
@@ -270,22 +272,22 @@ class PivotLaw(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class CopyLaw(PivotLaw):
-    """One pivot over equal domains: every target copies its report with its own probability.
+    """Distribution for one pivot over equal domains, where every target copies its report with its own probability.
 
     Parameters
     ----------
     probabilities : tuple of tuples
-        P as declared, rows = target, columns = pivot.
+        Matrix P as declared, with a row per target and a column per pivot.
     """
 
     probabilities: tuple[tuple[Any, ...], ...]
 
     @cached_property
     def lies(self) -> NDArray[Any]:
-        """int[d, d], [target, pivot]/2^64 is the probability of each code that is not copied.
+        """Probability of each code that is not copied, times 2^64, int[d, d] by [target, pivot].
 
-        Rounded down, and below 2^64/(k-1): a copy probability of one is exact, of zero it is at most k/2^64. On the
-        diagonal, the pivot's own, 0.
+        Entries are rounded down and are below 2^64/(k-1). A copy probability of one is exact. A copy probability of
+        zero becomes at most k/2^64. The diagonal is for the pivot itself, and is 0.
         """
         others, d = self.sizes[0] - 1, len(self.sizes)
         most = (SCALE - 1) // others
@@ -298,7 +300,7 @@ class CopyLaw(PivotLaw):
 
     @cached_property
     def deciding(self) -> NDArray[np.int64] | None:
-        """Only which codes are equal matters."""
+        """Reports of every kind; only the pattern of equal codes matters."""
         return equality_patterns(len(self.sizes), self.sizes[0])
 
     def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
@@ -330,13 +332,13 @@ class CopyLaw(PivotLaw):
 @final
 @dataclass(frozen=True, eq=False)
 class TableLaw(PivotLaw):
-    """Targets drawn from tables.
+    """Distribution for targets that are drawn from tables.
 
     Parameters
     ----------
     tables : [group][target][what the pivots reported]
-        Laws as declared: numbers that sum to one per row, and are implemented as integers over 2^64. For two pivots
-        rows are y_s k_t + y_t. Empty for pivots themselves.
+        Distributions as declared. The numbers of each row sum to one, and are implemented as integers over 2^64. For
+        two pivots s < t, row numbers are y_s k_t + y_t. The tables of pivots themselves are empty.
     """
 
     tables: Sequence[Sequence[Any]]
@@ -347,7 +349,7 @@ class TableLaw(PivotLaw):
 
     @cached_property
     def transfers(self) -> list[list[NDArray[Any]]]:
-        """The implemented tables: [group][target], int[rows, k_target] over 2^64; empty for pivots themselves."""
+        """Implemented tables [group][target], int[rows, k_target] over 2^64; those of pivots themselves are empty."""
         return [
             [
                 rounded_transfer(np.array(table, dtype=object).reshape(-1, k))
@@ -358,7 +360,7 @@ class TableLaw(PivotLaw):
 
     @cached_property
     def deciding(self) -> NDArray[np.int64] | None:
-        """All reports."""
+        """All reports, or None if there are more than MAX_REPORTS."""
         return every_report(self.sizes) if prod(self.sizes) <= MAX_REPORTS else None
 
     def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
@@ -397,7 +399,7 @@ class TableLaw(PivotLaw):
 
 
 def largest_quotient(likely: NDArray[Any], unlikely: NDArray[Any]) -> Fraction:
-    """Return the largest of likely/unlikely, int[reports] each, where unlikely is not zero."""
+    """Return the largest quotient likely/unlikely of int[reports] each, among reports whose `unlikely` is not zero."""
     pairs = [(a, b) for a, b in zip(likely.tolist(), unlikely.tolist(), strict=True) if b > 0]
     # Floats single out the few that may be the largest; fractions decide.
     bound = max(a / b for a, b in pairs) * (1 - 1e-12)

@@ -1,4 +1,4 @@
-"""PivotRecords: mechanisms of which one or two privatised pivots per contributor decide everything."""
+"""Base classes of mechanisms in which one or two privatised pivots per contributor decide the whole report."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from deniable.records.record import CountedRecords, HiddenRecords, SimulatedByRe
 
 
 class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[NDArray[Any]]):
-    """Uniformly drawn pivots through GRR, and codes of all other attributes made from their reports by a public law.
+    """Base class for uniformly drawn pivots through GRR, and other codes drawn from their reports by a public rule.
 
-    Reports are codes, uint8, uint16 or uint32 [n, d] in the dtype of the largest domain.
+    Reports are codes, uint8, uint16 or uint32 [n, d], in the dtype of the largest domain.
 
     Attributes
     ----------
     biased : str
-        What `debiased` has to say of itself where there are attributes besides the pivots.
+        Note that `debiased` adds to its estimate if there are attributes besides the pivots.
     singular : str
-        What `unmixed` has to say where the counts do not determine an attribute's frequencies.
+        Note that `unmixed` adds to its estimate if the counts do not determine an attribute's frequencies.
     """
 
     reveals = "copies"
@@ -47,12 +47,12 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
 
     @property
     def oracles(self) -> tuple[GRR, ...]:
-        """GRR of each attribute as a pivot."""
+        """GRR oracle of each attribute as a pivot."""
         return self.law.oracles
 
     @cached_property
     def layout(self) -> CodeLayout:
-        """A column of codes per attribute."""
+        """Layout of reports, with one column of codes per attribute."""
         return CodeLayout(self.oracles)
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
@@ -66,9 +66,10 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: the papers' f^ = (count/n - q)/(p - q), as if every report were its own attribute's GRR report.
+        """Analyst: return the papers' f^ = (count/n - q)/(p - q), as if every code were a GRR report of its attribute.
 
-        Biased if there are attributes besides the pivots (see `corr_rr_error`): no standard errors, no intervals.
+        The estimate is biased if there are attributes besides the pivots (see `corr_rr_error`). It then has no standard
+        errors and no intervals.
         """
         self.check(aggregate)
         steps = (self.biased,) if len(self.sizes) > len(self.law.pivots[0]) else ()
@@ -76,10 +77,11 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
 
     @abstractmethod
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: frequencies that solve the linear system of expected counts, which takes the copies into account.
+        """Analyst: return frequencies that solve the linear system of expected counts, which accounts for the copies.
 
-        Unbiased, with intervals, for every attribute whose frequencies the counts determine; nearly undetermined ones
-        have large standard errors. Elsewhere biased, the solution of least norm, with the reason.
+        For every attribute whose frequencies the counts determine, the estimate is unbiased and has intervals. Nearly
+        undetermined frequencies have large standard errors. For other attributes, the estimate is the solution of least
+        norm. It is biased, and gives the reason.
 
         Raises
         ------
@@ -90,7 +92,7 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
     # ---------------------------------------------------------------- exact law
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact or an upper bound: `PivotLaw.whole_record_ratio`."""
+        """Return the largest likelihood ratio of two records, or an upper bound; see `PivotLaw.whole_record_ratio`."""
         return self.law.whole_record_ratio()
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
@@ -106,7 +108,7 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
 
 
 class OnePivot(PivotRecords, CountedRecords):
-    """One pivot with the whole budget, counted by attribute."""
+    """Base class for one pivot with the whole budget, whose reports are counted by attribute."""
 
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
         self.check(aggregate)

@@ -1,5 +1,5 @@
-"""Parts of pages: each file has one final class under `Part`, with a renderer for each output.
+"""Parts of pages: each file has one final subclass of `Part`, with a renderer for each output.
 
-Nothing lists them: outputs call the methods of the parts that a page has. The markup of a part is the template of
-the same name in `templates/parts`.
+The package has no list of its parts, because outputs call the methods of the parts that a page has. The template for
+the HTML of a part has the same name in `templates/parts`.
 """

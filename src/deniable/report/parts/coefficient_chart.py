@@ -1,4 +1,4 @@
-"""Coefficients with their intervals around a line at zero."""
+"""Chart of coefficients with their intervals, around a line at zero."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class CoefficientChart(Part):
-    """Coefficients with their intervals around a line at zero; an arrow stands for an end that is infinite.
+    """Chart of coefficients with their intervals, around a line at zero.
+
+    An arrow marks an infinite end.
 
     Parameters
     ----------
     table : Table
-        Its rows, the name of a coefficient first.
+        Rows of the chart, with the name of the coefficient in the first column.
     values : float64[rows]
-        Coefficients; NaN where a coefficient is not determined.
+        Coefficients. NaN if a coefficient is not determined.
     lower, upper : float64[rows]
-        Ends of the intervals, perhaps infinite.
+        Ends of the intervals, which may be infinite.
     """
 
     table: Table
@@ -41,7 +43,7 @@ class CoefficientChart(Part):
 
     @property
     def limits(self) -> Limits:
-        """The range that holds zero and every finite number, with a margin for arrows."""
+        """Range of the axis: it contains zero and every finite number, with a margin for arrows."""
         numbers = np.concatenate([self.values, self.lower, self.upper])
         numbers = numbers[np.isfinite(numbers)]
         low, high = float(numbers.min(initial=0.0)), float(numbers.max(initial=0.0))
@@ -90,7 +92,7 @@ class CoefficientChart(Part):
 @final
 @dataclass(frozen=True)
 class _Whisker:
-    """One coefficient: its texts, where it is drawn in percent of the width, and the directions without an end."""
+    """One coefficient: its texts, its position in percent of the width, and arrows for infinite ends."""
 
     cells: tuple[str, ...]
     start: str

@@ -1,4 +1,7 @@
-"""A matrix of numbers, in colours, with whole labels in lines that fit beside and above its cells."""
+"""Heat map: a matrix of numbers in colours.
+
+Labels are wrapped to fit beside and above the cells, and never cut.
+"""
 
 from __future__ import annotations
 
@@ -45,24 +48,26 @@ _EM, _PICTURE_EM = 0.55, 0.6  # width of a letter in units of its height, on the
 @final
 @dataclass(frozen=True, eq=False)
 class HeatMap(Part):
-    """A matrix of numbers from 0 to `scale`, NaN where a cell has none.
+    """A matrix of numbers from 0 to `scale`.
+
+    A cell without a number is NaN.
 
     Parameters
     ----------
     rows, columns : tuple of str
-        Labels.
+        Labels of rows and columns.
     row_name, column_name : str
-        What rows and columns are.
+        Nouns for a row and for a column.
     values : float64[rows, columns]
-        What is drawn.
+        Numbers to draw.
     scale : float
         Upper end of the scale.
     number : callable
-        A value to its text.
+        Function from a value to its text.
     spoken : callable
-        Row and column to what a cell says, in words.
+        Function from a row and a column to a description of the cell in words.
     nothing, top : str
-        What a cell without a number is; what the upper end means.
+        Meaning of a cell without a number, and meaning of the upper end of the scale.
     """
 
     rows: tuple[str, ...]
@@ -78,9 +83,10 @@ class HeatMap(Part):
     is_narrow = False
 
     def lines(self, width: int) -> list[str]:
-        """Return the matrix as lines; none if it is too wide.
+        """Return the matrix as lines, or no lines if it is too wide.
 
-        Columns are named, or numbered like the rows where names do not fit; what is not a row is then named below.
+        Columns have names if these fit. Otherwise rows and columns are numbered, and the lines below the matrix name
+        every column that is not a row as well.
         """
         numbers = [
             ["-" if math.isnan(one) else self.number(one) for one in column] for column in self.values.T.tolist()
@@ -157,20 +163,22 @@ class HeatMap(Part):
 @final
 @dataclass(frozen=True)
 class MapLayout:
-    """Sizes of a heat map in pixels, of which an inch has 96.
+    """Sizes of a heat map in pixels.
+
+    An inch has 96 pixels.
 
     Attributes
     ----------
     font, line : float
         Height of letters and of lines.
     left, top : float
-        Room for the labels of rows and columns.
+        Space for the labels of rows and columns.
     across, down : float
         Width and height of a cell.
     rows, columns : list of list of str
         Lines of each label.
     upright : bool
-        Labels of columns are read without turning the head.
+        True if the labels of columns are horizontal.
     """
 
     font: float
@@ -192,11 +200,11 @@ def map_layout(chart: HeatMap, column: float, side: float, em: float) -> MapLayo
     chart : HeatMap
         The map.
     column : float
-        Pixels that labels and cells fill, or more where cells would be smaller than `side`.
+        Width in pixels that labels and cells fill. The map is wider if cells would be smaller than `side`.
     side : float
         Smallest side of a cell in pixels.
     em : float
-        Width of a letter, on the safe side, in units of its height.
+        Width of a letter in units of its height, an upper estimate.
 
     Examples
     --------
@@ -247,7 +255,7 @@ class _Cell:
 @final
 @dataclass(frozen=True)
 class _MapLabel:
-    """One label: its lines, each with where it begins."""
+    """One label: its lines, each with its position."""
 
     lines: tuple[tuple[float, float, str], ...]
 
@@ -255,7 +263,7 @@ class _MapLabel:
 @final
 @dataclass(frozen=True)
 class _MapView:
-    """A drawing in pixels: cells, and labels with their positions."""
+    """Heat map in pixels: cells, and labels with their positions."""
 
     width: float
     height: float
@@ -266,7 +274,7 @@ class _MapView:
 
 
 def _map_view(chart: HeatMap) -> _MapView:
-    """Return a map as wide as its column, with whole labels."""
+    """Return a map that is as wide as its column, with labels that are not cut."""
     count = max(chart.values.shape)
     side = 46.0 if count <= 8 else 36.0 if count <= MAX_NUMBERS else 20.0
     layout = map_layout(chart, _COLUMN - 2, side, _EM)

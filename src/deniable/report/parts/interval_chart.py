@@ -1,4 +1,4 @@
-"""A table whose rows are drawn on a common axis as well."""
+"""Chart of intervals: a table whose rows are also drawn on a common axis."""
 
 from __future__ import annotations
 
@@ -49,31 +49,31 @@ _LONG_LABEL = 40  # characters of a label that needs more than two lines beside 
 @final
 @dataclass(frozen=True, eq=False)
 class IntervalChart(Part):
-    """A table whose rows are drawn on a common axis as well.
+    """A table whose rows are also drawn on a common axis.
 
     Parameters
     ----------
     table : Table
-        Its rows.
+        Rows of the chart.
     marks : tuple of Mark
-        What is drawn, from back to front.
+        Marks to draw, from back to front.
     axis : callable
-        A value to the text of its tick.
+        Function from a value to the text of its tick.
     caption : str
-        A few words above, for instance the number of reports.
+        Short text above the chart, for instance the number of reports.
     flags : bool[rows] or None
-        Rows with an asterisk, which some column of the table has as well.
+        True for rows with an asterisk. A column of the table also shows the asterisk.
     rank : float64[rows] or None
-        Renderers that list fewer rows keep those of the largest rank.
+        Rank of each row. Renderers that list fewer rows keep the rows with the largest ranks.
     hidden : int
-        Rows that were left out in advance.
+        Number of rows that were left out in advance.
     rest : str
-        What left-out rows are, in words.
+        Words for the rows that are left out.
     cut : str
-        What a reader must know if a renderer leaves out more.
+        Note for the reader if a renderer leaves out more rows.
     fold : str
-        Where single rows tell little, what they are together: a page that can be unfolded shows this and folds the rows
-        away, a terminal lists a few.
+        Words for all rows together, if single rows say little, otherwise "". An HTML page shows these words and folds
+        the rows. A terminal lists a few rows.
     """
 
     table: Table
@@ -89,7 +89,7 @@ class IntervalChart(Part):
     is_narrow = True
 
     def shown(self, most: int) -> list[int]:
-        """Return the rows that a renderer of at most so many rows lists: the largest, in their own order."""
+        """Return the rows to list if at most `most` fit: those with the largest ranks, in the order of the table."""
         if self.table.rows <= most:
             return list(range(self.table.rows))
         if self.rank is None:
@@ -104,7 +104,10 @@ class IntervalChart(Part):
         return self.cut if self.table.rows > most else ""
 
     def columns(self, most: int) -> tuple[tuple[str, ...], ...]:
-        """Return the columns of numbers of the rows that are shown, each with its header first."""
+        """Return the columns of numbers for the rows that are shown.
+
+        Each column begins with its header.
+        """
         rows = [tuple(map(visible, self.table.cells(i))) for i in self.shown(most)]
         return tuple(zip(self.table.header, *rows, strict=True))[1:]
 
@@ -114,7 +117,10 @@ class IntervalChart(Part):
     # ---------------------------------------------------------------- terminal
 
     def _listed(self, most: int) -> list[int]:
-        """Return the rows of a terminal: of a folded chart some from its beginning to its end, chosen by no number."""
+        """Return the rows that a terminal lists.
+
+        For a folded chart, these are evenly spaced rows, whatever their numbers.
+        """
         if not self.fold:
             return self.shown(most)
         return list(range(0, self.table.rows, -(-self.table.rows // FOLDED_ROWS)))
@@ -123,7 +129,7 @@ class IntervalChart(Part):
         return max((cell_len(visible(self.table.cells(i)[0])) for i in self._listed(most)), default=0)
 
     def lines(self, width: int, label_width: int = 0, most: int = MAX_ROWS, hints: Hints = NO_HINTS) -> list[str]:
-        """Return the table and how many rows it leaves out, as lines of at most `width` terminal cells."""
+        """Return the table and the number of rows left out, as lines of at most `width` terminal cells."""
         shown = self._listed(most)
         cut = self.table.rows - len(shown)
         lines = wrap_label(self.caption, width) if self.caption else []
@@ -198,7 +204,7 @@ class IntervalChart(Part):
 @final
 @dataclass(frozen=True)
 class _Row:
-    """One row of a chart: its texts, its marks with where they are from and to, and what it says in words."""
+    """One row of a chart: its texts, its marks with the start and end of each, and a description in words."""
 
     cells: tuple[str, ...]
     marks: tuple[tuple[MarkKind, str, str], ...]

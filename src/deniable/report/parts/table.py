@@ -1,4 +1,4 @@
-"""Columns of text."""
+"""Table: columns of text, of which the first names the row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _INDENT = "  "
 @final
 @dataclass(frozen=True, eq=False)
 class Table(Part):
-    """Columns of text: the first names the row, the others are numbers, which are never cut.
+    """Columns of text.
+
+    The first column names the row. The other columns are numbers, which are never cut.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ class Table(Part):
     rows : int
         Number of rows.
     cells : callable
-        Row number to its texts, so that of millions of rows only those shown are ever written.
+        Function from the number of a row to its texts, so that only texts of the rows that are shown are made.
     """
 
     header: tuple[str, ...]
@@ -44,15 +46,17 @@ class Table(Part):
 
     @classmethod
     def of(cls, header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
-        """Return the table of columns that exist already."""
+        """Return a table made from finished columns."""
         rows = list(zip(*columns, strict=True))
         return cls(tuple(header), len(rows), rows.__getitem__)
 
     def lines(self, width: int, *, rows: Sequence[int] | None = None, label_width: int = 0) -> list[str]:
-        """Return the table as lines; columns that do not fit beside the others follow below, with the labels again.
+        """Return the table as lines.
 
-        Labels continue on further lines, indented, where the numbers leave too little room for one; they take at least
-        `label_width` cells if there is room, so that tables below each other line up.
+        Columns that do not fit follow below the others, with the labels again.
+
+        A label that is too long for the space beside the numbers continues on further lines, which are indented. Labels
+        take at least `label_width` cells if there is space, so that tables below each other are aligned.
         """
         cells = [[visible(cell) for cell in self.cells(i)] for i in (range(self.rows) if rows is None else rows)]
         columns = [list(column) for column in zip([visible(name) for name in self.header], *cells, strict=True)]
@@ -93,7 +97,10 @@ class Table(Part):
 
 
 def _groups(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Yield the numbers of the columns that fit beside the labels, group after group."""
+    """Yield groups of column numbers.
+
+    The columns of one group fit beside the labels.
+    """
     least = min(widths[0], SMALLEST_LABEL)
     group: list[int] = []
     for j in range(1, len(widths)):

@@ -1,4 +1,4 @@
-"""Sentences, a paragraph each, or the items of a list."""
+"""Text: sentences, each as a paragraph or as an item of a list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deniable.report.text import print_line
 @final
 @dataclass(frozen=True)
 class Text(Part):
-    """Sentences, a paragraph each, or the items of a list."""
+    """Sentences, each as a paragraph or as an item of a list."""
 
     lines: tuple[str, ...]
     items: bool = False

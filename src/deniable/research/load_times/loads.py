@@ -385,7 +385,7 @@ def load_times(
     found += [(f"quantile {one:g}", group_quantiles(both, lengths, one, GROUPS, level)) for one in quantiles]
     lowest = float(own.min())
     epsilon = math.log((2 - lowest) / lowest) if lowest else math.inf
-    said = f"epsilon {epsilon:.4g}" if lowest else "a rate of 0 in some rows, which is no protection at all"
+    said = f"epsilon {epsilon:.4g}" if lowest else "a rate of 0 in some rows, which gives no protection"
     return LoadTimes(
         _STATEMENT.format(epsilon=said if lowest == own.max() or not lowest else f"{said} at most"),
         outcome,

@@ -87,7 +87,8 @@ class Ordered(QuestionKind):
         step = 1 if monthly else 12
         cuts = [month for month in range(first + 1, last + 1) if month % step == 0]
         if not all(_DAY.fullmatch(text) for text in counts) or not 1 <= len(cuts) < most:
-            return Draft(*column.left_out("its dates fall into one month, or are no days; cut them yourself (edges)"))
+            reason = "its dates fall into one month, or are not dates of days; cut them yourself (edges)"
+            return Draft(*column.left_out(reason))
         edges = tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in cuts)
         remark = (
             f"attribute {quoted(column.name)}: dates, cut by {'months' if monthly else 'years'}; the cut points come "

@@ -67,8 +67,8 @@ class KaryTask:
     """Problem to optimise: domain size, contributors, holders of the value of interest, and the constraints.
 
     `known` is the probability mu that the peer is a colluder. `reveal` names what colluders reveal: their shares, or
-    only whether they reported the truth. `epsilon_aux` limits what a colluding dealer learns; if it is infinite, there
-    is no limit.
+    only whether they reported the truth. `epsilon_aux` limits what a colluding dealer learns; an infinite value
+    sets no limit.
     """
 
     k: int

@@ -11,7 +11,7 @@ from deniable.research.leakage.calibration.budgets import Budgets, CheckedBudget
 
 
 def budgets_page(budgets: Budgets) -> Page:
-    """Return the page of a calibration: budgets, and what they guarantee or a warning that they are no guarantee.
+    """Return the page of a calibration: budgets, and what they guarantee or a warning that they guarantee nothing.
 
     Examples
     --------
