@@ -103,8 +103,8 @@ def bit_outputs(k: int, what: str) -> Bits:
 def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness | WordStream) -> Bits:
     """Return uint8[n, ceil(k/8)]: one-hot encodings of a few codes, with every bit randomised independently.
 
-    It uses the random words that all clients have in common. Reports of many contributors at once go through
-    `unary_bulk`.
+    It reads its random words in the order that is fixed for all clients: from the same words, the library and the
+    browser client make the same report. Reports of many contributors at once go through `unary_bulk`.
 
     Parameters
     ----------

@@ -14,7 +14,8 @@ Which words decide which report: one word says whether x is included. Every row 
 whatever they say. A row that these do not suffice for is refused, and drawn again from as many fresh ones; inclusion
 stays. What is refused does not depend on which values are which, so the accepted sets are as uniform as before.
 
-A single report is made by `subset_draws`, whose words clients share. The distribution is the same.
+A single report is made by `subset_draws`, which reads its words in the order that is fixed for all clients. The
+distribution is the same.
 """
 
 from __future__ import annotations

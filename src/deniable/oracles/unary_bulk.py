@@ -8,7 +8,8 @@ behind the whole cells, in fewer than 256 cells that bytes share. In a shared ce
 takes. The distribution is exact.
 
 The contributor's own bit is then replaced by a bit that is set with probability p, from a word of its own. A single
-report is made bit by bit (`bits`), from words that clients share. The distribution is the same.
+report is made bit by bit (`bits`), from its own words, which are read in the order that is fixed for all clients. The
+distribution is the same.
 
 Which words decide which report: sixteen bits belong to one byte of one row, and further words are drawn for the bytes
 of shared cells alone.
