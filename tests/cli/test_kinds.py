@@ -62,7 +62,6 @@ def test_every_kind_through_every_command(run: Run, answers: str) -> None:
     made = run("collection", "--schema", "schema.json", "--epsilon", "6", "-o", "made.json")
     assert made.exit_code == 0
     assert "square waves for “stars”, “income”" in " ".join(made.stdout.split())
-    assert "of devices" not in run("inspect", "made.json").stdout
     survey = Collection.load("made.json")
     mechanism: Any = survey.mechanism
     waved = [survey.schema.names[j] for j, one in enumerate(mechanism.oracles) if isinstance(one, SquareWave)]

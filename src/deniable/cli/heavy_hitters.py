@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from deniable.answers import summarize
-from deniable.cli._app import check_outputs, command, progress
+from deniable.cli._app import check_outputs, check_used, command, progress
 from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -34,6 +34,7 @@ MAX_CANDIDATES = 10_000
 
 @command("heavy-hitters")
 def heavy_hitters(
+    context: typer.Context,
     survey: CollectionFile,
     aggregate: AggregateFile,
     top: Annotated[
@@ -66,6 +67,8 @@ def heavy_hitters(
     For analysts. Prints the privacy guarantee, then the strings that stand out, with estimates and
     with intervals that allow for the search.
     """
+    if queries is not None:
+        check_used(context, "with --queries", {str(one.name) for one in context.command.params} - {"top", "threshold"})
     check_outputs([survey, aggregate, *filter(None, [truth])], plot, html)
     collection = Collection.load(survey)
     if not collection.schema.is_text:

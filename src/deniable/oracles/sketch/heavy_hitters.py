@@ -302,9 +302,11 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         threshold : float
             Number of standard errors. A prefix is kept if its estimate from both folds together is this many standard
             errors above zero, and its estimate from each single fold is at least half as many standard errors above
-            zero. With 4, about 3 in 100,000 prefixes that nobody holds are kept at each length.
+            zero. With 4, about 3 in 100,000 prefixes that nobody holds are kept at each length. Without effect if
+            `queries` are given.
         max_candidates : int
-            Maximum number of prefixes to keep at each length. The most frequent are kept.
+            Maximum number of prefixes to keep at each length. The most frequent are kept. Without effect if `queries`
+            are given.
 
         Returns
         -------
