@@ -40,21 +40,21 @@ def _privacy(r: Results) -> list[Contradiction]:
             f'values". If this collector knows only the base rate, the epsilons are {leak(RATE, ALG)} and {leak(RATE, OPT)}.)',
         ),
         Contradiction(
-            'A collector who learns R_j from all other contributors "cannot recover" whether the report is true (4.5.1).',
+            'A collector who learns R_j (here called the share) from all other contributors "cannot recover" whether the report is true (4.5.1).',
             f"{known}. All other contributors hand over their shares. The numbers are exact.",
-            "With the best parameters under (22), the collector knows of some contributors whether their report is true: epsilon is "
-            f"{leak(DEALER, OPT)}. With Algorithm 1's parameters the collector does not know it, but epsilon is {leak(DEALER, ALG)}.",
+            "With the best parameters under (22), the collector knows for some contributors whether their report is true: epsilon is "
+            f"{leak(DEALER, OPT)}. With Algorithm 1's parameters the collector knows this for no contributor, but epsilon is {leak(DEALER, ALG)}.",
             'The paper grants a "reduced data privacy guarantee" in this case. It calls such collusion "extremely impractical", and '
             "assumes that its server does not collude (4.5.1).",
         ),
         Contradiction(
-            "Theorem 2, for 2 <= m < n - 1: a report is epsilon-private by (20), even if the adversary knows which of m colluders told the "
+            "Theorem 2, for 2 <= m < n - 1: a report has the epsilon of (20), even if the adversary knows which of m colluders told the "
             "truth.",
             "n = 4, m = 2, p = .6, rho = -2/3. The numbers are exact: we listed every deal.",
             f"The printed epsilon is {number_of(lies, 'Theorem 2', '.3f')}, and the true epsilon is {number_of(lies, 'truth', '.3f')}. "
-            "The theorem uses the probability that a contributor's peer colludes. But it takes this probability as it is before the "
-            "colluders' reports are known.",
-            "m is much smaller than n. At n = 10,000 and m = 5, the printed epsilon is at most 3e-7 too small (epsilon .01, .1 and 1).",
+            "The theorem uses the prior probability that a contributor's peer colludes. But what the colluders reveal changes this "
+            "probability.",
+            "For m much smaller than n the error is negligible. At n = 10,000 and m = 5, the printed epsilon is at most 3e-7 too small (epsilon .01, .1 and 1).",
         ),
     ]
 
@@ -83,7 +83,7 @@ def _gaps(r: Results) -> list[Contradiction]:
         ),
         Contradiction(
             '"JRR consistently outperforms RR in terms of MSE for any M" (5.3.3).',
-            "Algorithm 1, n = 10,000, share of ones .1. Three numbers are for epsilon .01, .1 and 1. The numbers are exact.",
+            "Algorithm 1, n = 10,000, share of ones .1. Each list of three numbers is for epsilon .01, .1 and 1. The numbers are exact.",
             f"JRR is worse from M = {three('Algorithm 1 worse from M', '.0f', '.0f', '.0f')} on. Its MSE is larger by at most "
             f"{three('largest excess', '.1%', '.1%', '.1%')}. In the figure this is {three(SEEN, '.1f', '.2f', '.2f')} standard errors of "
             "a ratio.",
@@ -110,8 +110,8 @@ def _kary() -> str:
         return COUPLING.number("couplings", column, ".3f", k=k, epsilon=1.0)
 
     return (
-        f"We divide k-JRR's variance by GRR's. If f is {setting('1/k')}, the ratio is {ratio(4, 'f = 1/k')} and {ratio(10, 'f = 1/k')} at "
-        f"k = 4 and 10. If f is {setting('0')}, it is {ratio(4, 'f = 0')}, {ratio(10, 'f = 0')} and {ratio(20, 'f = 0')} at k = 4, 10 "
+        f"We divide k-JRR's variance by GRR's. If f is {setting('1/k')}, the ratio is {ratio(4, 'f = 1/k')} at k = 4 and "
+        f"{ratio(10, 'f = 1/k')} at k = 10. If f is {setting('0')}, the ratio is {ratio(4, 'f = 0')}, {ratio(10, 'f = 0')} and {ratio(20, 'f = 0')} at k = 4, 10 "
         "and 20."
     )
 
@@ -133,20 +133,20 @@ def _underperforming(r: Results) -> list[Contradiction]:
             'RI is "always less than" 1e-4 (5.3.5).',
             f"n = 10,000, share of ones .5, {same}",
             f"RI is {excess[0]}, {excess[1]}, {excess[2]} and {excess[3]} at epsilon .001, .01, .1 and 1.",
-            f"RI {alone}, RI is {number_of(five, 'RI', '.1e')} at epsilon .001. For M from 0 to 2 it is {number_of(own, 'RI', '.3e')}.",
+            f"RI {alone}, RI is {number_of(five, 'RI', '.1e')} at epsilon .001. For M from 0 to 2, RI is {number_of(own, 'RI', '.3e')}.",
         ),
         Contradiction(
             '"R is less than 3%, indicating JRR outperforms RR" for more than 97% of the shares (5.3.5).',
             f"n = 1,000, {same}",
             f"R is {wide[0]}, {wide[1]} and {wide[2]} at epsilon .01, .1 and 1.",
-            f"R, too, {alone}, R is {number_of(small, 'R', '.2%')}. It is {number_of(small, 'R in whole counts', '.2%')} if only shares "
-            "that are whole counts divided by n are considered.",
+            f"R, too, {alone}, R is {number_of(small, 'R', '.2%')}. The share of ones can only be 0/n, 1/n, 2/n "
+            f"and so on. Among these shares, R is {number_of(small, 'R in whole counts', '.2%')}.",
         ),
         Contradiction(
             'R "is not affected by" epsilon (5.3.5).',
             f"n = 10,000, epsilon .001 to 1, {same}",
             f"R falls from {traced(max(at_same), '.0%')} to {traced(min(at_same), '.0%')}.",
-            f"R is 1/sqrt(n), as 4.4 derives. At JRR's own p it is {number_of(own, 'R', '.2%')} for every epsilon.",
+            f"R is 1/sqrt(n), as 4.4 derives. Compared with RR at JRR's own p, R is {number_of(own, 'R', '.2%')} for every epsilon.",
         ),
     ]
 
@@ -180,15 +180,16 @@ def _data(r: Results) -> list[Contradiction]:
         Contradiction(
             '"The 80th percentile under JRR on the Kosarak dataset is 0.7" (5.2).',
             f"Figure 2(b), epsilon .1, M = 5, 1,000 runs. We repeated the figure {setting(FIGURES)} times.",
-            f"The interval of {setting('90%')} of the figures is {number_of(jrr, '5%', '.2f')} to {number_of(jrr, '95%', '.2f')}. The "
-            f"smallest percentile is {number_of(jrr, 'least', '.2f')}.",
-            f"Figure 2 states no M. For M from 0 to 4 the percentile is {r.number('which-m-percentile', 'normal law', '.3f', M=4)}.",
+            f"Over the figures, the {setting('90%')} interval of this percentile is {number_of(jrr, '5%', '.2f')} to "
+            f"{number_of(jrr, '95%', '.2f')}. The smallest value is {number_of(jrr, 'least', '.2f')}.",
+            f"Figure 2 states no M. For M from 0 to 4 our percentile is {r.number('which-m-percentile', 'normal law', '.3f', M=4)}, "
+            "which rounds to the printed number.",
         ),
         Contradiction(
             "The ARE (29) in a population where everybody holds a 1, as in figures 3(d) to 3(f).",
             "Share of ones 1. The result is exact.",
             f"The ARE divides by the number of people who hold a value. Nobody holds a {setting(0)}, so the ARE is undefined.",
-            "Values that nobody holds were left out. (We leave them out as well.)",
+            "The paper left out values that nobody holds. (We leave them out as well.)",
         ),
         Contradiction(
             "659 of 20,000 clicks fall on 100 random pages (Table 3, appendix J).",
@@ -211,8 +212,8 @@ def corrections(r: Results) -> Sequence[str]:
         f"| Two phases split the contributors. | They split epsilon, as section 7 says. Our variant is called two groups. | `two-phase`, "
         f"`two-groups` | Share of RR's MSE at epsilon .1, share of ones .05: {number_of(phases, 'better', '.3f')} with {setting('5%')} of "
         f"epsilon first, {number_of(phases, 'one phase, no guess', '.3f')} with one phase |",
-        f"| The claims about figures 7 and 8 were refuted, but not explained. | They are explained: the paper's numbers are about RR at JRR's "
-        f"own p. | `which-m` | RI at epsilon .001, n = 10,000: {number_of(own, 'RI', '.3e')} |",
+        f"| The claims about figures 7 and 8 were refuted, but not explained. | They are explained: the paper's numbers fit a comparison "
+        f"with RR at JRR's own p. | `which-m` | RI at epsilon .001, n = 10,000: {number_of(own, 'RI', '.3e')} |",
         f"| M = 5 was taken for granted. | The page lists the M that fit every printed number. It says that Amazon cannot be tested, and that "
         f"Kosarak has two readings. | `which-m`, `data-counts` | Share of RR's MSE on Kosarak at epsilon .01, M = 0 to 2: "
         f"{number_of(margin, 'Kosarak', '.3f')} |",

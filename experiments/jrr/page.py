@@ -146,9 +146,9 @@ def _newcomers(results: Results) -> list[str]:
         f"| contributors who do not report, exact | {three('silent')} |",
         f"The simulated ratios are at most {worst} standard errors away from the exact ratios",
         f"the coverage of the {setting('95%')} intervals for the estimate from both kinds of contributors",
-        f"half of {setting('200')} dealt contributors and half of {setting('100')} newcomers hold the value: the coverage is "
+        f"half of {setting('200')} dealt contributors and half of {setting('100')} newcomers hold the value. The coverage is "
         f"{number_of(alike, 'coverage', '.3f')}. In the second example, half of {setting('280')} dealt contributors and none of "
-        f"{setting('600')} newcomers hold the value: the coverage is {number_of(apart, 'coverage', '.3f')}. If the variance were computed "
+        f"{setting('600')} newcomers hold the value. The coverage is {number_of(apart, 'coverage', '.3f')}. If the variance were computed "
         f"at one common frequency, the coverage in the second example would be {number_of(apart, 'at one frequency', '.3f')}",
     ]
 
@@ -194,7 +194,7 @@ def _two_phases(results: Results) -> list[str]:
             f"{groups(QUOTA, '.3f', share, 0.05)} |"
             for share in (0.05, 0.5)
         ),
-        f"At {setting(0.35)} two groups are worse with {setting('5%')} in the first group; with {setting('20%')}, the comparison is undecided",
+        f"At {setting(0.35)} two groups are worse with {setting('5%')} in the first group. With {setting('20%')} in the first group, the comparison is undecided",
         f"| share of ones | {setting('5%')} in the first group | {setting('20%')} in the first group |",
     ]
 
@@ -207,10 +207,10 @@ def _fig_2(results: Results) -> list[str]:
     return [
         f"JRR is below RR at {below} of the percentiles. JRR is below RR at all percentiles in "
         f"{traced(200 * never, '.0f')} of the {setting('200')} repetitions",
-        f"The stated {setting('80')}th percentile of RR, {traced(plain['paper'], '.2f')}, lies in the range of our repetitions "
-        f"({setting('90%')} of the repetitions: {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}). The stated "
-        f"percentile of JRR, {traced(jrr['paper'], '.1f')}, lies outside the range of our repetitions at M = 5. At M = 5, {setting('90%')} of the "
-        f"repetitions have {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and the least is "
+        f"two {setting('80th')} percentiles for Kosarak at epsilon .1. For RR the paper states {traced(plain['paper'], '.2f')}. This "
+        f"number fits our repetitions: {setting('90%')} of them have {traced(plain['5%'], '.2f')} to {traced(plain['95%'], '.2f')}. For "
+        f"JRR the paper states {traced(jrr['paper'], '.1f')}. This number does not fit our repetitions at M = 5: {setting('90%')} of them "
+        f"have {traced(jrr['5%'], '.2f')} to {traced(jrr['95%'], '.2f')}, and the least is "
         f"{traced(jrr['least'], '.2f')}",
     ]
 
@@ -231,13 +231,12 @@ def _fig_3(results: Results) -> list[str]:
     )
     slip = next(claim["paper"] for claim in expected()["claims"] if claim["id"] == "3c-74.1")
     quotes.append(
-        f"also states two errors, {traced(first['paper'], '.1e')} and {traced(second['paper'], '.1e')} (n = 80,000, "
-        f"share of ones {setting(1)}, epsilon .1 and .01). The exact errors are {traced(first['exact'], '.1e')} and "
-        f"{traced(second['exact'], '.1e')}. So the first number of the paper is "
-        f"{traced(-first['z of the paper'], '.1f')} standard errors below the exact number, and the second is "
-        f"{traced(second['z of the paper'], '.1f')} standard errors above it. The paper "
-        "says that the first error is "
-        f"\"{traced(slip, '.1%')}\" of RR's. This is a slip. The first error is {traced(first['of RR'], '.1%')} of RR's"
+        f"also states two errors of JRR, for n = 80,000 and share of ones {setting(1)}. At epsilon .1 the paper states "
+        f"{traced(first['paper'], '.1e')}, and the exact error is {traced(first['exact'], '.1e')}. The paper's number is "
+        f"{traced(-first['z of the paper'], '.1f')} standard errors below the exact error. At epsilon .01 the paper states "
+        f"{traced(second['paper'], '.1e')}, and the exact error is {traced(second['exact'], '.1e')}. The paper's number is "
+        f"{traced(second['z of the paper'], '.1f')} standard errors above the exact error. The paper says that the error at epsilon "
+        f".1 is \"{traced(slip, '.1%')}\" of RR's. This is a slip. The error is {traced(first['of RR'], '.1%')} of RR's"
     )
     quotes.append(f"is true: the ratio is {results.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.")
     quotes.append(
@@ -253,7 +252,8 @@ def _fig_3(results: Results) -> list[str]:
         for found, spec in (({name: claim[0] for name, claim in claims.items()}, ".3f"), (sizes, ".1f"))
     )
     quotes += [
-        f"All {traced(len(z), 'd')} are within {traced(max(map(abs, z.values())), '.1f')} standard errors of ours",
+        f"All {traced(len(z), 'd')} ratios in the paper's text are within {traced(max(map(abs, z.values())), '.1f')} standard errors of "
+        "our exact ratios",
         f"The paper states {stated[0]} and {stated[1]} for two n. The exact ratio is "
         f"{traced(claims['3c-0.01'][1], '.4f')} for both. The first stated ratio is {apart[0]} standard errors above the exact "
         f"ratio, and the second is {apart[1]} standard errors below it",
@@ -295,12 +295,12 @@ def _does_not(results: Results) -> list[str]:
         f"{wide[1]} at epsilon .1 (M = 5, exact)",
         f"simulated {setting('20,000')} such choices. In the median choice {number_of(kosarak, 'expected', '.0f')} clicks "
         f"fall on the pages, and {setting('90%')} of the choices have between {number_of(kosarak, '5%', '.0f')} and "
-        f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks; this many or more "
-        f"have a probability of {number_of(kosarak, 'at least the printed', '.1%')}",
+        f"{number_of(kosarak, '95%', '.0f')}. Table 3 has {number_of(kosarak, 'printed', '.0f')} clicks. A choice "
+        f"with {number_of(kosarak, 'printed', '.0f')} clicks or more has a probability of {number_of(kosarak, 'at least the printed', '.1%')}",
         f"the median is {number_of(users, 'expected', '.0f')}, and {setting('90%')} of the choices have between "
-        f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. In this reading, {number_of(users, 'printed', '.0f')} "
+        f"{number_of(users, '5%', '.0f')} and {number_of(users, '95%', ',.0f')}. In the second reading, {number_of(users, 'printed', '.0f')} "
         f"or more have a probability of {number_of(users, 'at least the printed', '.0%')} (standard error {number_of(users, 'error', '.1%')})",
-        f"{number_of(amazon, 'share', '.2%')} of which are one star",
+        f"{number_of(amazon, 'share', '.2%')} of the ratings have one star",
         f"So the {number_of(amazon, 'printed', '.0f')} of {setting('10,000')} in Table 3 cannot be tested",
         f"The E-commerce data have {number_of(shop, 'expected', ',.0f')} ones, as in Table 3",
         *(
@@ -394,12 +394,12 @@ PAGE = Page(
     (_attackers, _table_3, _fig_2, _which_m, _newcomers, _fig_3, _does_not, _open, _two_phases),
     stated={
         "for epsilon 1 and a share of ones of .05": "a setting",
-        "1,000 deals per point": "the default of --runs, as in the paper's section 5.1",
+        "Every simulated point has 1,000 deals": "the default of --runs, as in the paper's section 5.1",
         '"RI is always less than" 1e-4 and "R is less than 3%"': "the paper, section 5.3.5",
         "holds only below n = 25,000": "as below",
         "the 1,000 runs that they drew": "the paper, section 5.1",
         "at most 3e-7 too small, with Algorithm 1's": "`theorem2_as_printed` against the bound of docs/theory/jrr.md",
-        "where the frequency is 1/k": "docs/theory/coupling.md",
+        "If the frequency is 1/k": "docs/theory/coupling.md",
         "The black line is at 1e-4": "the paper, section 5.3.5",
         "But 4.2 gives the collector": "the paper",
         "section 5.1 of the paper compares": "the paper",
@@ -422,7 +422,7 @@ PAGE = Page(
         "If a delta is needed, it is 1e-6": "a setting",
         "unless the base rate is 1/2": "docs/theory/jrr.md, proof of the row with a known base rate",
         "at the extreme correlation it is infinite (delta = 0)": "docs/theory/jrr.md",
-        "(MSE of the count, same n, 5% ones; exact)": "a setting",
+        "(same n, 5% ones; exact)": "a setting",
         "from a nominal epsilon of about .21 on": "docs/theory/jrr.md, section on honest numbers",
         "share of ones .05": "a setting",
         "share of ones .1.": "a setting",
@@ -453,7 +453,7 @@ PAGE = Page(
         "false near 1/k": "docs/theory/coupling.md",
         "shows groups of 2 to 100": "a setting",
         "a number in [0, 1]": "a setting",
-        "659 of 20,000 is how many": "the paper, Table 3",
+        '"659 of 20,000" means that 659 of 20,000 contributors hold a one': "the paper, Table 3",
         "(n = 10,000, share .05, delta 1e-6, exact)": "a setting",
         ".72 and .89, as printed": "the paper, (6) and (11); `second.variance`",
         "all groupings, n to 6, rational": "the tests",
