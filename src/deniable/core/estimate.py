@@ -679,14 +679,9 @@ class Estimate(Questions, Shown):
         Raises
         ------
         InvalidParameterError
-            If a search found the categories, because the frequencies of all other categories are then missing.
+            If the estimate does not have all categories. A step would treat those that it has as if they were all.
         """
-        if self.looked_at:
-            raise InvalidParameterError(
-                f"{step} needs an estimate of all categories, but this estimate has only the {self.k:,} strings that "
-                "a search found: the frequencies of all other strings are not known. Use the estimate without this "
-                "step"
-            )
+        self._check_whole(step)
         return replace(
             self,
             frequencies=np.asarray(frequencies, dtype=np.float64),

@@ -42,6 +42,11 @@ def simplex(estimate: Estimates) -> Estimates:
         Frequencies >= 0 that sum to one, with the step "simplex". NaN stays NaN, so an attribute without reports has no
         result.
 
+    Raises
+    ------
+    InvalidParameterError
+        If the estimate does not have all categories, for instance because `queries` or `top` chose some of them.
+
     Examples
     --------
     >>> from deniable import GRR
@@ -73,6 +78,11 @@ def norm_sub(estimate: Estimates) -> Estimates:
     -------
     Estimate or RecordEstimate
         Frequencies >= 0 that sum to one, with the step "norm-sub". NaN stays NaN.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the estimate does not have all categories, for instance because `queries` or `top` chose some of them.
 
     Examples
     --------
@@ -110,7 +120,7 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
     NoIntervalError
         If the estimate was post-processed already.
     InvalidParameterError
-        If confidence is outside (0, 1).
+        If confidence is outside (0, 1), or the estimate does not have all categories.
 
     Examples
     --------
@@ -150,6 +160,11 @@ def clip_normalize(estimate: Estimates) -> Estimates:
     Estimate or RecordEstimate
         Frequencies >= 0 that sum to one, with the step "clip-normalize". If no frequency is positive, all categories
         get 1/k. NaN stays NaN.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the estimate does not have all categories, for instance because `queries` or `top` chose some of them.
 
     Examples
     --------

@@ -13,7 +13,6 @@ import pytest
 from deniable import GRR, Estimate
 from deniable.answers import Summary, summarize
 from deniable.errors import InvalidParameterError
-from deniable.postprocess import norm_sub
 from deniable.report import estimate_page, render_html, save_png
 from deniable.report.parts.text import Text
 from tests.unit.report.drawn import charts
@@ -83,13 +82,6 @@ def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
     assert "all 1,000,000 hold together" in summary.interval_text
     assert any("used to find the strings" in note for note in estimate_page(summary).notes)
     assert summarize(found, mechanism=GRR6, n=1000, top=2).attributes[0].categories == ("b", "d")
-
-
-def test_what_a_search_found_is_not_made_consistent() -> None:
-    with pytest.raises(
-        InvalidParameterError, match="only the 6 strings that a search found: the frequencies of all other"
-    ):
-        norm_sub(replace(ESTIMATE, looked_at=10**6))
 
 
 @pytest.mark.parametrize(

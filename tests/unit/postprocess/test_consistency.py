@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy import optimize
 
-from deniable import GRR, Estimate, SimulationRandomness
+from deniable import GRR, CountMeanSketch, Estimate, HeavyHitters, SimulationRandomness
 from deniable.errors import (
     InvalidParameterError,
     NoIntervalError,
@@ -161,3 +161,29 @@ def test_clip_normalize() -> None:
 
 def test_clip_normalize_of_nothing_positive_is_uniform() -> None:
     np.testing.assert_array_equal(clip_normalize(an_estimate([-1.0, 0, 0, -2])).frequencies, np.full(4, 0.25))
+
+
+# ---------------------------------------------------------------- estimates of some categories
+
+
+def estimates_of_some_categories() -> dict[str, Estimate]:
+    rng = SimulationRandomness(1)
+    grr, sketch, hunt = GRR(5, 2.0), CountMeanSketch(k=2**32, epsilon=2.0), HeavyHitters(epsilon=4.0, max_bytes=4)
+    whole = grr.aggregate(np.repeat(range(5), 100))
+    supported = sketch.count_support(sketch.randomize(np.full(100, 7), rng), [7, 5])
+    found = hunt.aggregate(hunt.randomize(["a"] * 3000, rng))
+    return {
+        "queries": grr.estimate(whole, queries=[0, 3]),
+        "top": grr.estimate(whole).top(2),
+        "counted supports": sketch.estimate_support(supported, 100, [7, 5]),
+        "search": hunt.estimate(found),
+        "given strings": hunt.estimate(found, ["a", "b"]),
+    }
+
+
+@pytest.mark.parametrize("step", [simplex, norm_sub, base_cut, clip_normalize])
+@pytest.mark.parametrize(("case", "estimate"), estimates_of_some_categories().items())
+def test_steps_refuse_estimates_of_some_categories(step: Any, case: str, estimate: Estimate) -> None:
+    # The listed frequencies would be forced to sum to one, although other categories have a share, too.
+    with pytest.raises(InvalidParameterError, match=f"got an estimate of only {estimate.k} of the categories"):
+        step(estimate)

@@ -159,7 +159,9 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         if n == 0:
             raise EmptyAggregateError(f"an estimate needs at least one report, got n=0 for {self}")
         p1, p0 = map(float, self.support_probabilities)
-        return affine_estimate(support, n, p1, p0).named("", [str(code) for code in checked_codes(queries, self.k)])
+        return affine_estimate(support, n, p1, p0, k=self.k).named(
+            "", [str(code) for code in checked_codes(queries, self.k)]
+        )
 
     # ---------------------------------------------------------------- guarantee and exact law
 

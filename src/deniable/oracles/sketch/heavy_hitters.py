@@ -360,7 +360,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     def _estimate(self, support: NDArray[np.int64], n: int, contributors: int) -> Estimate:
         p1, p0 = self.sketch.support_probabilities
-        return affine_estimate(support, n, float(p1), float(p0), contributors)
+        return affine_estimate(support, n, float(p1), float(p0), contributors, k=256**self.max_bytes)
 
     def _agreement(self, support: NDArray[np.int64], n: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
         """Return for each candidate whether it exceeds half the threshold in each fold alone."""
