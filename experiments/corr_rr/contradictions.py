@@ -53,7 +53,7 @@ def _cell(r: Results, row: Row, data: str, rule: str) -> str:
 
 
 def _row_ratio(r: Results, figure: str, claim: str) -> str:
-    """Return the one ratio of a claim about one cell, with its standard error: data as described, published rule."""
+    """Return the one ratio of a claim about one cell, with its standard error: data as described, PoPETs rule."""
     (one,) = r.rows("claims", figure=figure, claim=claim, data=DESCRIBED, rule=POPETS)
     return f"{number_of(one, 'smallest', '.2f')} ({number_of(one, 'smallest error', '.3f')})"
 
@@ -76,38 +76,36 @@ def _tables(r: Results) -> list[Contradiction]:
     least, most, z = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most", "least z"))
     return [
         Contradiction(
-            'An attribute that does not copy "samples a different value from the domain uniformly" (4.2.3). Tables 4 to 9.',
+            'An attribute that does not copy its parent "samples a different value from the domain uniformly" (4.2.3). With such data, Corr-RR has the errors of Tables 4 to 9.',
             "Tables 4 to 9: SynA and SynB, d = 2, k = 4, rho = .1, three n, three budgets, ten sizes of phase one. 250 runs. "
-            "Published rule. RS+RFD is clipped.",
+            "PoPETs rule. RS+RFD is clipped.",
             f"In {summary('Corr-RR', '|z| > 3', '.0f')} of {setting(180)} cells of Corr-RR, our error and the printed error differ "
             f"by more than three standard errors. Our error is up to {summary('Corr-RR', 'largest', '.1f')} times the printed error. "
             f"With the preprint's rule {summary('Corr-RR preprint', '|z| > 3', '.0f')} cells differ. If the pivot is always copied, "
             f"{summary('Corr-RR copying', '|z| > 3', '.0f')} cells differ. For RS+RFD, {summary('RS+RFD', '|z| > 3', '.0f')} of "
             f"{setting(180)} cells differ.",
-            "Table 2 shows which data were run: its correlations are those of equal marginals. Section 4.2.3 describes these data "
-            "loosely.",
+            "Table 2 shows which data were run: its correlations are those of equal marginals. Section 4.2.3 describes the data loosely.",
         ),
         Contradiction(
-            "The same sentence of 4.2.3. The correlations in Table 2.",
+            "The same sentence of 4.2.3. Such data have the correlations of Table 2.",
             "SynA and SynB, d = 4, k = 4, n = 20,000. Our correlations are exact.",
             f"The correlations of the first pair are {first[0]}, {first[1]} and {first[2]} at rho {setting('.1, .5 and .9')}. "
             f"{traced(wrong, 'd')} of {setting(36)} printed correlations are more than three standard errors away from ours.",
             "Table 2 shows which data were run: data with equal marginals. For these, the correlation of the first pair is rho.",
         ),
         Contradiction(
-            'SynB selects a parent at random "for each subsequent attribute" (4.2.3). Table 2.',
+            'SynB selects a parent at random "for each subsequent attribute" (4.2.3). Such data have the correlations of Table 2.',
             "SynB, d = 4, rho .1, .5 and .9. Our correlations are exact.",
-            "The printed correlations are those of a single tree for all records. (For two of the three rho the tree is a chain.) If "
-            "each record had its own parents, every correlation would be a mixture.",
-            "The parents are drawn once for a data set. The sentence allows this.",
+            "The printed correlations are those of a single tree for all records. (For two of the three rho the tree is a chain.) If each record had its own parents, every correlation would be a mixture over several trees.",
+            "The parents are drawn once for a data set. The sentence can be read like this.",
         ),
         Contradiction(
             'RS+RFD\'s "final estimates are obtained via count-weighted aggregation" (4.2.2).',
             "Tables 4 and 7: the four cells of RS+RFD with n = 200, epsilon .1 and n1 of 10 or 20. 250 runs, both on equal marginals "
             "and on the data as described.",
-            f"Raw estimates have {least} to {most} times the printed error. Each differs from the printed error by {z} standard errors "
+            f"Raw estimates have {least} to {most} times the printed error. Each raw estimate differs from the printed error by {z} standard errors "
             "or more. Estimates that are clipped and normalised agree with the printed errors.",
-            'Clipped estimates are combined by count as well. The text calls the priors "normalized", and clipping is usual.',
+            'Clipped estimates, too, are combined by count. The text calls the priors "normalized", and clipping is usual.',
         ),
     ]
 
@@ -128,15 +126,15 @@ def _figures(r: Results) -> list[Contradiction]:
             "and epsilon (4.3.2).",
             f"Figures 3 to 6, 9, 10, 13 and 14 | {least}",
             _cells(r, best),
-            'Section 4.3.3 itself says that Corr-RR is not "universally superior", for "very low-correlation, low-dimensional scenarios". '
-            f"Figures 9 and 10 (d = 2) are such scenarios. They have {traced(pairs, 'd')} of the {traced(no, 'd')} cells that say no on "
-            "the data as described with the published rule.",
+            'Section 4.3.3 itself says that Corr-RR is not "universally superior", and names "very low-correlation, low-dimensional scenarios". '
+            f"Figures 9 and 10 (d = 2) are such scenarios. On the data as described with the PoPETs rule, {traced(pairs, 'd')} of the "
+            f"{traced(no, 'd')} cells with the verdict no are in these figures.",
         ),
         Contradiction(
             '"Corr-RR reduces error by more than 50% compared to RS+RFD" (4.3.2).',
             "Figures 5 and 6: d = 6, k = 4, rho .9, epsilon .1 | RS+RFD",
             _cells(r, _row("figure-5 figure-6", "half of RS+RFD")),
-            "A figure is read by eye, and .55 is about half.",
+            "Figures are read by eye, and .55 is about half.",
         ),
         *(
             Contradiction(
@@ -154,7 +152,7 @@ def _figures(r: Results) -> list[Contradiction]:
             'There is "more than a 60% reduction in error relative to the strongest baseline" (4.3.3).',
             f"Figures 7 and 8: d = 4, rho .9 | {least}",
             _cells(r, _row(seven, "60% below the best baseline")),
-            "The data had equal marginals, as the tables have, or the rule was the preprint's. In either case the sentence holds.",
+            "Either the data had equal marginals, as in the tables, or the rule was the preprint's. In both cases the sentence holds.",
         ),
         Contradiction(
             'There is "around a 50% reduction" at weak correlation (4.3.3).',
@@ -166,7 +164,7 @@ def _figures(r: Results) -> list[Contradiction]:
             '"Corr-RR performs worse than RS+RFD" at d = 2, rho .1 (4.3.3).',
             "Figures 7 and 8: d = 2, rho .1 | RS+RFD",
             _cells(r, _row(seven, "worse than RS+RFD")),
-            f"{both} (But Tables 6 and 9 print the opposite for this very setting, and so do our runs on equal marginals.)",
+            f"{both} (But Tables 6 and 9 print the opposite for this very setting. Our runs on equal marginals give the opposite, too.)",
         ),
         *(
             Contradiction(
@@ -184,8 +182,8 @@ def _figures(r: Results) -> list[Contradiction]:
             'Corr-RR is "reducing MSE by up to 80% in some settings" (4.5).',
             f"Figures 3 to 8, 13 and 14, the smallest ratio | {least}",
             _cells(r, _row(EVERY.replace("figure-9 figure-10", seven), "up to 80% below all")),
-            "A single setting is enough, and equal marginals have one. Section 4.5 names no baseline. On the data as described, "
-            f"Corr-RR's error is down to {_row_ratio(r, 'figure-5', 'a quarter of SPL')} times SPL's.",
+            "The claim needs only a single setting, and there is one on equal marginals. Section 4.5 names no baseline. On the data as described, "
+            f"Corr-RR's error is {_row_ratio(r, 'figure-5', 'a quarter of SPL')} times SPL's error in the best setting.",
         ),
     ]
 
@@ -223,25 +221,22 @@ def _phase_one(r: Results) -> list[Contradiction]:
 
     return [
         Contradiction(
-            'Corr-RR is best with "approximately 10–20%" of the users in phase one (4.3.4). The next paragraph says that '
-            '"its lowest MSE always occurs with only 5–10%".',
-            "Figures 9 and 10: n = 20,000, d = 2, k = 4, rho .1. 200 runs on the data as described, published rule.",
+            'Corr-RR is best with "approximately 10–20%" of the users in phase one (4.3.4). But the next paragraph says that "its lowest MSE always occurs with only 5–10%".',
+            "Figures 9 and 10: n = 20,000, d = 2, k = 4, rho .1. 200 runs on the data as described, PoPETs rule.",
             f"At epsilon .1 and .3, the error is smallest at {shares('best', 0.1, 0.3)}. At epsilon .5 it is smallest at "
-            f"{shares('best', 0.5)}, but shares from {shares('from', 0.5)} to {shares('to', 0.5)} are undecided: their errors are within "
-            f"two standard errors. The printed Tables 4 to 9 are smallest at {setting('5%')} in {least} of "
-            f"{traced(len(printed), 'd')} rows, and at {setting('10%')} in the others.",
-            "The guidance of the paper has the second statement. Tables 6 and 9 agree with it, and so do our runs on equal marginals.",
+            f"{shares('best', 0.5)}, but the errors at shares from {shares('from', 0.5)} to {shares('to', 0.5)} are within two standard "
+            f"errors of this smallest error. In the printed Tables 4 to 9 the error is smallest at {setting('5%')} in {least} of "
+            f"{traced(len(printed), 'd')} rows, and at {setting('10%')} in the other rows.",
+            "The paper's guidance agrees with the second statement. So do Tables 6 and 9, and our runs on equal marginals.",
         ),
         Contradiction(
             'Larger domains and dimensions need "proportionally larger Phase I subsets" (4.3.4).',
-            "44 settings of the paper and 42 held-out settings, 100 runs. A ratio is the error divided by the error with the best of eight "
-            "sizes (geometric mean).",
-            "We enlarged phase one so that its frequencies have the same standard error in every setting. The best of nine such rules has "
-            f"the ratio {mean(scaled[0])} on the paper's settings and {mean(scaled[1])} on the held-out settings. The best single "
-            f"share has {mean(fixed[0])} on the paper's settings (a share of {setting('2%')}) and {mean(fixed[1])} on the held-out "
+            "44 settings of the paper and 42 held-out settings, 100 runs. A ratio is Corr-RR's error, divided by its error with the best of eight sizes of phase one. Means are geometric.",
+            "We tried nine rules that choose the size so that the frequencies of phase one have the same standard error in every setting. The best of these rules has "
+            f"the ratio {mean(scaled[0])} on the paper's settings and {mean(scaled[1])} on the held-out settings. The best fixed "
+            f"share has the ratio {mean(fixed[0])} on the paper's settings (a share of {setting('2%')}) and {mean(fixed[1])} on the held-out "
             f"settings (a share of {setting('50%')}).",
-            'The guidelines are "derived from experiments with" d = 2 and k = 4, and give no rule for other d and k. The best single share '
-            "is larger on the held-out settings. (This is so.)",
+            'The guidelines are "derived from experiments with" d = 2 and k = 4, and give no rule for other d and k. The best fixed share is larger on the held-out settings. (This is true.)',
         ),
     ]
 
@@ -265,30 +260,26 @@ def _real(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"Corr-RR achieves the lowest error on both" Clave and Adult (4.4).',
-            "Figure 11, our encodings, 200 runs, published rule. Corr-RR's error divided by the smallest error of the others.",
+            "Figure 11, our encodings, 200 runs, PoPETs rule. Corr-RR's error divided by the smallest error of the others.",
             f"No at epsilon .5: Clave {at('Clave', 0.5)}, Adult {at('Adult', 0.5)}. Yes at epsilon .1: Clave {at('Clave', 0.1)}, Adult "
             f"{at('Adult', 0.1)}.",
-            'The text adds "particularly at smaller" epsilon. (This is so.) The paper used other columns, or merged their values in another '
-            "way.",
+            'The text adds "particularly at smaller" epsilon. (This is true.) The paper used other columns, or merged their values in another way.',
         ),
         Contradiction(
             'On Mushroom Corr-RR "falls behind RS+RFD with a slightly larger MSE" (4.4).',
-            "Figure 11, stalk-root and ring-type (our reading: the paper names no columns), 200 runs, published rule. Corr-RR's error divided by "
+            "Figure 11, stalk-root and ring-type (our reading: the paper names no columns), 200 runs, PoPETs rule. Corr-RR's error divided by "
             "RS+RFD's.",
-            f"Corr-RR is behind, but at large budgets not slightly. The ratios at epsilon {setting('.1')} to {setting('.5')} are "
+            f"Corr-RR is behind RS+RFD, and at large budgets the difference is not slight. The ratios at epsilon {setting('.1')} to {setting('.5')} are "
             f"{at('Mushroom', 0.1, 'RS+RFD')}, {at('Mushroom', 0.2, 'RS+RFD')} (undecided), {at('Mushroom', 0.3, 'RS+RFD')}, "
-            f"{at('Mushroom', 0.4, 'RS+RFD')} and {at('Mushroom', 0.5, 'RS+RFD')}. Seven other encodings have the printed correlation. With "
-            f"these, Corr-RR is behind in {behind} of {traced(len(rows), 'd')} cells, and ahead in {ahead}.",
-            "The paper's encoding is one of those with which Corr-RR is behind. The sentence can be read as one about epsilon up to .2.",
+            f"{at('Mushroom', 0.4, 'RS+RFD')} and {at('Mushroom', 0.5, 'RS+RFD')}. Seven other encodings have the printed correlation. With these encodings, Corr-RR is behind in {behind} of {traced(len(rows), 'd')} cells, and ahead in {ahead}.",
+            "The paper used an encoding with which Corr-RR is behind. The sentence may be meant for epsilon up to .2.",
         ),
         Contradiction(
-            'p_y is chosen by "the average MSE rather than MSE of the estimator for each value", and on Mushroom this increases the error '
-            "(4.4).",
-            "Mushroom, stalk-root and ring-type, epsilon .1, .3 and .5, 100 runs, published rule, raw estimates. The error divided by the error "
-            "with one p_y (geometric mean).",
-            f"If each value has the p_y that is best for this value alone: {per_value('each')}, and with the corrected estimator "
-            f"{per_value('each, levelled')}. If the p_y of all values are chosen together: {per_value('together')}, and corrected "
-            f"{per_value('together, levelled')}.",
+            'The copy probability p_y is chosen by "the average MSE rather than MSE of the estimator for each value". On Mushroom this increases the error (4.4).',
+            "Mushroom, stalk-root and ring-type, epsilon .1, .3 and .5, 100 runs, PoPETs rule, raw estimates. A ratio is the error with a p_y for each value, divided by the error with one p_y (geometric mean). [Below](#two-ideas-of-the-paper-measured) are both estimators.",
+            f"If each value has the p_y that is best for this value alone, the ratio is {per_value('each')}. With the corrected estimator it is "
+            f"{per_value('each, levelled')}. If the p_y of all values are chosen together, the ratio is {per_value('together')}. With the "
+            f"corrected estimator it is {per_value('together, levelled')}.",
             "The average is only one of two reasons that the paper names. The paper proposes no rule by value.",
         ),
         Contradiction(
@@ -314,7 +305,7 @@ def _real(r: Results) -> list[Contradiction]:
             "Preprint, Table I: the correlations on Nursery are -.07 to .05.",
             "All 12,960 rows without the column finance. Our correlations are exact.",
             f"They are {low} to {high}.",
-            "A slip: the same table prints this range for Clave.",
+            "This is a slip. The same table prints this range for Clave.",
         ),
     ]
 
@@ -324,15 +315,13 @@ def _ideas() -> list[Contradiction]:
         Contradiction(
             'Marginals "could serve as proxies for inter-attribute correlations" (3.2).',
             "Any data, d, k, n and epsilon. The result is exact, from Theorem 5.",
-            "The copy probability p_y is a function of two marginals. Attributes with the same marginals have the same p_y and the same "
-            "expected error, whether they are independent or equal.",
+            "The copy probability p_y is a function of two marginals. Two independent attributes and two identical attributes have the same p_y and the same expected error if their marginals are the same.",
             'In 3.2.1 the paper grants that "marginals alone do not fully capture correlation".',
         ),
         Contradiction(
             'Corr-RR "can be interpreted as enjoying an amplified privacy bound" (3.3.1).',
             "d = 2 and 3, k = 2 and 3, any copy probabilities. The result is exact: we listed all records and reports.",
-            "Take two records that differ in all attributes. The largest ratio of the probabilities of a report is e^epsilon, so nothing is "
-            "gained. The paper's formula promises epsilon if Corr-RR is run at a larger epsilon'. But the largest ratio is then e^epsilon'.",
+            "Take two records that differ in all attributes. Compare the probabilities that they lead to the same report. The largest ratio of these probabilities is e^epsilon, so privacy is not amplified. By the paper's formula, Corr-RR run at a larger epsilon' still guarantees epsilon. But the largest ratio is then e^epsilon'.",
             'All results of the paper use "the same nominal budget" (4.2.2). So no number of the paper depends on the claim.',
         ),
     ]
@@ -407,7 +396,7 @@ def _preprint(r: Results) -> list[Contradiction]:
             'Corr-RR "reduces MSE by nearly 40%" from rho .5 to .9 (Figure 13).',
             "Figure 13: d = 6, k = 10, epsilon 1, rho .9 | Corr-RR at rho .5",
             pair("v1-figure-13", "falls by nearly 40% from rho .5 to .9, epsilon 1"),
-            f"{other} At epsilon 3 and 5 the claims hold on the data as described.",
+            f"{other} At epsilon 3 and 5 the preprint's claims hold on the data as described.",
         ),
     ]
 
@@ -432,7 +421,7 @@ def corrections(r: Results) -> Sequence[str]:
     falls = ratio("figure-7", "falls with rho, d = 2", DESCRIBED, PREPRINT)
     half = ratio("figure-5", "half of RS+RFD", EQUAL, POPETS)
     return [
-        f"| The preprint's rule for p_y was missing. The preprint's figures were run with the published rule. | `rule=\"preprint\"`. Every table "
+        f"| The preprint's rule for p_y was missing. The preprint's figures were run with the PoPETs rule. | `rule=\"preprint\"`. Every table "
         f"has both rules. | `claims`, `agreement` | Error at rho {setting('.9')} over error at rho {setting('.1')} (d = 2, as described): "
         f"{falls} |",
         f"| Equal marginals were said to be uniform. | Three kinds of data and three rules for copies. | `agreement` | Chi-squared per cell "

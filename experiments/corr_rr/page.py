@@ -41,7 +41,7 @@ def _agreement(r: Results) -> list[str]:
     least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
     quotes.append(f"the raw estimates have {least} to {most} times the printed error")
     third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")
-    quotes.append(f"have the printed correlations too, but {third} Corr-RR cells of Tables 4 to 9 disagree")
+    quotes.append(f"But with the PoPETs rule, {third} Corr-RR cells of Tables 4 to 9 disagree")
     return quotes
 
 
@@ -144,8 +144,8 @@ def _errors(r: Results) -> list[str]:
     ]
     return [
         f"The ratio is {flat[0]} for SynA and {flat[1]} for SynB",
-        f"At epsilon .5, on the described data, `SMP` has {least} to {most} times the smallest error of SPL, RS+FD and RS+RFD",
-        f"With the *true* frequencies as priors its error is {truth}, and with learned priors it is {learned}",
+        f"At epsilon .5, on the described data, the error of `SMP` is {least} to {most} times the error of the best baseline",
+        f"With the *true* frequencies as priors the error of `RSRFD` is {truth}. With learned priors it is {learned}",
         f"The standard errors are {r.number('statements-methods', 'error', '.1e', method='RS+RFD, true priors')} and "
         f"{r.number('statements-methods', 'error', '.1e', method=CLIPPED)}, so it is undecided which",
         f"RS+RFD's error is {truth}. Priors learned from a tenth of the contributors give {learned}",
@@ -455,13 +455,12 @@ PAGE = Page(
         "298 of 314 verdicts are the same": "claims.csv of seed 2, 200 runs, beside that of seed 1",
         "On real data 51 of 60 comparisons are the same": "claims-real.csv of seed 2 beside that of seed 1",
         "is smaller there: .85 (.04) times RS+RFD's": "claims-real.csv of seed 2",
-        "(n = 20,000, 200 runs, published": "a setting",
-        "has all 180 Corr-RR cells": "a setting",
-        "saying 1/k without asking anybody": "the words of a bound",
-        "1/k would have an error of .0125": "exact: (.4, .3, .2, .1) against 1/4",
+        "(n = 20,000, 200 runs, PoPETs": "a setting",
+        "computes all 180 Corr-RR cells": "a setting",
+        "its error would be .0125": "exact: (.4, .3, .2, .1) against 1/4",
         "another mechanism (200 runs;": "a setting",
-        "holds at epsilon .1 and .2 and fails at .5. Beyond .3": "asserted in this module",
-        "The second statement holds at every epsilon except .2": "asserted in this module",
+        "holds at epsilon .1 and .2 and fails at .5. Beyond epsilon .3": "asserted in this module",
+        "This claim holds at every epsilon except .2": "asserted in this module",
         "say 10 to 20%": "the paper, 3.2.2 and 4.3.4",
         "say 5 to 10%": "the paper, 4.3.4",
         "10 to 20% in phase one | 4.3.4 says 5 to 10% further on": "the paper, 3.2.2 and 4.3.4",
@@ -475,12 +474,12 @@ PAGE = Page(
         "never below 10% or above 50% of the contributors": "`deniable.planning.two_phase.SHARES`",
         "reply that their 5 to 10% are for d = 2, k = 4 and epsilon up to .5": "the paper, 4.3.4",
         "own settings 5% is better than 20%": "rows of the table above it",
-        "a correlation of .209 for Mushroom": "the paper, Table 3",
+        "and a correlation of .209": "the paper, Table 3",
         "rounds to .210, not to .209": "the paper, Table 3",
         "correlation of .2102": "`readings-mushroom`, the first row",
         "a draw of 8,000 of the 8,124 rows moves the correlation by about .001": "(1 - r^2) sqrt(1/8000 - 1/8124)",
         "The paper's section 4.4": "the paper, 4.4",
-        "ahead at epsilon .3. In the three other readings, and with our columns, Corr-RR is behind at epsilon .4": "asserted in this module",
+        "ahead at epsilon .3. With the three other mergings, and with our columns, Corr-RR is behind at epsilon .4": "asserted in this module",
         "For Clave, the printed correlation is .298": "the paper, Table 3",
         "A draw of 10,000 of the 10,800 rows moves the correlation of a pair by about .003": "(1 - r^2) sqrt(1/10000 - 1/10800)",
         "4.4, p_y by the average": "the paper, 4.4",
@@ -510,8 +509,7 @@ PAGE = Page(
         "n1 = 10, for which the paper prints .0555": "the paper, Tables 4 and 7",
         "prints .0669": "the paper, Tables 4 and 7",
         "abs(z) > 3": "the limit that `agreement` counts from",
-        "saying 1/k": "the words of a bound",
-        "every value, which is 1/k": "the words of a bound",
+        "the frequency 1/k for every value": "the words of a bound",
         "the constant estimate 1/k has": "the words of a bound",
         "clipped to [0, 1]": "the words of a bound",
         "A ratio below 1 is": "the words of a bound",
