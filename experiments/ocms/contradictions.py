@@ -38,7 +38,7 @@ def _kosarak(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"Kosarak has one value whose frequency is above 0.4" (6.3)',
-            "Clicks: the first 100,000 of 990,002 lines, with 801,947 clicks. Clicks and separators: published totals of the whole file. Both exact.",
+            "The count of clicks is from the first 100,000 of 990,002 lines, with 801,947 clicks. The count of clicks and separators is from published totals of the whole file. Both are exact.",
             f"The commonest page has {entries('clicks', 'commonest', '.3f')} of the clicks. If the ends of clicks and of lines count as "
             f"values, the end of a click has {entries('clicks and both', 'commonest', '.3f')} of all values.",
             "The file that the paper evaluates has such a value. The paper does not say how the file was shrunk to 1%.",
@@ -60,7 +60,7 @@ def _kosarak(r: Results) -> list[Contradiction]:
             'HE and CMS+HE "perform the worst in" l1 and l2 (6.3)',
             f"{KOSARAK}, epsilon 1",
             f"RHR has the larger l2 loss: RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
-            "From epsilon 2 on the sentence is true. (It is.)",
+            "From epsilon 2 on the sentence is true. (This is right.)",
         ),
     ]
 
@@ -79,7 +79,7 @@ def _orders(r: Results) -> list[Contradiction]:
             '"The precision of RHR lies between OCMS+RR and the other algorithms" (6.2)',
             "Gaussian data, k = n = 10,000, standard deviation 50, epsilon 1, 100 runs",
             f"RHR has a larger l2 loss than HE: RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
-            "From epsilon 2 on the sentence is true. (It is.)",
+            "From epsilon 2 on the sentence is true. (This is right.)",
         ),
         Contradiction(
             'For the worst-case MSE with "no prior knowledge", the paper takes f* = 1 (after Theorem 3.7). Section 6.3 compares this sketch with RHR, HE and '
@@ -114,15 +114,15 @@ def _hashing(r: Results) -> list[Contradiction]:
         Contradiction(
             "Under a condition on q, the variance with imperfect hashing is less than 1 + tau times the variance with perfect hashing (Theorem 3.9).",
             "m = 2 to 12, all primes P above m and below 12m, nine epsilons from .05 to 5, three frequencies; exact",
-            f"This is false {fails('Theorem 3.9', 'all P > m')}. The true excess is up to {scan('Theorem 3.9', over, '.2f', 'all P > m')} times the "
-            f"promised excess. With P of at least {setting('5')}m it is false {fails('Theorem 3.9')}, by a factor of up to {scan('Theorem 3.9', over, '.3f')}.",
+            f"The theorem is false {fails('Theorem 3.9', 'all P > m')}. The true excess is up to {scan('Theorem 3.9', over, '.2f', 'all P > m')} times the "
+            f"promised excess. With P of at least {setting('5')}m the theorem is false {fails('Theorem 3.9')}, and the true excess is up to {scan('Theorem 3.9', over, '.3f')} times the promised excess.",
             "The excess is tiny in the fields that the paper advises. With the prime 2^64 - 59 of Algorithm 1 the error does not matter.",
         ),
         Contradiction(
             "If 2q + 1 > sqrt(1/tau), imperfect hashing adds less than the share tau to the worst-case MSE and to the l2 loss of the optimised "
             "sketches. So P of at least 5m is enough for 1% (Corollary 3.5).",
             f"{grid}; exact",
-            f"This is false {fails('Corollary 3.5')}. The true excess is up to {scan('Corollary 3.5', over, '.2f')} times the promised excess.",
+            f"The corollary is false {fails('Corollary 3.5')}. The true excess is up to {scan('Corollary 3.5', over, '.2f')} times the promised excess.",
             "The variance grows by 1.7% instead of 1%, and only at small epsilon.",
         ),
         Contradiction(
@@ -150,7 +150,7 @@ def _randomness(r: Results) -> list[Contradiction]:
         Contradiction(
             'The assignments of Theorem 5.2 are enough "to ensure that CMS will work as expected" (5.2).',
             "The share of draws with an error above four standard errors, at epsilon 4. Simulated: m = 4, 101^2 functions, 20,000 draws. Listed: m = 5, 121 functions, n = 121.",
-            f"Simulated: {beyond(100)} at n = 100, {beyond(1000)} at n = 1,000. With independent assignments: {alone(100)} and {alone(1000)}. "
+            f"Simulated: {beyond(100)} at n = 100, and {beyond(1000)} at n = 1,000. With independent assignments, these shares are {alone(100)} and {alone(1000)}. "
             f"Listed: exactly {listed}.",
             'The theorem is about the "prerequisite of Eq. (4)", the variance. The variance is exactly as the theorem says.',
         ),
@@ -178,13 +178,13 @@ def _formulas(r: Results) -> list[Contradiction]:
         Contradiction(
             "Theorem 3.5 holds for alpha up to sqrt(E n/(m-1)).",
             "f = 0, epsilon 1, m = 4; exact",
-            f"Its proof assumes a delta of at most {setting('1')}. At the end of the range, delta is {fact('Theorem 3.5', '.2f')}.",
+            f"The proof assumes that the delta of the Chernoff bound is at most {setting('1')}. At the end of the range, this delta is {fact('Theorem 3.5', '.2f')}.",
             "For alpha up to sqrt(n/(m-1)) nothing changes.",
         ),
         Contradiction(
             "The recursive CMS is a CMS with m1 m2/(m1 + m2 - 1) cells (4.5).",
             "CMS+HE, epsilon 1, m1 = 16, f = 0; exact",
-            f"Its collision probability is that of such a CMS, but its variance is {fact('Section 4.5', '.0%')} larger.",
+            f"The collision probability of the recursive CMS is that of such a CMS, but its variance is {fact('Section 4.5', '.0%')} larger.",
             "The two agree as m grows, and 4.5 takes a large m.",
         ),
         Contradiction(

@@ -54,7 +54,12 @@ def _families(r: Results) -> list[str]:
         ("a small mean error over the dictionary (l1, l2)", "Spread", "spread", "l2"),
         ("a small worst error, every f <= 0.1", "Spread", "spread", "f*=0.1"),
         ("a small worst error, no bound on f (f* = 1)", "Partition", "partition", "f*=1"),
-        ("no bound on f, and reports may be compared one by one", "prime (the paper's)", "prime", "f*=1"),
+        (
+            "no bound on f, and the collector may compare every report with every value",
+            "prime (the paper's)",
+            "prime",
+            "f*=1",
+        ),
         ("no bound on f, and m may be a prime power", "linear", "linear", "f*=1"),
         ("no bound on f, and Spread: not recommended", "Spread", "spread", "f*=1"),
     ]
@@ -141,9 +146,9 @@ def _losses(r: Results) -> list[str]:
         row("RHR, measured", *rhr),
         row("HE, measured", *he),
         row("RHR over HE, calculated", *map(calculated, EPSILONS)),
-        f"At epsilon 1 and 2 the measured errors of RHR and HE are "
-        f"{traced(abs(apart(1)), '.1f')} and {traced(apart(2), '.2f')} standard errors apart. So there the measurement does not decide. From epsilon 3 on they "
-        f"are {traced(apart(3), '.1f')} or more standard errors apart.",
+        f"At epsilon 1 the measured errors of RHR and HE are {traced(abs(apart(1)), '.1f')} standard errors apart. At epsilon 2 they are "
+        f"{traced(apart(2), '.2f')} standard errors apart. So at these two epsilons the measurement does not decide. From epsilon 3 on the "
+        f"errors are {traced(apart(3), '.1f')} or more standard errors apart.",
         f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
         f"at every "
         "epsilon.",
@@ -334,7 +339,7 @@ def _intervals(r: Results) -> list[str]:
         row("normal", *cells("l2", "normal", ".1f")),
         row("exact (binomial distribution), l2 mode", *cells("l2", "exact", ".2f")),
         f"Its probability of missing the frequency is {small('normal misses', 5, '.1e')} at "
-        f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's interval holds; its "
+        f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's interval is valid. Its "
         f"half-widths are {small('Bernstein', 5, '.1f')} and {small('Bernstein', 6, '.1f')} standard errors",
     ]
 
@@ -549,13 +554,13 @@ STATED = {
     "that the commonest value is below 10%": "advice",
     "At f = 0, epsilon 1, m = 3 the bias": "errata.csv, quoted above",
     "the commonest page has only .076 of 801,947 clicks": "the prefix of Kosarak",
-    "(100 runs each). The paper says": _SETTING,
+    "(100 runs each). The paper claims": _SETTING,
     "for the second (100 runs). The paper": _SETTING,
     "could reply that f = 1 bounds": _PAPER,
     "that f = 1 can always be taken": _PAPER,
     "of the bits that section 5.3 counts": _PAPER,
     "for n = 801,947 and in 100 runs": "kosarak.csv, quoted above",
-    "From epsilon 3 on they are": _SETTING,
+    "From epsilon 3 on the errors are": _SETTING,
     "the largest z is 2.4 at seed 2, and 3.3 at seed 1. The sum of z^2 is 17.1 at seed 2, and 24.2": "results/ocms/seeds.csv",
     "up to 10% above the best": "sketch.ocms.TOLERANCE",
     "In 40 comparisons, chance allows 3.7": "statistics.critical_z(40)",
@@ -582,7 +587,7 @@ STATED = {
     'column "at frequency 1"': _SETTING,
     '"over f = 1"': _SETTING,
     "calculated, over f = 1 | commonest value .001 | .1 | .5": _SETTING,
-    "the numbers of these 100 values": _SETTING,
+    "the numbers of the 100 commonest values": _SETTING,
     "The sum of z^2 in the table": _SETTING,
     "m, and m at f = 1 | while f holds | at frequency 1": _SETTING,
     "at f = 0 and n = 1,000, in 20,000 runs": _SETTING,
