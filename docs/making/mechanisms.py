@@ -39,7 +39,7 @@ DECODING = {
 DECODES = {
     "counts": "The collector keeps counters and computes the estimates directly from the counters",
     "compares": "The collector compares every report with every value whose frequency it estimates",
-    "transform": "The collector keeps counters, and one transform turns the counters into the estimates of all answers",
+    "transform": "The collector keeps counters, and one transform turns them into the estimates of all frequencies",
 }
 """Cost of decoding, in a sentence."""
 
@@ -140,9 +140,9 @@ def _coupled(name: str, sizes: Sequence[int], **given: Any) -> Errors:
             ((f"{k:,}",), [half_width(one.variance(0.0, n)) for one, n in zip(built, contributors, strict=True)])
         )
     said = (
-        f"{HALF_WIDTH} This epsilon of 1 is nominal. It is for an adversary who sees one report and the dealt shares "
-        "of five other contributors. It does not hold for an adversary who sees all reports. The method `optimal` "
-        "chose the parameters for this epsilon."
+        f"{HALF_WIDTH} This epsilon of 1 is nominal. It bounds what an adversary learns from one report and from the "
+        "dealt shares of five other contributors. It is not a bound for an adversary who sees all reports. The method "
+        "`optimal` chose the parameters for this epsilon."
     )
     return Errors(said, ("k",), rows, contributors)
 
@@ -219,8 +219,8 @@ NOISE_SAID = (
     "lower the bias."
 )
 MEMOISED_SAID = (
-    f"{HALF_WIDTH} Epsilon 1 is the budget of all reports from one permanent response together. The parameters p and q "
-    "are 0.5 and 0.75."
+    f"{HALF_WIDTH} Epsilon 1 is the budget of all reports from one permanent response together. The parameter p "
+    "is 0.5, and q is 0.75. The parameter f follows from epsilon."
 )
 
 SPECIAL: dict[str, Callable[[], Errors]] = {
@@ -353,8 +353,12 @@ def page(name: str, card: Card) -> str:
     cls = mechanism_class(name)
     head, _, module = (inspect.getdoc(importlib.import_module(cls.__module__)) or "").partition("\n\n")
     parts = _sections(inspect.getdoc(cls) or "")
+    said = f"{card.when} {parts['']}".lower()
+    note = "; ".join(clause for clause in card.note.split("; ") if clause.lower() not in said)
     names = [f"`{name}` is also called {_listed(card.aliases)}."] if card.aliases else []
-    variants = [f"A plan lists its variants {_listed([one.name for one in card.variants])}."] if card.variants else []
+    variants = (
+        [f"`deniable plan` lists its variants {_listed([one.name for one in card.variants])}."] if card.variants else []
+    )
     lines = [
         f"# {name}",
         "",
@@ -367,13 +371,13 @@ def page(name: str, card: Card) -> str:
         *_symbols(cls, card),
         parts[""],
         "",
-        "## When to take it",
+        "## When to use it",
         "",
         f"Use `{name}` {sentences(card.when).replace(card.when[0].upper(), card.when[0], 1)}",
         "",
         f"* **Report:** One report is {card.wire}.",
         f"* **Decoding:** {DECODES[card.decoding]}.",
-        *([f"* **Note:** {sentences(card.note)}"] if card.note and card.note not in card.when else []),
+        *([f"* **Note:** {sentences(note)}"] if note else []),
         *([f"* **Names:** {' '.join([*names, *variants])}"] if names or variants else []),
         "",
         f"The page [{_title(card.page).partition(':')[0]}](../{card.page}) compares `{name}` with other mechanisms.",

@@ -56,9 +56,16 @@ ROLES = (
 
 WORDS = {
     "leakage": "*CPL* is the correlation-induced privacy leakage: what the report on one attribute reveals about "
-    "another attribute. The page [What a release leaks](../theory/leakage.md) defines all figures.",
+    "another attribute. The released attribute is called X_j, and the other attribute is called X_i. The page [What a "
+    "release leaks](../theory/leakage.md) defines all figures.",
 }
 """First sentences of pages of names, for pages whose lines use a word that needs an explanation."""
+
+ALIASES = {
+    "Progress": "Type of a function that is called after every batch with the numbers done and in total, in rows or "
+    "bytes. The total is None if it is not known.",
+}
+"""Lines for names of types that have no docstring."""
 
 PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
 """Public functions of modules whose other names are only for the tasks of their engine."""
@@ -111,7 +118,9 @@ def _page(page: str, title: str, namespaces: tuple[str, ...]) -> str:
     for namespace in namespaces:
         lines += ["", f"## `{namespace}`"] if several else []
         lines += ["", _first_line(importlib.import_module(namespace)), *([] if several else notes), ""]
-        lines += [f"* `{name}`: {_first_line(value)}" for name, value in public_names(namespace).items()]
+        lines += [
+            f"* `{name}`: {ALIASES.get(name) or _first_line(value)}" for name, value in public_names(namespace).items()
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -120,7 +120,7 @@ def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> A
 
 
 def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
-    """Analyst: return the odds ratio a (1 - b)/((1 - a) b) of two frequencies of different contributors.
+    """Analyst: return the odds ratio a (1 - b)/((1 - a) b) for two collections with different contributors.
 
     The interval is computed from the difference of the log odds. An end of the interval is 0 or infinite if a frequency
     may be 0 or 1.

@@ -116,7 +116,7 @@ class AttributeSummary(Result):
 
 @dataclass(frozen=True, eq=False)
 class Summary(Result):
-    """An estimate as analysts read it; made by `summarize`.
+    """An estimate with its intervals and the notes needed to read them, as `summarize` returns it.
 
     Parameters
     ----------

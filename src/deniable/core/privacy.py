@@ -323,8 +323,8 @@ class Guarantee:
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest epsilon for the whole contributor that you accept. A float counts as the decimal that Python prints
-            for it, so 0.1 counts as 1/10.
+            Largest epsilon for the whole contributor that you accept. A float is read as the decimal that Python prints
+            for it, so 0.1 is read as 1/10.
         name : str
             Name of the limit in error messages.
 

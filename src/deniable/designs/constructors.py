@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError, quoted
 
 
 def warner(p: Number) -> Design:
-    """Return Warner's design (1965): the device chooses whether "I am a carrier" or "I am not" is answered.
+    """Return Warner's design (1965): the device chooses whether to answer "I am a carrier" or "I am not a carrier".
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def warner(p: Number) -> Design:
 
 @final
 class _Forced:
-    """Forced answers: with probability `yes` the device says yes, with probability `no` it says no, else the truth.
+    """Return forced answers: yes with probability `yes`, no with probability `no`, and otherwise the truth.
 
     Call it as ``forced(yes, no)``. ``forced.at(odds=(L0, L1))`` is the design of least variance whose odds are at most
     L0 and L1.
@@ -232,7 +232,7 @@ def mangat(p: Number, *, one_sided: bool = False) -> Design:
 
 
 def garbling(q: Number, *, one_sided: bool = False) -> Design:
-    """Return Devore's design (1977): with probability q the device says yes, else the truth.
+    """Return Devore's design (1977): people say yes with probability q, and otherwise tell the truth.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def garbling(q: Number, *, one_sided: bool = False) -> Design:
 
 
 def two_stage(t: Number, p: Number) -> Design:
-    """Return the design of Mangat and Singh (1990): the truth with probability t, else Warner's device.
+    """Return the design of Mangat and Singh (1990): the truth with probability t, and otherwise Warner's device.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def two_stage(t: Number, p: Number) -> Design:
 
 
 def two_stage_unrelated(t: Number, p: Number, alpha: Number, *, one_sided: bool = False) -> Design:
-    """Return the unrelated question in two stages: the truth with probability t, else `unrelated`.
+    """Return the unrelated question in two stages: the truth with probability t, and otherwise `unrelated`.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def singh_joarder(p: Number, *, one_sided: bool = False) -> Design:
 
 
 def two_trial(p: Number, trials: int = 2) -> Design:
-    """Return Warner's design with several trials, which reports the number of yes. The epsilons of the trials add up.
+    """Return Warner's design with several trials, which reports how often yes was said. The epsilons add up.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def christofides(weights: Sequence[Number]) -> Design:
 
 
 def forced_k(probs: Sequence[Number]) -> Design:
-    """Return forced answers for k categories: category y with probability probs[y], otherwise the truth.
+    """Return forced answers for k categories: category y with probability probs[y], and otherwise the truth.
 
     Parameters
     ----------

@@ -214,7 +214,7 @@ def different(name: str, first: Number, other_name: str, second: Number) -> tupl
 @final
 @dataclass(frozen=True, eq=False)
 class ScrambledEstimate(Result):
-    """Estimated mean of a number that was multiplied by a random one.
+    """Estimated mean of a number that people multiplied by a random number.
 
     Attributes
     ----------
@@ -333,7 +333,7 @@ class ItemCountEstimate(Result):
 @final
 @dataclass(frozen=True)
 class ItemCount(Questionnaire):
-    """The item count technique: two random groups count true items, and only one has the sensitive item on its list."""
+    """The item count technique: two random groups count true items; only one list has the sensitive item."""
 
     @property
     def why_no_epsilon(self) -> str:

@@ -263,7 +263,7 @@ def from_json(content: bytes, width: int | None = None) -> Body:
 
 
 def from_binary(content: bytes, width: int, *, leaves: bool = False) -> Body:
-    """Collector: read a body in its short form; set `leaves` if every report has a leaf; see `from_json`."""
+    """Collector: read a body in its short form; set `leaves` if every report has a leaf, as `Body` explains."""
     _check_size(len(content))
     reports, one = len(content) - _COLLECTION_BYTES, ID_BYTES + width + (LEAF_BYTES if leaves else 0)
     if reports < 0 or reports % one:

@@ -66,7 +66,7 @@ def fit(
     classes: Literal["same", "1"] = "same",
     force: bool = False,
 ) -> Fit:
-    """Analyst: fit a regression whose coefficients are those of the true answers.
+    """Analyst: fit a regression whose coefficients are about the true answers.
 
     Row i of the table and row i of the reports must come from the same contributor. A wrong order cannot be detected,
     and makes slopes shrink to zero.

@@ -1,7 +1,9 @@
 """Generalised randomised response (GRR): report the true answer, or one of the other k-1 answers.
 
 GRR is described by Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016). It is also
-called direct encoding or k-RR. It is the best oracle for small domains (k < 3 e^epsilon + 2).
+called direct encoding or k-RR. If k < 3 e^epsilon + 2, its variance for rare answers is smaller than the variance of
+OUE (Wang, Blocki, Li, Jha 2017). The error of `SubsetSelection` is never larger than the error of GRR. For small k, the
+two mechanisms are the same.
 """
 
 from __future__ import annotations
@@ -165,11 +167,12 @@ class GRR(RandomizedResponse):
     Parameters
     ----------
     k : int
-        Number of possible answers k, from 2 to 2^32 and at most 2^32 sqrt(epsilon). For a larger k, thresholds of 64
-        bits are too coarse to make the true code likelier than the other codes.
+        Number of possible answers k, from 2 to 2^32 and at most 2^32 sqrt(epsilon). The probabilities of the codes are
+        multiples of 2^-64. For a larger k, these multiples are too coarse to make the true code likelier than the other
+        codes.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
 
     Raises
     ------
@@ -191,8 +194,8 @@ class GRR(RandomizedResponse):
     name = "GRR"
     card = Card(
         group="one attribute",
-        when="for a question with few possible answers (k < 3 e^epsilon + 2); it then has the smallest error and the "
-        "shortest reports",
+        when="for a question with few possible answers (k < 3 e^epsilon + 2); compared with OUE, GRR then has a "
+        "smaller error for rare answers and shorter reports",
         aliases=("k-RR", "direct encoding"),
         recommended=True,
         direct=True,

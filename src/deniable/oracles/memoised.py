@@ -4,14 +4,14 @@ Each memoised mechanism has two budgets. `epsilon_forever` covers any number of 
 `epsilon_once` covers one report.
 
 Each memoised mechanism is based on one oracle: GRR, OUE or local hashing. It randomises in two stages. The first stage
-randomises each possible answer once, with the oracle at `epsilon_forever`. With local hashing, it randomises each cell
-once. The device stores the results, which are called *permanent responses*. For every report, the second stage takes
-the permanent response of the true answer and randomises it again. After both stages, a report has the same distribution
-as a report of the oracle at `epsilon_once`.
+randomises each possible answer once, with the oracle at `epsilon_forever`. With local hashing, this stage randomises
+each cell once instead. The device stores the results, which are called *permanent responses*. For every report, the
+second stage takes the permanent response of the true answer and randomises it again. After both stages, a report has
+the same distribution as a report of the oracle at `epsilon_once`.
 
-For GRR, a permanent response is the true code with probability p1, and each other code with probability q1. The oracle
-at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a permanent response with
-probability p2 = (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
+For GRR, a permanent response is the true code with probability p1, and any particular other code with probability q1.
+The oracle at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a permanent
+response with probability p2 = (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
 
 In the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023), the second stage is different if there are more than two
 codes or cells. A report of L-GRR or LOLOHA then spends less than `epsilon_once`, so it has more noise than is
@@ -564,8 +564,9 @@ class MemoisedGRR(MemoisedCode):
 
     In the first stage, a device randomises each possible answer once and stores the results, which are called
     *permanent responses*. In the second stage, for each report, the device takes the permanent response of the true
-    answer and randomises it again. The published mechanism L-GRR has the same first stage. Its second stage is
-    different if k > 2. One report of MemoisedGRR spends all of `epsilon_once`, and one report of L-GRR spends less.
+    answer and randomises it again. The published mechanism L-GRR has the same first stage. If k > 2, L-GRR has another
+    second stage: one report of L-GRR spends less than `epsilon_once`. One report of MemoisedGRR spends all of
+    `epsilon_once`.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class GradedSupport(ABC):
 
 
 class WeighedReports(ABC):
-    """An oracle that gives every possible report a number, whose average estimates a mean of scores."""
+    """An oracle that gives every possible report a number; the average of these numbers estimates a mean of scores."""
 
     @abstractmethod
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:

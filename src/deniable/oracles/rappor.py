@@ -4,8 +4,8 @@ RAPPOR is from Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable pri
 (2014). The paper encodes an answer with a Bloom filter. Here every possible answer has a bit of its own, so answers
 never collide.
 
-The class states two budgets. The first budget holds against a collector who sees one report. The second budget holds
-against a collector who sees any number of reports, and so learns the permanent response.
+The class states two budgets. The budget `one_report_epsilon` holds against a collector who sees one report. The budget
+`epsilon` holds against a collector who sees any number of reports, and so learns the permanent response.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class RAPPOR(UnaryEncoding):
         Noise of the permanent stage, greater than 0 and less than 1. Every bit is flipped with probability f/2. A float
         is read as the decimal that Python prints for it.
     p, q : float, Fraction, Decimal or str
-        Probabilities that a bit of the report is 1: p if the same bit of the permanent response is 0, and q if it is 1.
-        The condition is 0 < p < q < 1.
+        Probabilities that a bit of the report is 1: p if the same bit of the permanent response is 0, and q if that bit
+        is 1. The condition is 0 < p < q < 1.
 
     Raises
     ------

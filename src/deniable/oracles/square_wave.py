@@ -49,13 +49,13 @@ WINDOWS = ("mean", "paper")
 class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedReports):
     """The square wave reports a code on an ordered scale: codes near the true code are likelier than other codes.
 
-    Use it for means, distribution functions and quantiles of ordered answers. For the cells of a histogram, other
-    oracles are better.
+    Use it for means, distribution functions and quantiles of ordered answers. For the frequencies of single answers,
+    other oracles have a smaller error, for example `SubsetSelection`.
 
     The window b sets which reports count as near the truth. A report is a number y from 0 to k + 2b - 1. Report y is
     *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far
-    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) where a rational lower bound of
-    e^epsilon is used, with a relative error below 1e-55. The near reports share the remaining probability equally.
+    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) E + k - 1)). Here E is a rational lower bound of
+    e^epsilon, with a relative error below 1e-55. The near reports share the remaining probability equally.
 
     Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
     three cases:
@@ -72,14 +72,13 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     k : int
         Number of points k of the scale, from 2 to 4096.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     window : {"mean", "paper"} or int, optional
-        Window b, an integer from 0 to k. With "mean", b is the window with which an estimated mean has the least
-        variance. The variance depends on the answer, so the average over all answers is taken. If several windows have
-        the same average, b is the smallest of these windows. With "paper", b is the window of Li et al., which is
-        smaller. On short scales this window is 0, and the mechanism is then randomised response. The object stores the
-        integer in `window`.
+        Window b, an integer from 0 to k. With "mean", b is the window with the least variance of an estimated mean,
+        averaged over all possible answers. If several windows have this least average, b is the smallest of these
+        windows. With "paper", b is the window of Li et al., which is smaller. On short scales this window is 0, and the
+        mechanism is then randomised response. The object stores the integer in `window`.
 
     Raises
     ------

@@ -60,15 +60,17 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
     The size of the set is omega. The set contains the true code with probability p = omega e^epsilon/(omega e^epsilon +
     k - omega). All other members of the set are drawn uniformly from the other codes. A report takes log2 C(k, omega)
-    bits, where C(k, omega) is the number of sets of omega codes among k codes.
+    bits, where C(k, omega) is the number of sets of omega codes among k codes. This is at most k bits. The library
+    stores and sends the omega codes themselves, which can take more space than the k bits of OUE. For example, at
+    epsilon 1 and k = 100, a report of subset selection takes 27 bytes, and a report of OUE takes 13 bytes.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     omega : int, optional
         Size of the reported sets, from 1 to k-1. The default has the least variance at frequency 0. It is one of the
         two integers next to k/(e^epsilon + 1). The object stores the size in `omega`. With omega = 1 the mechanism is
@@ -101,8 +103,8 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     name = "SubsetSelection"
     card = Card(
         group="one attribute",
-        when="for a question with many possible answers, if reports must be short; its error is never larger than "
-        "that of GRR",
+        when="for a question with more than a few and at most some hundreds of possible answers; its error is never "
+        "larger than the error of GRR",
         aliases=("omega-SS", "SS"),
         recommended=True,
         wire="omega codes in increasing order",

@@ -65,15 +65,15 @@ class SUE(OneStage):
     """Symmetric unary encoding (basic one-time RAPPOR) reports k bits, each kept with the same probability.
 
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. It keeps every bit
-    with probability p = s/(s + 1), where s = e^(epsilon/2), and flips it otherwise.
+    with probability p = s/(s + 1), where s = e^(epsilon/2), and flips the bit otherwise.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class SUE(OneStage):
     name = "SUE"
     card = Card(
         group="baselines",
-        when="only for comparison, because OUE has a smaller error",
+        when="only for comparison; for rare answers, OUE has a smaller error",
         aliases=("basic one-time RAPPOR",),
         wire="k bits",
     )
@@ -122,16 +122,17 @@ class OUE(OneStage):
     The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. In the report, the
     bit of the true answer is 1 with probability p = 1/2. Every other bit is 1 with probability q = 1/(e^epsilon + 1).
 
-    Among all unary encodings, OUE has the least variance for rare answers. If the frequency of an answer goes to 0, the
-    variance of its estimate goes to 4 e^epsilon/(n (e^epsilon - 1)^2), where n is the number of reports.
+    A mechanism that reports one randomised bit for each possible answer is called a *unary encoding*. Among all unary
+    encodings, OUE has the least variance for rare answers. If the frequency of an answer goes to 0, the variance of its
+    estimate goes to 4 e^epsilon/(n (e^epsilon - 1)^2), where n is the number of reports.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32. A report takes k bits.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
 
     Raises
     ------

@@ -77,7 +77,7 @@ FROM_SHARES = "read from shares, which serves answers without a score better"
 
 
 def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:
-    """Return the mechanism with the least mean variance among those of acceptable cost.
+    """Return the mechanism with the least mean variance among all mechanisms of acceptable cost.
 
     The mean variance is the average over attributes, values and all possible frequencies (uniform over the simplex).
 

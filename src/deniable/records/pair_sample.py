@@ -116,8 +116,8 @@ class PairSample(
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     singles : float, Fraction, Decimal or str
         Probability beta with which a contributor reports a single attribute, at least 0 and less than 1. Use 0 if only
-        tables of pairs matter. Use .25 if single frequencies matter as much as tables, and some attribute has more than
-        four possible answers.
+        tables of pairs matter. Use 0.25 if single frequencies matter as much as tables, and some attribute has more
+        than four possible answers.
     oracles : sequence of SubsetSelection or SquareWave, optional
         One oracle for each attribute. If an attribute is drawn alone, the contributor reports it through its oracle.
         The oracle of attribute j must be made for k_j possible answers and for the whole epsilon. The default is subset

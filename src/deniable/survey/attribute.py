@@ -27,7 +27,7 @@ VERSION_2 = ("kind", "scores", "range", "grid", "clip", "ask", "separator", "tit
 
 @dataclass(frozen=True)
 class AskIf:
-    """A condition for asking a question: people gave one of the listed answers to an earlier question.
+    """A condition for asking a question: the answer to an earlier question is one of the listed answers.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Attribute(Question):
         scores.
     range : (float, float), optional
         Least and largest possible answer, required for kind "numeric". The range is public. If you take it from private
-        answers, you publish two of them. A float counts as the decimal that Python prints for it, so 0.1 counts as
+        answers, you publish two of them. A float is read as the decimal that Python prints for it, so 0.1 is read as
         1/10.
     grid : int, optional
         Number of equally spaced points from one end of the range to the other, from 2 to 1,024. Required for kind

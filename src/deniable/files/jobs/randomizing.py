@@ -396,7 +396,7 @@ def count_texts(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> Counter[str]:
-    """Count the true answers of open text for a rehearsal, cut in the same way as by the mechanism.
+    """Count the true answers of open text for a rehearsal, each cut to the length that the mechanism uses.
 
     Returns
     -------

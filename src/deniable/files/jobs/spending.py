@@ -97,8 +97,8 @@ class Spending:
         Parameters
         ----------
         maximum : float, Fraction, Decimal or str
-            Largest total epsilon that you accept. A float counts as the decimal that Python prints for it, so 0.1
-            counts as 1/10.
+            Largest total epsilon that you accept. A float is read as the decimal that Python prints for it, so 0.1 is
+            read as 1/10.
         name : str
             Name of the maximum in messages.
         outcome : str

@@ -205,7 +205,7 @@ def _pair_subjects(schema: Schema, mechanism: Any, names: Sequence[str] | None) 
 def audit_collection(
     collection: Collection, attributes: Sequence[str] | None = None, *, rng: Randomness, alpha: float = 0.01
 ) -> AuditSummary:
-    """Anybody: audit a collection's mechanism, to find out whether it breaks the promise.
+    """Anybody: audit a collection's mechanism, to find out whether it breaks its privacy promise.
 
     Parameters
     ----------

@@ -269,7 +269,9 @@ def proper_subsets(k: int) -> NDArray[np.int64]:
 
 
 def saturation(conditional: ArrayLike) -> float:
-    """Return the CPL of a release of X_j without noise: ln max P(u|x)/P(u|x') (Corollary IV.4); may be infinite.
+    """Return the CPL of a release of X_j without noise (Corollary IV.4). The CPL may be infinite.
+
+    The CPL is the largest ln(P(u|x)/P(u|x')) over all values u of X_j and all values x and x' of X_i.
 
     Examples
     --------

@@ -9,7 +9,7 @@ Every contributor draws a hash function h from a public family. The device hashe
 randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
 
 A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
-that it reports one particular other cell. Two values collide if h maps both to the same cell. Suppose that any two
+that it reports one particular other cell. Two values collide if h maps both to the same cell. Suppose that every two
 values collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v,
 and with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every
 m.
@@ -238,17 +238,21 @@ class CountMeanSketch(Sketch):
     The hash function maps every possible answer to one of m cells. The device draws the function at random, and
     randomises the cell of the true code with GRR over the m cells.
 
+    Plans have a name for each variant. The name CMS[family] is a sketch with this hash family, for example CMS[spread].
+    OLH has m = round(e^epsilon) + 1 cells, and BLH has 2 cells. OCMS has the family and the number of cells that the
+    function `ocms_choice` chooses.
+
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32, or up to 2^64 with the binary family.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     m : int, optional
         Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
-        possible answers. If the collector's state for this m has more than 2^28 counters, the default is an m whose
-        state has at most 2^26 counters, if there is such an m. The object stores the default in `m`, so client and
+        possible answers. For this m, the collector's state may have more than 2^28 counters. The default is then an m
+        whose state has at most 2^26 counters, if such an m exists. The object stores the default in `m`, so client and
         server always use the same m. If you set `m` yourself, or if k is above 2^27, the state can be larger. The
         collector then counts reports only for a list of values (`count_support`, `QuerySketch`).
     family : str

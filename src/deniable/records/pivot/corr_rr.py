@@ -56,11 +56,14 @@ class CorrRR(OnePivot):
     every other attribute, the device repeats the reported code with a public probability, and reports another code
     otherwise.
 
+    If all attributes have the same number of possible answers, the estimates are biased: the copies pull the
+    frequencies of every attribute towards the frequencies of the others.
+
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. In the papers all sizes
-        are equal. If the sizes differ, public maps translate the codes of one attribute into codes of another attribute
+        Numbers of possible answers (k_1, ..., k_d) of the d attributes, each from 2 to 2^32. In the paper all sizes are
+        equal. If the sizes differ, public maps translate the codes of one attribute into codes of another attribute
         (see `alignment`). At most 2^18 pairs of codes of different attributes are then allowed.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
@@ -70,7 +73,7 @@ class CorrRR(OnePivot):
         probabilities.
     alignment : sequence of (larger, smaller, map), optional
         Public maps between the codes of pairs of attributes. Without a map, each code of the attribute with fewer codes
-        stands for consecutive codes of the other attribute. See `deniable.records.pivot.alignment`.
+        is matched with consecutive codes of the other attribute. See `deniable.records.pivot.alignment`.
 
     Raises
     ------

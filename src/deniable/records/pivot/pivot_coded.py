@@ -63,10 +63,11 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     """Each contributor reports one uniformly sampled attribute through GRR, in the format of a full record.
 
     GRR spends the whole budget on the sampled attribute, which is called the *pivot*. The collector reads from the
-    record which attribute is the pivot. The device computes the codes of the other attributes so that at most one of
-    them equals the code of attribute 0. If there is such an attribute, it is the pivot. Otherwise attribute 0 is the
-    pivot. If attributes have different numbers of possible answers, a public rule divides the codes of every attribute
-    into the same number of groups. The groups are then compared instead of the codes.
+    record which attribute is the pivot. To make this possible, the device chooses the codes of all attributes except
+    the pivot by a rule. If the pivot is not attribute 0, the pivot is the only attribute with the same code as
+    attribute 0. If the pivot is attribute 0, no other attribute has the code of attribute 0. If attributes have
+    different numbers of possible answers, a public rule divides the codes of every attribute into the same number of
+    groups. The collector then compares groups instead of codes.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. The
 library includes it to show its bias (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
-Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`, which is unbiased and
-has less variance than `AppleCMS`.
+Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`. It is unbiased, and
+for rare values it has less variance than `AppleCMS`.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     The mechanism is **biased**, because the hash functions are the same in every collection. Two values *collide* under
     a hash function if the function maps both values to the same cell. On average, two values collide under 1/m of the
-    hash functions. Some pairs of values collide under more functions, and they do so in every collection. The estimates
-    of such values do not converge to the truth. The method `conditional_bias` returns the bias for given true
-    frequencies. The estimate has neither standard errors nor intervals.
+    hash functions. Some pairs of values collide under more functions than that, in every collection. The estimates of
+    such values do not converge to the truth. The method `conditional_bias` returns the bias for given true frequencies.
+    The estimate has neither standard errors nor intervals.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     m : int
         Number of cells m, at least 2. A report has m bits.
     hashes : int
@@ -117,7 +117,8 @@ class AppleCMS(FixedSketch[IndexedBits]):
         group="baselines",
         when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
-        instead="the mechanism is only for comparison; use CMS[spread] instead",
+        instead="the mechanism is only for comparison; use CMS[spread] instead, which is the count-mean sketch with "
+        'the hash family "spread"',
         wire="a hash function and m bits",
         page="theory/sketches.md",
     )

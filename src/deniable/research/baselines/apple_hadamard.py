@@ -42,21 +42,22 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     the same bit with probability c = (m + 1)/(2m).
 
     The mechanism is **biased**, because the hash functions are the same in every collection. Its bias is as large as
-    the bias of `AppleCMS`. Let C be the number of reports whose bit equals the bit of a value. Then the estimate of the
-    value's frequency is m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
+    the bias of `AppleCMS`. Take a value, and let C be the number of reports whose bit equals the bit of this value. The
+    estimate of the value's frequency is then m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
 
-    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. It sets the collision
-    probability to c, and takes randomised response over 2 cells. Erratum: section 4.5 of the paper describes the
-    mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs from the variance of
-    `AppleHCMS`, by 7% at epsilon = 1 and m = 16. The two variances agree only as m goes to infinity.
+    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. In this equation, the
+    collision probability is c, and the reported bit is a cell of randomised response over 2 cells. Erratum: section 4.5
+    of the paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs
+    from the variance of `AppleHCMS`. For example, the difference is 7% at epsilon = 1 and m = 16. The two variances
+    agree only as m goes to infinity.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^31 - 1.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     m : int
         Number of cells m, a power of two, at least 2.
     hashes : int
@@ -93,7 +94,8 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
         group="baselines",
         when="only for comparison; it is biased, because its hash functions are the same in every collection",
         planned=False,
-        instead="the mechanism is only for comparison; use CMS[spread] instead",
+        instead="the mechanism is only for comparison; use CMS[spread] instead, which is the count-mean sketch with "
+        'the hash family "spread"',
         decoding="transform",
         wire="one integer that holds a hash function, a row and a bit",
         page="theory/sketches.md",

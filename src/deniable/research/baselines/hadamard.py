@@ -44,8 +44,8 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     k : int
         Number of possible answers k, from 2 to 2^30. The collector keeps K counters.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
 
     Raises
     ------
@@ -72,7 +72,8 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
         when="only for comparison; its variance stays above 1/n even at a very large epsilon",
         aliases=("Hadamard encoding",),
         planned=False,
-        instead="the mechanism is only for comparison; use CMS[spread] instead",
+        instead="the mechanism is only for comparison; use CMS[spread] instead, which is the count-mean sketch with "
+        'the hash family "spread"',
         decoding="transform",
         wire="one integer that holds a row and a bit",
         page="theory/sketches.md",

@@ -51,8 +51,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     """Summation with histogram encoding reports a one-hot vector of k numbers with noise on every number.
 
     The one-hot vector has one component for each possible answer. The component of the true answer is `resolution`, and
-    all other components are 0. The device adds an integer z of noise to every component. It then clamps the sum to the
-    range from -clamp to resolution + clamp.
+    all other components are 0. The device adds an integer z of noise to every component. It then clamps each noisy
+    component to the range from -clamp to resolution + clamp.
 
     The vectors of two answers differ by `resolution` in two components. So the probability of z is proportional to
     e^(-epsilon |z|/(2 resolution)). The variance of one report's estimate is at most 8/epsilon^2, which is the variance
@@ -64,17 +64,18 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     resolution : int, optional
         Size of the signal: the component of the true answer before the noise is added, from 1 to 16383. All other
         components are 0. The default is ceil(4 epsilon). With the default, the variance is lower than with continuous
-        noise, by at most .13%.
+        noise, by at most 0.13%.
     clamp : int, optional
-        How far a noisy component may lie outside the range from 0 to `resolution`. The clamp is from 0 to 16383. The
-        default is eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of eight
-        times the scale lowers the variance by .23%. For epsilon below .032, the default is 511, which is less than
-        eight times the scale. This clamp lowers the variance further, to 4/epsilon^2 as epsilon goes to 0.
+        Integer from 0 to 16383. It limits how far a noisy component can be outside the range from 0 to `resolution`.
+        The default is eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of
+        eight times the scale lowers the variance by 0.23%, compared with no clamp. For epsilon below 0.032, the default
+        is 511, which is less than eight times the scale. This clamp lowers the variance further, to 4/epsilon^2 as
+        epsilon goes to 0.
 
     Raises
     ------

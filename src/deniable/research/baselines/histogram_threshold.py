@@ -71,15 +71,15 @@ class THE(OneStage):
 
     The *tight* epsilon is the smallest epsilon with which the guarantee holds. It is below the declared epsilon,
     because thresholding hides a part of what the noisy numbers show. The method `privacy` states the tight epsilon. At
-    the same declared epsilon, OUE is more accurate.
+    the same declared epsilon, OUE is more accurate for rare answers.
 
     Parameters
     ----------
     k : int
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
-        Declared privacy budget in nats, from 1e-6 to 32. The scale of the Laplace noise is 2/epsilon. A float counts as
-        the decimal that Python prints for it, so 0.1 counts as 1/10.
+        Declared privacy budget in nats, from 1e-6 to 32. The scale of the Laplace noise is 2/epsilon. A float is read
+        as the decimal that Python prints for it, so 0.1 is read as 1/10.
     theta : float, Fraction, Decimal or str, optional
         Threshold, greater than 1/2 and at most 1. The default has the least variance as the frequency goes to 0
         (`optimal_theta`). The object stores the threshold in `theta`, and its specification states it, so that client
@@ -110,7 +110,7 @@ class THE(OneStage):
     name = "THE"
     card = Card(
         group="baselines",
-        when="only for comparison, because OUE has a smaller error at the same declared epsilon",
+        when="only for comparison; at the same declared epsilon, OUE has a smaller error for rare answers",
         wire="k bits",
         note="the guarantee holds with an epsilon below the declared epsilon",
     )

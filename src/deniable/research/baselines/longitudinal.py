@@ -5,11 +5,13 @@ differentially private protocols for longitudinal and multidimensional frequency
 Pinzon, Palamidessi, Gambs, *Frequency estimation of evolving data under local differential privacy* (2023).
 
 Each of these mechanisms randomises in two stages. The first stage draws a *permanent response*, once. For every report,
-the second stage randomises the permanent response again. The module `deniable.oracles.memoised` has the same two
-budgets, the same first stage and the same use of random words. Only the second stages differ:
+the second stage randomises the permanent response again. The memoised mechanisms of this library are `MemoisedGRR`,
+`MemoisedOUE` and `MemoisedHash`. They have the same two budgets and the same first stage, and use random words in the
+same way. Only their second stages are different:
 
-* In L-GRR and LOLOHA, one report spends less than `epsilon_once` if there are more than two codes. The method `privacy`
-  states how much one report spends.
+* In L-GRR and LOLOHA, one report spends less than `epsilon_once` if there are more than two codes or cells. The method
+  `privacy` states how much one report spends. One report of `MemoisedGRR` or `MemoisedHash` spends all of
+  `epsilon_once`.
 * In L-OUE, one report spends all of `epsilon_once`. But the bit of the true answer is 1 less often than in
   `MemoisedOUE`.
 * The papers also have L-OSUE, in which one report spends all of `epsilon_once`. `MemoisedOUE` is L-OSUE.
@@ -79,7 +81,8 @@ class LGRR(MemoisedCode):
     name = "L-GRR"
     card = Card(
         group="baselines",
-        when="only for comparison; with the same two privacy budgets, MemoisedGRR has a smaller error",
+        when="only for comparison; with the same two privacy budgets and more than two possible answers, MemoisedGRR "
+        "has a smaller error",
         planned=False,
         instead=INSTEAD,
         wire="one code",
@@ -101,11 +104,12 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises k bits once, stores them (permanent response), and randomises them for each report.
+    """L-OUE as published randomises k bits once, stores the result, and randomises the result again for each report.
 
-    A bit that is 1 in the permanent response is 1 in a report with probability 1/2. But the bit of the true answer may
-    be 0 in the permanent response. So this bit is 1 in a report with a probability below 1/2, although a report spends
-    all of `epsilon_once`. In `MemoisedOUE` this probability is 1/2, so `MemoisedOUE` has less variance.
+    The stored bits are called the *permanent response*. A bit that is 1 in the permanent response is 1 in a report with
+    probability 1/2. But the bit of the true answer may be 0 in the permanent response. So this bit is 1 in a report
+    with a probability below 1/2, although a report spends all of `epsilon_once`. In `MemoisedOUE` this probability is
+    1/2, so `MemoisedOUE` has less variance.
 
     Parameters
     ----------
@@ -116,8 +120,8 @@ class LOUE(MemoisedBits):
         Privacy budget in nats, from 1e-6 to 32. It covers all reports of one unchanged answer together, however many
         there are.
     epsilon_once : float, Fraction, Decimal or str
-        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). The
-        probabilities of the paper's second stage are valid only below this limit.
+        Budget in nats of one report, less than ln((2 e^epsilon_forever + 1)/3). The probabilities of the paper's second
+        stage are valid only below this limit.
 
     Raises
     ------
@@ -166,12 +170,13 @@ class LOUE(MemoisedBits):
 @final
 @dataclass(frozen=True)
 class LOLOHA(MemoisedCells):
-    """LOLOHA as published runs L-GRR on the g cells of a hash function that each contributor draws once.
+    """LOLOHA as published hashes the true code to one of g cells and randomises this cell in two stages.
 
-    The hash function maps every possible answer to one of g cells. The device randomises the cell of an answer once,
-    keeps this *permanent response*, and randomises it again for each report. The parameter `epsilon_once` is the budget
-    of one report. For g > 2, one report of LOLOHA spends less than this budget, and one report of `MemoisedHash` spends
-    all of it.
+    Each contributor draws one hash function, which maps every possible answer to one of g cells. The device randomises
+    the cell of an answer once and stores the result, which is called the *permanent response*. For each report, the
+    device randomises the permanent response again. Both stages are those of `L-GRR`: randomised response over the g
+    cells. The parameter `epsilon_once` is the budget of one report. For g > 2, one report of LOLOHA spends less than
+    this budget, and one report of `MemoisedHash` spends all of it.
 
     Parameters
     ----------
@@ -203,7 +208,8 @@ class LOLOHA(MemoisedCells):
     name = "LOLOHA"
     card = Card(
         group="baselines",
-        when="only for comparison; with the same two privacy budgets, MemoisedHash has a smaller error",
+        when="only for comparison; with the same two privacy budgets, MemoisedHash has a smaller error for rare "
+        "answers",
         planned=False,
         instead=INSTEAD,
         wire="a hash function and a cell",

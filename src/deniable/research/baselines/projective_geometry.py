@@ -3,8 +3,8 @@
 The mechanism is from Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022).
 All points that are orthogonal to the point of a value form the *hyperplane* of this value. The reported point is likely
 to lie on the hyperplane of the true value. Any two hyperplanes share the same number of points, so one formula
-estimates every frequency. The error is nearly as small as the error of the best mechanisms, and a report takes log2 N
-bits.
+estimates every frequency. For many possible answers, the error is nearly as small as the error of subset selection. A
+report takes log2 N bits.
 
 The published C++ code spends more than epsilon. It draws all entries of a vector at random. Then it replaces one entry.
 The new entry puts the vector on the hyperplane or off the hyperplane, as the response requires. If the vector is zero
@@ -107,8 +107,8 @@ class PGR(PureOracle[Codes]):
         Number of possible answers k, from 2 to 2^31. The collector keeps N counters. The number N is between k and
         about q k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     q : int, optional
         Number q of elements of the field. It must be a prime for which N is at most 2^32. The default is the prime that
         the function `best_field` chooses. The object stores the prime in `q`.
@@ -143,11 +143,12 @@ class PGR(PureOracle[Codes]):
     name = "PGR"
     card = Card(
         group="baselines",
-        when="only for comparison; the Spread sketch (CMS[spread]) has the same error and reports of the same size, "
-        "and its decoding is faster",
+        when="only for comparison; the Spread sketch (CMS[spread]) has about the same error and about the same size "
+        "of reports, and its decoding is faster",
         aliases=("projective geometry response",),
         planned=False,
-        instead="the mechanism is only for comparison; use CMS[spread] instead",
+        instead="the mechanism is only for comparison; use CMS[spread] instead, which is the count-mean sketch with "
+        'the hash family "spread"',
         decoding="transform",
         wire="one point of a projective space",
         page="theory/sketches.md",

@@ -59,8 +59,8 @@ class RecursiveHadamard(PublicRows):
     k : int
         Number of possible answers k, from 2 to 2^30. The collector keeps 2^b R counters, which is more than 2k.
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. A float counts as the decimal that Python prints for it, so 0.1 counts
-        as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. A float is read as the decimal that Python prints for it, so 0.1 is
+        read as 1/10.
     bits : int, optional
         Number b of bits with which a cell is numbered, from 1 to ceil(log2 k) + 1. The default is ceil(epsilon log2 e),
         but at most ceil(log2 k). The object stores b in `bits`.
@@ -96,7 +96,8 @@ class RecursiveHadamard(PublicRows):
         "values end in the same binary digits",
         aliases=("recursive Hadamard response",),
         planned=False,
-        instead="the mechanism is only for comparison; use CMS[spread] instead",
+        instead="the mechanism is only for comparison; use CMS[spread] instead, which is the count-mean sketch with "
+        'the hash family "spread"',
         decoding="transform",
         wire="one integer that holds a row and a cell",
         page="theory/sketches.md",

@@ -51,7 +51,7 @@ NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole p
 
 
 class TypedShares(ABC):
-    """A mechanism whose shares consist of one type, so several helpers can replace the dealer (`dealt.mpc`)."""
+    """A mechanism whose share is a single instruction (*type*), so several helpers can replace the dealer."""
 
     @abstractmethod
     def _dealt_types(self) -> DealtTypes:

@@ -38,6 +38,9 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     device randomises this cell. A report *supports* a value if the reported function maps the value to the reported
     cell. For each chosen value, the collector counts the reports that support the value.
 
+    The hash function is from a family. In the table of errors, CMS[prime] is the sketch with the family "prime", and
+    CMS[binary] is the sketch with the family "binary".
+
     Parameters
     ----------
     sketch : CountMeanSketch
@@ -73,8 +76,8 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         when="to estimate the frequencies of chosen values in a dictionary that is too large to list",
         planned=False,
         listed=False,
-        instead="a plan lists CMS[prime] and CMS[binary] instead; for CMS-queries, contributors send the same "
-        "reports as for these two sketches",
+        instead="a plan lists the sketches CMS[prime] and CMS[binary] instead; for CMS-queries, contributors send "
+        "the same reports as for these two sketches",
         decoding="compares",
         wire="a hash function and a cell",
         page="theory/sketches.md",

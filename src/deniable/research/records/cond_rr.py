@@ -1,9 +1,10 @@
 """Cond-RR: one pivot is randomised, and the other attributes are drawn from learned conditional distributions.
 
-Cond-RR is from Seeam, Zheng, Hu (Corr-RR), section 3.3.6. It has two phases. In the first phase, some of the
+Cond-RR is from the paper on Corr-RR, section 3.3.6: Seeam, Zheng, Hu, *Frequency estimation of correlated
+multi-attribute data under local differential privacy* (PoPETs). It has two phases. In the first phase, some of the
 contributors report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported
-codes (`SPLPairs`). From these counts the collector learns the conditional distributions, and publishes them. P(X_j |
-X_s) is the distribution of the answers to attribute j, given the answer to attribute s.
+codes (`SPLPairs`). From these counts the collector learns the conditional distributions, and publishes them. Here P(X_j
+| X_s) is the distribution of the answers to attribute j, given the answer to attribute s.
 
 In the second phase, every contributor draws the pivot s uniformly from the attributes. The device reports y_s, which is
 the pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =
@@ -17,7 +18,7 @@ The paper gives no estimator. This class offers two biased estimators and an unb
 * `levelled` subtracts the expected effect of lies. GRR over k codes reports a uniform code with probability k q, and
   the true code otherwise. If the code of the pivot is uniform, the public tables give the distribution of the codes of
   every other attribute. The formula is below.
-* `unmixed` solves the linear system that the tables define. It is unbiased, whatever the tables are.
+* `unmixed` solves the linear system that the tables define. This estimator is unbiased, whatever the tables are.
 
 The formula of `levelled` for attribute j is
 

@@ -1,6 +1,7 @@
 """Corr-RR over a common domain, in three steps: align, run and expand (Seeam, Zheng, Hu, 3.3.4, as printed).
 
-The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.4, as printed. It has three steps. First, a public map
+The mechanism is from the paper on Corr-RR, section 3.3.4, as printed: Seeam, Zheng, Hu, *Frequency estimation of
+correlated multi-attribute data under local differential privacy* (PoPETs). It has three steps. First, a public map
 replaces every code by its group. Second, Corr-RR runs on the groups. Third, every reported group is expanded to a
 uniform code inside the group. The expansion carries no information, so *only the frequencies of groups can be
 estimated*. The estimate of a group is divided equally among its codes, and the output says so. The class `CorrRR` keeps
@@ -87,8 +88,8 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="only for comparison with Corr-RR; as in the papers, it merges codes into groups, so it cannot tell the "
-        "codes of a group apart",
+        when="only for comparison with Corr-RR; as in the paper on Corr-RR, it merges codes into groups, so it cannot "
+        "tell the codes of a group apart",
         aliases=("AlignedCorrRR",),
         planned=False,
         instead="Corr-RR aligned cannot tell the codes of a group apart; use Corr-RR instead",

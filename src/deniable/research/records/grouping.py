@@ -1,6 +1,7 @@
 """Corr-RR in groups: attributes that depend on each other share a budget, and the groups split the budget.
 
-The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.3. The attributes are partitioned into t groups by their
+The mechanism is from the paper on Corr-RR, section 3.3.3: Seeam, Zheng, Hu, *Frequency estimation of correlated
+multi-attribute data under local differential privacy* (PoPETs). The attributes are partitioned into t groups by their
 estimated dependence. Each group runs Corr-RR on its own with the exact fraction epsilon/t of the budget. A group of one
 attribute is reported through GRR. With one group the mechanism is Corr-RR, and with one group per attribute it is SPL.
 By sequential composition over the groups, the whole record spends epsilon.
@@ -133,7 +134,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         of one attribute, the matrix is ((1,),).
     alignment : sequence of (larger, smaller, map), optional
         Public maps between attributes of one group that have different numbers of possible answers. Without a map, each
-        code of the attribute with fewer codes stands for consecutive codes of the other attribute.
+        code of the attribute with fewer codes is matched with consecutive codes of the other attribute.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """Corr-RR with two pivots, on both of which the drawn codes of the other attributes depend.
 
-The mechanism is from Seeam, Zheng, Hu (Corr-RR), section 3.3.5. It has two phases. In the first phase, contributors
+The mechanism is from the paper on Corr-RR, section 3.3.5: Seeam, Zheng, Hu, *Frequency estimation of correlated
+multi-attribute data under local differential privacy* (PoPETs). It has two phases. In the first phase, contributors
 report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported codes
 (`SPLPairs`). In the second phase, every contributor draws two pivots s < t, uniformly among the pairs of attributes.
 The device reports each pivot through GRR with epsilon/2. For every other attribute j it reports a code drawn from the
@@ -9,9 +10,9 @@ have different numbers of possible answers.
 
 The collector counts *pairs* of reported codes. The expected counts are linear functions of the true joint frequencies
 of pairs. There are as many equations as unknown frequencies. The method `unmixed` solves these equations, and the
-method `joint` returns the estimated joint frequencies. With only one pivot, reports do not show any dependence between
-attributes, however many reports there are. The second pivot makes such a dependence visible. The cost is that each
-pivot has only half of the budget.
+method `joint` returns the estimated joint frequencies. Corr-RR has only one pivot. Its reports therefore show no
+dependence between attributes, however many reports there are. The second pivot makes the dependence visible. The cost
+is that each pivot has only half of the budget.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     name = "Corr-RR two pivots"
     card = Card(
         group="two phases",
-        when="only for comparison with Corr-RR; its reports show how two attributes depend on each other",
+        when="only for comparison with Corr-RR; its reports show how two attributes depend on each other, and the "
+        "reports of Corr-RR do not",
         aliases=("TwoPivotRR",),
         planned=False,
         instead="the error of Corr-RR two pivots depends on tables that are learned in a first phase, so no formula "

@@ -1,7 +1,8 @@
 """Report coupling inside optimised unary encoding, with separate secret pairs for every bit.
 
-Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017). In
-their proposal, paired contributors randomise their vectors of bits jointly. This class differs in two ways:
+Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose joint randomised response (JRR) inside OUE (Wang,
+Blocki, Li, Jha 2017). In their proposal, paired contributors randomise their vectors of bits jointly. This class
+differs in two ways:
 
 * This class couples the *reports* of paired contributors. JRR couples their decisions to tell the truth. A contributor
   reports 1 for a bit if a uniform number U is less than a threshold t. The paired contributor uses 1 - U in place of U.

@@ -10,7 +10,7 @@ is less likely to lie. So the errors of the two contributors tend to cancel if m
 
 The pairing lowers the error, and it costs privacy. The method `privacy` states the cost. The published epsilon holds
 against an adversary who looks at one report and ignores all others. The page docs/theory/jrr.md has proofs, errata and
-numbers. Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
+numbers. Quota randomised response (`QuotaRR`) has smaller errors than JRR, and its guarantee is pure: delta is 0.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/2 and less than 1. A float counts as the decimal that Python prints
-        for it, so 0.1 counts as 1/10.
+        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
+        prints for it, so 0.1 is read as 1/10.
     rho : float, Fraction, Decimal or str
         Correlation between the events that two paired contributors tell the truth, from 1 - 1/p to 0. With rho = 0 the
         mechanism is randomised response. A value within 1e-12 (relative) of 1 - 1/p is replaced by 1 - 1/p. At rho = 1

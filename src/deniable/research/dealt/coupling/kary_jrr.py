@@ -166,8 +166,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     k : int
         Number of possible answers k, from 2 to 65535.
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/k and less than 1. A float counts as the decimal that Python prints
-        for it, so 0.1 counts as 1/10.
+        Probability of a true report, greater than 1/k and less than 1. A float is read as the decimal that Python
+        prints for it, so 0.1 is read as 1/10.
     rho : float, Fraction, Decimal or str
         The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
         1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower

@@ -9,9 +9,10 @@ contributor is told to say 0.
 
 At the same p, the variance of report coupling is lower than the variance of randomised response at every frequency. At
 every frequency between 0 and 1, the variance of report coupling is also lower than the variance of JRR
-(docs/theory/coupling.md). Quota randomised response (`QuotaRR`) has a stronger guarantee and, for rare answers, an even
-lower variance. The idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The
-coupling is our own.
+(docs/theory/coupling.md). At the frequencies 0 and 1, the variances of report coupling and JRR are equal. Compared with
+report coupling, quota randomised response (`QuotaRR`) has a stronger guarantee and, for rare answers, an even lower
+variance. The idea of a dealer and of random pairs is from Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3). The coupling
+is our own.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     Parameters
     ----------
     p : float, Fraction, Decimal or str
-        Probability of a true report, greater than 1/2 and less than 1. A float counts as the decimal that Python prints
-        for it, so 0.1 counts as 1/10.
+        Probability of a true report, greater than 1/2 and less than 1. A float is read as the decimal that Python
+        prints for it, so 0.1 is read as 1/10.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired.
@@ -98,9 +99,9 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if the dealer pairs contributors instead of dealing quotas as in QuotaRR; its error is smaller than the "
-        "error of JRR; against a collector who knows everybody else's data, JRR has a finite epsilon with a delta, and "
-        "ReportCoupledRR has no finite epsilon",
+        when="if the dealer pairs contributors instead of dealing quotas as in QuotaRR; with the same p, its error is "
+        "smaller than the error of JRR at every frequency between 0 and 1; against a collector who knows everybody "
+        "else's data, JRR has a finite epsilon with a delta, and ReportCoupledRR has no finite epsilon",
         planned=False,
         instead=NO_ROW,
         wire="one bit",

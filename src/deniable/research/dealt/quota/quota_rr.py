@@ -1,17 +1,16 @@
 """Quota randomised response (QuotaRR), whose dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
 In plain randomised response, each device decides alone whether to lie. So the number of lies varies by chance, and this
-variation is the noise of the estimates. Here a dealer deals the types of all n contributors together. A type is an
-instruction: say the truth, or say a given value v, which is a *forced answer*. The dealer sees neither data nor
-reports.
+variation is the noise of the estimates. Here a dealer gives each contributor an instruction: say the truth, or say a
+given value v, which is a *forced answer*. The instruction is called a *type*. The dealer deals the types of all n
+contributors together, and sees neither data nor reports.
 
 The types have the same distribution as in the following procedure. The dealer draws the types as in randomised
-response, and draws all of them again until every forced answer is dealt at least a0 times. Take epsilon 1, at most 16
-possible answers, the default quota and an answer that almost nobody gives. The variance is then 11 to 18% of the
-variance of plain randomised response with 1,000 contributors, and about 4% with 10,000 contributors. The guarantee is
-pure, which means that delta is 0. It holds against a collector who knows the data and the types of everybody else. The
-dealer must not collude with the collector. If they collude, only the parameter `epsilon_aux` limits what they can
-learn. The proofs are on the page about quota randomised response, docs/theory/quota_rr.md.
+response, and draws all of them again until every forced answer is dealt at least a0 times.
+
+The guarantee is pure, which means that delta is 0. It holds against a collector who knows the data and the types of
+everybody else. The dealer must not collude with the collector. If they collude, only the parameter `epsilon_aux` limits
+what they can learn. The proofs are on the page about quota randomised response, docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Parameters
     ----------
     epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 32. The guarantee holds against everybody except the dealer. A float counts
-        as the decimal that Python prints for it, so 0.1 counts as 1/10.
+        Privacy budget in nats, from 1e-6 to 32. The guarantee holds against everybody except the dealer. A float is
+        read as the decimal that Python prints for it, so 0.1 is read as 1/10.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional
@@ -82,9 +81,9 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         frequency 1/2 than the default quota.
     epsilon_aux : float, Fraction, Decimal or str, optional
         Privacy budget against a dealer who colludes with the collector. It must be greater than epsilon. Contributors
-        who are told to tell the truth then randomise their answers with this budget. If it is left out, nothing limits
-        what a colluding dealer learns. Anyone who obtains a share that says "truth" can then read the answer from the
-        report.
+        who are told to tell the truth then randomise their answers with this budget. If `epsilon_aux` is left out,
+        nothing limits what a colluding dealer learns. Anyone who obtains a share that says "truth" can then read the
+        answer from the report.
     deal_id : str
         Name of the deal. Every deal needs its own name. Aggregates of different deals are not added up. The function
         `combine_deals` combines their estimates.

@@ -132,8 +132,8 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         instead=ROW_APART,
         wire="k bits",
         page="theory/quota_rr.md",
-        note="epsilon holds against everyone except the dealer; there is no bound if the dealer colludes; a share "
-        "takes k bytes",
+        note="epsilon holds against everyone except the dealer; there is no bound on what a report reveals if the "
+        "dealer colludes with the collector; a share takes k bytes",
     )
 
     def __post_init__(self) -> None:
