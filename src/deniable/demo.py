@@ -180,7 +180,7 @@ def _estimate(run: _Run, answers: Path, schema: Schema) -> Summary:
     _make(run.folder)
     collection = Collection(schema, recommend(schema.sizes, run.epsilon), title=TITLE)
     collection.save(run.survey)
-    # The same public data at every demonstration: randomising it again is the point.
+    # Every demonstration randomises the same public data again. This is intended.
     randomize_file(collection, answers, run.reports, SecureRandomness(), allow_repeat=True)
     total = aggregate_files(collection, [run.reports], run.total)
     summary = summarize(

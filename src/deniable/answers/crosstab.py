@@ -179,7 +179,7 @@ class Crosstab:
         half = normal_quantile(tail) * errors
         lower, upper = self.consistent - half, self.consistent + half
         few = is_few(errors, self._grain(target)) if self.n else np.zeros(errors.shape, dtype=np.bool_)
-        # Cells of as many reports have the same bounds.
+        # Cells with the same number of reports have the same bounds, so each number is computed once.
         for value in np.unique(self.raw[few]).tolist():
             cells = few & (self.raw == value)
             low, high = bounded_sums.bounds([self._summed(self._cell(np.flatnonzero(cells)[0]))], tail, target)
@@ -393,7 +393,7 @@ class Crosstab:
         intervals = ComputedIntervals(lambda tail, _: found.bounds(tail), UNDETERMINED.few)
         return replace(nothing, value=min(found.corrected, 1.0), intervals=intervals, refusal=refusal)
 
-    # ---------------------------------------------------------------- what they are made of
+    # ---------------------------------------------------------------- helpers
 
     def _shown(self, table: Floats) -> Floats:
         return table.T if self._turned else table

@@ -199,7 +199,7 @@ class CrosstabSummary(Result):
         )
 
     def _share(self, row: int, column: int) -> str:
-        # An estimate beyond what can be is shown as the nearest that can.
+        # An estimate outside of [0, 1] is shown as the nearest possible share.
         return f"{100 * min(max(float(self.shares[row, column]), 0.0), 1.0):.0f}%"
 
     @property
@@ -298,7 +298,7 @@ def _largest(table: Crosstab, asked: list[tuple[tuple[int, int], int]]) -> list[
     """Return the comparisons whose intervals are computed, all or `MOST_COMPARED`, in the requested order."""
     if len(asked) <= MOST_COMPARED:
         return asked
-    # The error of a share is roughly that of a cell over the row's frequency; rows that may be empty come last.
+    # The error of a share is roughly the error of a cell over the row's frequency. Rows that may be empty come last.
     margins = np.maximum(table.consistent.sum(axis=1), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = table.consistent / margins[:, None]

@@ -180,14 +180,15 @@ def _by_reports(
     n = aggregate.n
     if n == 0:
         return Answer(math.nan, {"contributors": math.inf, "population": math.inf}, question, 0, source=source)
-    # Of centred scores, so that large ones leave digits for their differences.
+    # Weights are made of centred scores, so that large scores leave digits for their differences.
     centre = float(scores.mean())
     offsets = scores - centre
     weights, least, most = _weights(oracle, tuple(offsets.tolist()))
     squares = functional_weights(oracle, offsets**2)
     shares = aggregate.counts / n
     value = float(weights @ shares)
-    # W^2 has the mean noise + c^2, and c^2 has weights of its own: both unbiased, kept to what is possible.
+    # W^2 has the mean noise + c^2, and c^2 has weights of its own. Both estimates are unbiased, and are limited to
+    # possible values.
     seen, held = float(weights**2 @ shares), float(squares @ shares)
     noise = min(max(seen - held, least), most)
     spread = min(max(held - value**2, 0.0), float(np.ptp(scores)) ** 2 / 4)
@@ -195,7 +196,7 @@ def _by_reports(
         "contributors": math.sqrt(noise / n + spread * max(0.0, 1 / n - 1 / contributors)),
         "population": math.sqrt(max(seen - value**2, noise) / n),
     }
-    # Any frequencies of this mean will do.
+    # Any frequencies with this mean will do.
     ends = offsets.argmin(), offsets.argmax()
     mean = np.zeros(oracle.k)
     mean[ends[1]] = min(max((value - offsets[ends[0]]) / max(float(np.ptp(offsets)), 1e-300), 0.0), 1.0)

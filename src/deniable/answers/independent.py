@@ -111,7 +111,7 @@ def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> A
             return least, max(high, 0.0) / below if below > 0 else math.inf
         (x, low, high), (y, below, above) = (_with_ends(answer, tail, target) for answer in (one, other))
         lower = _first_root(x, x - low, y, above - y)
-        # a/b is at most t where b/a is at least 1/t.
+        # a/b is at most t if b/a is at least 1/t.
         inverse = _first_root(y, y - below, x, high - x)
         return lower, math.inf if inverse <= 0 else 1 / inverse
 
@@ -154,7 +154,7 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
         if one.is_few(target) or other.is_few(target):
             (low, high), (below, above) = (answer.at_tail(tail / 2, target) for answer in (one, other))
             ends = _log_odds(low) - _log_odds(above), _log_odds(high) - _log_odds(below)
-            # Infinite less infinite: nothing is known.
+            # Infinity less infinity means that nothing is known.
             return _power(ends[0], 0.0), _power(ends[1], math.inf)
         (p, low, high), (q, below, above) = (_with_ends(answer, tail, target) for answer in (one, other))
         middle = _log_odds(p) - _log_odds(q)
@@ -186,7 +186,8 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
 
     def bounds(tail: float, target: Target) -> Bounds:
         if few(target) and known:
-            # The one is narrower where single answers are far from what they can be at most, the other at their ends.
+            # `together` is narrower where single answers are far from their largest possible values. `added` is
+            # narrower where they are at these ends.
             (low, high), (least, most) = (ends(tail / 2, target) for ends in (together.at_tail, added))
             return max(low, least), min(high, most)
         if few(target):
@@ -262,12 +263,12 @@ def _with_ends(answer: Answer, tail: float, target: Target) -> tuple[float, floa
 
 def _first_root(x: float, down: float, y: float, up: float) -> float:
     """Return the least t >= 0 for which x - t y <= the combined distance of x down and of t y up."""
-    # (x - t y)^2 = down^2 + t^2 up^2, on the side where x >= t y.
+    # The root solves (x - t y)^2 = down^2 + t^2 up^2 on the side where x >= t y.
     if x <= down or x <= 0:
         return 0.0
     lead, rest = y * y - up * up, x * x - down * down
     root = math.sqrt(max(x * x * y * y - lead * rest, 0.0))
-    # The smaller root of lead t^2 - 2 x y t + rest, in the form that holds at lead = 0, too.
+    # This is the smaller root of lead t^2 - 2 x y t + rest, in a form that is also valid at lead = 0.
     return rest / (x * y + root) if x * y + root > 0 else math.inf
 
 

@@ -82,7 +82,7 @@ class AttributeSummary(Result):
         """Return whether each interval contains the truth, bool[k]; False if there is no interval or no truth."""
         if self.truth is None:
             return np.zeros(len(self.categories), dtype=np.bool_)
-        # At the very end of an interval, rounding must not decide.
+        # Rounding must not decide about a truth at the very end of an interval.
         slack = 1e-12
         return (self.lower - slack <= self.truth) & (self.truth <= self.upper + slack)
 
@@ -408,7 +408,8 @@ def summarize(
     rows, curves = questions.of(named, options, n)
     processing = next(
         (
-            # The post-processing alone, without what made the mechanism's own estimate biased.
+            # Steps that made the mechanism's own estimate biased are left out, so that only the post-processing is
+            # named.
             estimate.processing[len(estimate.raw.processing) :]
             for estimate in named.values()
             if estimate.raw is not None
@@ -531,7 +532,7 @@ def _attribute(
     truth_n: int | None,
 ) -> AttributeSummary:
     raw = estimate if estimate.raw is None else estimate.raw
-    # A mechanism's own estimate may be biased, with nothing raw behind it.
+    # A mechanism's own estimate may be biased without a raw estimate behind it.
     nothing = np.full(raw.k, np.nan)
     lower, upper, note = nothing, nothing, ""
     try:

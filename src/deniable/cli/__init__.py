@@ -16,7 +16,7 @@ def _end(*_: object) -> None:
 
 
 if sys.argv[1:2] == ["serve"]:
-    # Reading all that follows takes a second. A collector that is asked to end meanwhile has begun nothing.
+    # The imports below take a second. A collector that is asked to end in this second has not begun anything.
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGTERM, _end)
 

@@ -144,7 +144,7 @@ def main() -> None:
     This is the entry point of the ``deniable`` script.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A label that the terminal's encoding lacks is shown as "?", never a reason to fail.
+        # A label that the terminal's encoding lacks is shown as "?". It is never a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(ValueError):
                 stream.reconfigure(errors=_PLAIN)
@@ -241,7 +241,7 @@ def command(
             _written.clear()
             with _failures(interrupted, name):
                 if kwargs.get("plot") is not None:
-                    # Before any work, which may take long.
+                    # The check comes before any work, because the work may take long.
                     from deniable.report.png import require_matplotlib
 
                     require_matplotlib()

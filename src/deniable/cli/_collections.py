@@ -97,7 +97,7 @@ def print_collection(result: Collection) -> None:
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict) and "mechanism" in value:
-        # A mechanism inside a mechanism has its domain and its budget from there.
+        # A mechanism inside another mechanism takes its domain and its budget from the outer one.
         free = [str(item) for key, item in value.items() if key not in ("mechanism", "k", "epsilon")]
         return f"{value['mechanism']}({', '.join(free)})" if free else str(value["mechanism"])
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

@@ -61,7 +61,7 @@ def invite(
         (b64encode(one.nullifier).decode(), one.tag, one.part)
         for one in invitations(collection, now, asked["min_batch"])
     ]
-    # The file is there before anybody is invited, or nobody is: a link that is lost would be a person less.
+    # Nobody is invited unless the file can be written, because a person whose link is lost could not answer.
     with writing(output), atomic_path(output, private=True) as temporary:
         temporary.write_text(text, encoding="utf-8")
         result = ask(database, {"command": "invite", "slug": slug, "invited": entered})

@@ -106,7 +106,7 @@ def collection(
     else:
         default = default_mechanism(questions, epsilon, contributors=contributors if hide_sampled else None, **wishes)
         result = Collection(questions, default.mechanism, version, title)
-    # Before anything is written: too few is known now.
+    # The check comes before anything is written, because it is already known whether contributors are too few.
     too_few = "" if contributors is None else infeasibility(result, contributors)
     save_collection(result, output, force)
     print_collection(result)

@@ -331,7 +331,7 @@ def parse_questions(
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
         column = next((one for one in collection.schema.columns if one.name == name), None)
-        # A category may have a comma of its own.
+        # A category may contain a comma.
         parts.append((name, (rest,) if column is not None and rest in column.labels else tuple(rest.split(","))))
     shares = []
     for name, rest in (_divided("quantiles", text, "A=.25,.5") for text in quantiles):

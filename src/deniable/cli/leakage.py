@@ -248,8 +248,8 @@ def read_answers(
         schema.check_listed("leakage is computed for listed categories")
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
-        # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
-        # give the same figures.
+        # Nothing is reported here, so the rounding of numbers to their grid need not be secret. The fixed seed gives
+        # the same figures for the same numbers.
         rounding = SimulationRandomness(0) if schema.is_rounded else None
         with _opened(path, schema, delimiter, decimal) as reader:
             for batch in with_progress(reader, report):

@@ -57,7 +57,7 @@ def randomize(
     """
     check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
     collection = Collection.load(survey)
-    # The guarantee is shown, then checked (max_epsilon); only then are answers read and coins drawn.
+    # The guarantee is shown and then checked (max_epsilon). Only then are answers read and random words drawn.
     found = inspect_collection(collection)
     if not as_json:
         print_guarantee(found)

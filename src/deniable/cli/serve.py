@@ -71,7 +71,8 @@ def serve(
         check_used(context, "with --demo", {"demo", "rehearse", "public", "admin"})
     else:
         check_used(context, "without --demo", {str(one.name) for one in context.command.params} - {"rehearse"})
-    # First of all: a signal that comes while the rest is loaded, or the database is opened, ends it in order, too.
+    # This block comes first, so that a signal also ends the command in order while the rest is loaded or the database
+    # is opened.
     with Ending() as ending:
         if demo:
             _demonstrate(public, admin, rehearse, ending)

@@ -66,7 +66,7 @@ def read_integers(content: Any, name: str) -> Any:
     """
     import pyarrow as pa
 
-    # Opening a file reads its end, which is what a file that was cut off lacks.
+    # Opening a file reads its end, which a file that was cut off lacks.
     schema = pa.ipc.open_file(content).schema
     if schema.names != [name] or not pa.types.is_integer(schema.field(0).type):
         raise ValueError(f"the file must have only the column {name}, and this column must contain integers")
@@ -80,7 +80,7 @@ def read_integers(content: Any, name: str) -> Any:
     table = pa.ipc.open_stream(stream).read_all()
     if table.schema != schema:
         raise ValueError("the file must have exactly one schema")
-    # A length beyond its buffer would be read from memory that is not the file's.
+    # A length beyond its buffer would be read from memory outside of the file.
     table.validate()
     return table
 
@@ -181,7 +181,7 @@ class Aggregate:
     True
     """
 
-    mechanism: Any  # a Mechanism, whose base stands above this file
+    mechanism: Any  # It is a Mechanism, whose module imports this one.
     counts: NDArray[Any]
     n: int
     collection: str = ""
@@ -198,7 +198,7 @@ class Aggregate:
         if counts.dtype == np.uint64 and int(counts.max()) >= LIMIT:
             cell = int(counts.argmax())
             raise InvalidParameterError(f"counts must be < 2^62, got counts[{cell}]={int(counts[cell])}")
-        # What nobody can write to need not be copied.
+        # An array that nobody can write to need not be copied.
         stored = _stored_dtype(counts)
         counts = counts.astype(stored, copy=counts.flags.writeable or counts.base is not None)
         try:
@@ -270,7 +270,7 @@ class Aggregate:
         n = self.n + other.n
         if n >= LIMIT:
             raise TooLargeError(f"aggregates must have fewer than 2^62 reports in total, got {self.n} + {other.n}")
-        # No counter reaches 2^62 (`deniable.core.state`): sums do not wrap.
+        # No counter reaches 2^62 (`deniable.core.state`), so sums do not wrap.
         counts = np.add(self.counts, other.counts, dtype=np.int64)
         counts.setflags(write=False)
         return replace(self, counts=counts, n=n, batches=self.batches | other.batches)

@@ -144,7 +144,7 @@ class _Part(NamedTuple):
         for added, f in zip(self.added, held, strict=True):
             rates = np.array([_NEAR, _FAR]) / (added.step or 1.0)
             logs = added.logs(np.concatenate([rates, -rates]))
-            # log E exp(tW) + log E exp(-tW) = second t^2 + fourth cumulant t^4/12 + ...
+            # The sum log E exp(tW) + log E exp(-tW) is second t^2 + fourth cumulant t^4/12 + ...
             near, far = (logs[:2] + logs[2:]) / rates[:, None] ** 2
             fourth = 12 * (far - near) / (rates[1] ** 2 - rates[0] ** 2)
             second = near - fourth * rates[0] ** 2 / 12
@@ -338,7 +338,7 @@ class Ratio:
         """Return the smallest and the largest t that is not rejected. Both are infinite if no t is rejected."""
         limit, own = None, tail
         if (below := self.below) is not None:
-            # If b is small, a - t b varies little: the upper bound of b spends a part of what may fail.
+            # If b is small, a - t b varies little. The upper bound of b then spends a part of the error probability.
             own = (1 - _ON_LIMITS) * tail
             limit = Limit(below.scores, _upper([below], tail - own, target))
         low, high = (self._first(own, target, limit, rises) for rises in (True, False))
@@ -417,7 +417,7 @@ def _least(sums: Sequence[BoundedSum], rates: Floats, level: float, target: Targ
             f[np.arange(len(f)), :, one.scores.argmax(axis=1)] += share
         return found
 
-    # Where the way leaves what is not rejected, the tangent is closest.
+    # The tangent is closest at the point where the line leaves the frequencies that are not rejected.
     near, far = np.zeros_like(rates), np.ones_like(rates)
     for _ in range(_HALVINGS // 2):
         middle = (near + far) / 2

@@ -123,19 +123,19 @@ def checked_report_records(reports: ArrayLike, sizes: Sequence[int]) -> Codes:
 def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidReportError], what: str) -> Codes:
     """Return an array of integers in native byte order, or raise `error`. An empty list gives an empty array."""
     if isinstance(values, MaskedArray):
-        # numpy would drop the mask without a word and show what it hides.
+        # numpy would silently drop the mask, and show the masked values.
         raise error(f"{what} must not be a masked array: fill in the masked values first")
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of different lengths, or no array at all
+    except ValueError:  # numpy refuses rows of different lengths
         raise error(
             f"{what} must be an array of integers, got {type(values).__name__} with rows of different lengths"
         ) from None
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(array.shape, dtype=np.int64)
-    # By kind: numpy counts timedelta64 among its integers.
+    # The check uses the kind, because numpy counts timedelta64 among its integers.
     if array.dtype.kind not in "iu":
-        # The dtype of text tells the length of the longest answer.
+        # The dtype of text is not shown, because it tells the length of the longest answer.
         kind = "text" if array.dtype.kind in "SU" else array.dtype
         remedy = "" if kind != "text" else ": pass labels to a collection, and their codes 0, 1, ... to a mechanism"
         raise error(f"{what} must have an integer dtype, got dtype={kind}{remedy}")
@@ -158,7 +158,8 @@ def _codes(
         if wrong.any():
             row = int(wrong.argmax())
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
-            # A code that is not an answer's may still tell the answer it was meant for; a report tells nothing new.
+            # A wrong code may still tell the answer that it was meant for, so it is not shown. A wrong report tells
+            # nothing new.
             got = "something else" if error is InvalidInputError else f"{what}={int(columns[row, j])}"
             raise error(f"{what} must be in 0..{k - 1}, got {got} in {where}")
     return array
@@ -174,7 +175,8 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
     if array.size <= _FEW:
         codes = array.ravel().tolist()
         return min(codes) >= 0 and all(map(operator.lt, codes, itertools.cycle(sizes)))
-    # One pass in the common case: seen as unsigned, a negative code is larger than every positive one of its dtype.
+    # In the common case one pass is enough: as an unsigned number, a negative code is larger than every positive code
+    # of its dtype.
     signed, bits = array.dtype.kind == "i", 8 * array.dtype.itemsize
     unsigned = array.view(_UNSIGNED[array.dtype.itemsize]).reshape(-1)
     most = (1 << bits - signed) - 1
@@ -183,7 +185,7 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
     if len(sizes) == 1:
         return False
     largest = np.array([min(k - 1, most) for k in sizes], dtype=unsigned.dtype)
-    # Domains differ: compare stretches of whole rows with the row of largest codes repeated.
+    # Domains differ, so stretches of whole rows are compared with the repeated row of largest codes.
     bounds = np.tile(largest, 1 + min(len(array), 8192 // len(sizes)))
     stretches = (unsigned[start : start + bounds.size] for start in range(0, unsigned.size, bounds.size))
     return not any(bool((stretch > bounds[: stretch.size]).any()) for stretch in stretches)
@@ -207,7 +209,7 @@ def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
         )
     if array.size and int(array.min()) < 0:
         raise InvalidInputError(f"counts must be >= 0, got counts[{int(array.argmin())}]={int(array.min())}")
-    # Bounded by a float first: the integer sum could wrap.
+    # A float bounds the sum first, because the integer sum could wrap.
     if array.sum(dtype=np.float64) >= 1 << 62:
         raise InvalidInputError(f"counts must sum to less than 2^62, got sum={sum(map(int, array))}")
     return array.astype(np.int64)

@@ -80,7 +80,7 @@ def sequence(counts: NDArray[np.int64], n: int, prior: tuple[float, float], alph
     def inside(pi: Floats) -> NDArray[np.bool_]:
         return np.asarray(level < special.xlogy(c, pi) + special.xlog1py(n - c, -pi))
 
-    # M is least at C/n, and grows on either side.
+    # M is smallest at C/n, and grows on both sides.
     ends = []
     for far in (np.zeros(len(c)), np.ones(len(c))):
         near, beyond = best.copy(), far.copy()
@@ -89,7 +89,7 @@ def sequence(counts: NDArray[np.int64], n: int, prior: tuple[float, float], alph
             middle = (near + beyond) / 2
             within = inside(middle)
             near, beyond = np.where(within, middle, near), np.where(within, beyond, middle)
-        # The side of the end that is outside: rounding widens.
+        # The end is taken on the outer side, so that rounding can only widen the interval.
         ends.append(np.where(reached, far, beyond))
     return ends[0], ends[1]
 

@@ -85,7 +85,7 @@ def loads(text: str | bytes) -> Any:
         raise ValueError(f"the document is nested more than {MAX_DEPTH} levels deep") from error
     level = [data]
     for _ in range(MAX_DEPTH):
-        # Level by level, so that whoever reads it may recurse.
+        # The depth is checked level by level, so that code that reads the document may recurse.
         level = [item for value in level for item in _items(value)]
         if not level:
             return data

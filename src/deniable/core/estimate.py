@@ -70,7 +70,7 @@ class _Labels:
     def __get__(self, estimate: Estimate, owner: type) -> tuple[str, ...]: ...
     def __get__(self, estimate: Estimate | None, owner: type) -> tuple[str, ...]:
         if estimate is None:
-            return ()  # the field's default
+            return ()  # dataclasses read the field's default here
         if not estimate.__dict__["_labels"]:
             estimate.__dict__["_labels"] = tuple(str(v) for v in range(estimate.k))
         stored: tuple[str, ...] = estimate.__dict__["_labels"]
@@ -557,7 +557,8 @@ class Estimate(Questions, Shown):
         if self.support is not None:
             few = np.ones(self.k, dtype=np.bool_)
             if target == "contributors" and self.contributors > self.n:
-                # Holders among the reporters are a random number: less so than in a population, whose bounds hold.
+                # The number of holders among the reporters varies less than in a sample of a population. So the
+                # population's bounds are valid.
                 step = 1 / (self.n * np.abs(self.support.p - self.support.q))
                 few, target = is_few(self.standard_errors_for(target), step), "population"
             low, high = self.support.bounds(tail, target)
@@ -579,7 +580,8 @@ class Estimate(Questions, Shown):
         """Return the sum of reports behind weights @ frequencies, or None if the reports' distribution is not known."""
         whole, chosen = self.contributors == self.n and len(self.samples) < 2, np.flatnonzero(weights)
         if self.n and self.support is not None and len(chosen) == 1 and classes is None:
-            # A report supports a category or not, whatever its law says of several.
+            # A report supports a category or does not. The distribution of several supports does not matter for one
+            # category.
             p, q = (float(np.broadcast_to(share, self.k)[chosen[0]]) for share in (self.support.p, self.support.q))
             held = np.clip(self.frequencies[chosen], 0.0, 1.0)
             sample = Sample(self.n, 1.0, one_support(p, q))
@@ -588,7 +590,8 @@ class Estimate(Questions, Shown):
         if not self.samples:
             return None
         scores, held = weights if self.part is None else self.part.weights(weights), self._held
-        if self.support is not None and self.support.k > len(scores):  # all other values, which count for nothing
+        # All other values count for nothing, so one more score of 0 stands for them.
+        if self.support is not None and self.support.k > len(scores):
             scores, held = np.append(scores, 0.0), np.append(held, max(0.0, 1 - held.sum()))
         return bounded_sum(self.samples, scores, value, held, whole=whole, classes=classes)
 
@@ -611,7 +614,8 @@ class Estimate(Questions, Shown):
                 "no interval can allow for malicious contributors in this estimate, because the influence of one "
                 "report on the estimate is not determined. Leave out malicious to get an interval"
             )
-        # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
+        # The share is read as a decimal, so that 0.29 of 100 is 29. Malicious contributors choose what they report, so
+        # all of them may report this attribute.
         lying = math.floor(Fraction(str(malicious)) * self.contributors)
         if lying >= self.n:
             return np.full(self.k, -np.inf), np.full(self.k, np.inf)
@@ -646,7 +650,7 @@ class Estimate(Questions, Shown):
                 "known distribution: leave out anytime=True to get an interval",
                 parameters=("anytime=True",),
             )
-        from deniable.core import confidence_sequence  # loads scipy
+        from deniable.core import confidence_sequence  # this import loads scipy
 
         return confidence_sequence.bounds(
             self.support.counts, self.n, self.support.p, self.support.q, self.support.k, alpha, planned
@@ -655,7 +659,8 @@ class Estimate(Questions, Shown):
     def _score(self, tail: float, target: Target) -> tuple[Floats, Floats]:
         z2 = normal_quantile(tail) ** 2
         sampling = self._sampling(target)
-        # (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ]: a quadratic in f.
+        # The interval contains every f with (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ],
+        # which is quadratic in f.
         slope = (self.noise_present - self.noise_absent) / self.n + sampling
         a = 1 + z2 * sampling
         b = self.frequencies + z2 * slope / 2
@@ -663,7 +668,8 @@ class Estimate(Questions, Shown):
         root = b**2 - a * c
         half = np.sqrt(np.maximum(root, 0.0)) / a
         lower, upper = b / a - half, b / a + half
-        # Far outside [0, 1] the quadratic may have no solution: fall back to the variance at the nearest frequency.
+        # Far outside of [0, 1] the quadratic may have no solution. The bounds then use the variance at the nearest
+        # frequency.
         wald = np.sqrt(z2) * self.standard_errors_for(target)
         lower = np.where(root > 0, lower, self.frequencies - wald)
         upper = np.where(root > 0, upper, self.frequencies + wald)
@@ -758,13 +764,13 @@ class Estimate(Questions, Shown):
     def _shift(self, weights: Floats) -> float:
         """Return the multiple of the frequencies' sum (which is 1) of least variance if they are uniform."""
         if self.joint is None or self.part is not None or (self.support is not None and self.support.one_each):
-            return 0.0  # nothing to gain, or nothing known
+            return 0.0  # there is nothing to gain, or nothing is known
         uniform, ones = np.full(self.k, 1 / self.k), np.ones(self.k)
         alone = self.joint(ones, uniform)
         scale = float(np.abs(weights).max()) or 1.0
         both = (self.joint(weights / scale + ones, uniform) - self.joint(weights / scale - ones, uniform)) / 4
         one = self.joint(np.eye(1, self.k)[0], uniform)
-        return scale * both / alone if alone > 1e-9 * one else 0.0  # also where it is NaN
+        return scale * both / alone if alone > 1e-9 * one else 0.0  # it is also 0 where the quotient is NaN
 
     def _answered(self, weights: Floats, constant: float, question: str) -> Answer:
         """Return the answer weights @ frequencies + constant."""
@@ -858,7 +864,7 @@ class Estimate(Questions, Shown):
         w = weights if self.part is None else self.part.weights(weights)
         spread = float((w * w) @ held - (w @ held) ** 2)
         noise = self.joint(w, held) / self.n + max(spread, 0.0) * self._sampling(target)
-        return noise if math.isnan(noise) else max(noise, 0.0)  # by rounding alone
+        return noise if math.isnan(noise) else max(noise, 0.0)  # only rounding makes it negative
 
     @cached_property
     def _held(self) -> Floats:

@@ -58,7 +58,7 @@ def extension(group: Group, name: str) -> Any:
 
 
 def _entry_points(group: Group) -> EntryPoints:
-    # A tenth of what numpy takes to import, for what hardly anybody asks for.
+    # This import takes a tenth of the time of numpy's, and hardly anybody needs it. So it waits for the first use.
     from importlib.metadata import entry_points
 
     return entry_points(group=f"deniable.{group}")

@@ -41,7 +41,7 @@ def _exchangeable(
 ) -> float:
     squares = weights * weights
     alone = squares @ (f * present + (1 - f) * absent)
-    # sum over v != w of w_v w_w [(own - other) (f_v + f_w) + other]
+    # `pairs` is the sum over v != w of w_v w_w [(own - other) (f_v + f_w) + other].
     total = weights.sum()
     pairs = 2 * (own - other) * ((weights @ f) * total - squares @ f) + other * (total**2 - squares.sum())
     return float((alone + pairs) / gain2)
@@ -73,11 +73,11 @@ def _support_reports(
     p: float, q: float, own: float, other: float, sizes: tuple[int, int], k: int, weights: Floats
 ) -> Added:
     squares, total, gain = weights * weights, weights.sum(), p - q
-    # `_exchangeable` at the f that are 1 at one value.
+    # These are the parts of `_exchangeable` if f is 1 at one value.
     absent = q * (1 - q) * squares.sum() + other * (total**2 - squares.sum())
     held = (p * (1 - p) - q * (1 - q)) * squares + 2 * (own - other) * (weights * total - squares)
     low, high = -_largest(-weights, sizes, k), _largest(weights, sizes, k)
-    # In sets of one size a mistake puts one value in the place of another.
+    # If all sets have one size, a mistake puts one value in the place of another.
     step = np.ptp(weights) if sizes[0] == sizes[1] else np.abs(weights).max()
     ends = (low - q * total) / gain, (high - q * total) / gain
     return Added(float(step / gain), partial(_two_points, weights, np.maximum(absent + held, 0.0) / gain**2, ends))
@@ -113,7 +113,8 @@ def one_code(p: Floats, q: Floats) -> JointNoise:
 def _one_code(p: Floats, q: Floats, weights: Floats, f: Floats) -> float:
     gain = p - q
     scores = weights / gain
-    # Whoever holds x reports y with probability q_y + gain_y 1[x = y]: E(score) = sum_y q_y score_y + weights[x].
+    # A contributor who holds x reports y with probability q_y + gain_y 1[x = y]. So E(score) = sum_y q_y score_y +
+    # weights[x].
     mean = (q * scores).sum() + weights
     square = (q * scores * scores).sum() + f @ (gain * scores * scores)
     return float(square - f @ (mean * mean))
@@ -127,10 +128,11 @@ def code_reports(p: Floats | float, q: Floats | float) -> ReportLaw:
 def _code_reports(p: Floats, q: Floats, weights: Floats) -> Added:
     gain = p - q
     scores, listed = weights / gain, np.broadcast_to(q, weights.shape)
-    # Where codes have weight 0 that nobody listed, their chance is what is left.
+    # Codes that nobody listed have weight 0. They have the probability that is left.
     rest, offset = np.maximum(1 - listed.sum() - gain, 0.0), (q * scores).sum()
     ends = np.append(scores, 0.0) if (rest > 1e-12).any() else scores
-    # From the largest exponent of scores around their middle: all of one sign, far from 0, they would vanish.
+    # Exponents are relative to their largest value around the middle of the scores. Otherwise scores of one sign that
+    # are far from 0 would vanish.
     centre, most = float(ends.max() + ends.min()) / 2, float(np.ptp(ends)) / 2
 
     def logs(rates: Floats) -> Floats:
@@ -154,7 +156,7 @@ def _one_support(p: float, q: float, weights: Floats) -> Added:
     chances = np.array([p, q])
 
     def logs(rates: Floats) -> Floats:
-        with np.errstate(divide="ignore"):  # a report that surely does or does not
+        with np.errstate(divide="ignore"):  # a support may be certain or impossible
             yes, no = np.log(chances), np.log1p(-chances)
         exponents = rates[:, None] * score
         return np.asarray(np.logaddexp(yes + exponents, no) - exponents * q)

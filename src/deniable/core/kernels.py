@@ -79,7 +79,8 @@ class Kernel(Generic[Parameters, Result]):
         try:
             result = numba.njit(cache=True, **self._options)(self.interpreted)
         except RuntimeError:
-            # Neither the package nor a home directory can be written to, as in a read-only container.
+            # numba cannot keep its cache if neither the package nor a home directory is writable, as in a read-only
+            # container.
             result = numba.njit(**self._options)(self.interpreted)
         return result
 
@@ -111,7 +112,7 @@ def _plainly(function: Any) -> Any:
     def few(*args: Any) -> Any:
         nonlocal plain
         if plain is None:
-            # Not before: what stands below the kernel in its module is known now.
+            # The plain form is made at the first call, when names that are defined below the kernel are known.
             names, known = function.__code__.co_names, function.__globals__
             used = {name: _PLAIN_FORMS[type(known[name])](known[name]) for name in names if name in known}
             plain = FunctionType(function.__code__, {**used, "np": _NUMBERS, "PLAIN": True}, function.__name__)

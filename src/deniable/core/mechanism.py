@@ -166,7 +166,7 @@ class Mechanism(ABC, Generic[Reports]):
     untold: ClassVar[str] = "a report has no likelihood of its own; collect with SMP, SPL or PairSample to fit models"
     constructor: ClassVar[str] = ""
 
-    # ---------------------------------------------------------------- what is asked
+    # ---------------------------------------------------------------- inputs
 
     @property
     @abstractmethod
@@ -319,7 +319,7 @@ class Mechanism(ABC, Generic[Reports]):
         targets = checked_integer("targets", targets, 1, self.domain[j] or None)
         return self._influence(targets, j) if isinstance(self, CraftedReports) else None
 
-    # ---------------------------------------------------------------- what one report says
+    # ---------------------------------------------------------------- likelihood of one report
 
     def likelihood(self, reports: Any, attributes: Sequence[int] = (0,)) -> ReportLikelihood:
         """Analyst: return P(report | answer) of every report, for every code of an attribute.
@@ -489,7 +489,7 @@ class Mechanism(ABC, Generic[Reports]):
     def check(self, aggregate: Aggregate) -> None:
         """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it is empty."""
         checked_kind("aggregate", aggregate, Aggregate)
-        # It mostly is this very one, whose parameters need no comparison.
+        # The aggregate's mechanism is mostly this very object, whose parameters need no comparison.
         if aggregate.mechanism is not self and aggregate.mechanism != self:
             raise MismatchError(f"the aggregate came from {quoted(aggregate.mechanism)}, not from {quoted(self)}")
         if aggregate.n == 0:

@@ -151,7 +151,7 @@ def find(name: str) -> Found:
     for variant in variants:
         if spelling(variant.name) == spelling(f"{own}[{inside}]"):
             return Found(variant.name, make, dict(variant.settings))
-    # Not one of the card's: the class knows whether its parameter can have that value.
+    # The card lists no such variant, but the class knows whether its parameter can have that value.
     return Found(f"{own}[{inside}]", make, {variants[0].settings[0][0]: inside})
 
 

@@ -160,7 +160,8 @@ class Quantile:
             return 0, len(self.cdf.labels) - 1
         most = int(np.argmax(lower >= self.p))
         least = int(np.argmax(upper >= self.p))
-        # A band that holds no distribution function crosses itself: then whatever lies between, and the estimate.
+        # A band that contains no distribution function crosses itself. The range then covers the places between its
+        # ends, and the estimate.
         return min(least, most, self.place), max(least, most, self.place)
 
     def interval(

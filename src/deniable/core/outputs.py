@@ -85,7 +85,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # A file that stays is not a lock; and what was done under it is done.
+        # A file that stays is not a lock, and the work under the lock is done. So a failure is ignored.
         with contextlib.suppress(OSError):
             _discard(path, descriptor)
         os.close(descriptor)
@@ -111,7 +111,8 @@ def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None,
             with commit or nullcontext():
                 temporary.replace(target)
                 if mode is not None:
-                    # After the name: a run that is killed in between leaves a file that is too private, never another.
+                    # Permissions change after the name does. If a run is killed in between, the file that it leaves is
+                    # too private, never too open.
                     with contextlib.suppress(OSError):
                         os.fchmod(descriptor, mode)
                 _sync(target.parent)
@@ -152,7 +153,8 @@ def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
     until = time.monotonic() + _PATIENCE
     while True:
         remove_left_over(temporary.parent)
-        # Between making a file and locking it, another process may take it for a left-over: then it is made again.
+        # Between the creation and the locking of a file, another process may take it for a left-over. The file is then
+        # made again.
         with contextlib.suppress(FileExistsError, BlockingIOError):
             create(temporary)
             descriptor = _hold(temporary)
@@ -166,14 +168,14 @@ def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
 def remove_left_over(directory: Path) -> None:
     """Remove the files that killed processes left in a directory: hidden names that no process has locked."""
     for path in directory.glob(f".*{PARTIAL}"):
-        # What is locked, or not ours to open, stays.
+        # Files that are locked, or that are not ours to open, stay.
         with contextlib.suppress(OSError):
             descriptor = _hold(path)
             if descriptor is not None:
                 _discard(path, descriptor)
                 os.close(descriptor)
     for path in directory.glob(f".*{PARTIAL}-*"):
-        # The journal of a database that was being written; without that it is nobody's.
+        # This is the journal of a database that was being written. Without the database, the journal belongs to nobody.
         if not path.with_name(path.name.rpartition("-")[0]).exists():
             path.unlink(missing_ok=True)
 
@@ -186,7 +188,7 @@ def _hold(path: Path, flags: int = 0, *, wait: bool = False) -> int | None:
     BlockingIOError
         If another process has locked it and `wait` is false.
     """
-    # NFS locks only what is open for writing, and no directory can be.
+    # NFS locks only files that are open for writing, and no directory can be opened for writing.
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR
     try:
         descriptor = os.open(path, access | flags | os.O_NOFOLLOW, 0o600)

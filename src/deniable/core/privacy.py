@@ -164,7 +164,7 @@ class Guarantee:
         """
         if not all(map(math.isfinite, (self.epsilon, *self.per_attribute))):
             return QuestionBound(name, self.epsilon, "upper bound")
-        # Floats stand for their shortest decimals, which add up without an error of their own.
+        # A float means its shortest decimal. Such decimals add up without an error of their own.
         parts = [exact(epsilon) for epsilon in self.per_attribute]
         total = float(sum(parts[j] for j in columns))
         attained = self.trust_models[0].status == "exact" and (
@@ -386,7 +386,7 @@ def odds(epsilon: float) -> Decimal:
     """
     if not epsilon or math.isinf(epsilon):
         return Decimal("Infinity") if epsilon else Decimal(1)
-    # A float stands for its shortest decimal, or for itself: whichever is more.
+    # A float means its shortest decimal or its binary value, whichever is larger.
     upper = exp_bounds(max(exact(epsilon), Fraction(epsilon)))[1]
     return Context(prec=3, rounding=ROUND_CEILING).divide(Decimal(upper.numerator), Decimal(upper.denominator))
 

@@ -14,8 +14,8 @@ def nearest_distribution(frequencies: NDArray[np.float64]) -> NDArray[np.float64
     """
     if np.isnan(frequencies).any():
         return np.full(len(frequencies), np.nan)
-    # A common shift changes nothing. With the largest value at 0, all that stay positive lie in (-1, 0]: no
-    # cancellation, however large the estimates are.
+    # A common shift changes nothing. If the largest value is 0, all values that stay positive lie in (-1, 0]. So no
+    # digits cancel, however large the estimates are.
     shifted = frequencies - frequencies.max()
     descending = np.sort(shifted)[::-1]
     deltas = (1 - np.cumsum(descending)) / np.arange(1, len(descending) + 1)

@@ -81,7 +81,7 @@ class Questions(ABC):
     def k(self) -> int:
         """Number of categories."""
 
-    # ---------------------------------------------------------------- what is asked of who answers
+    # ---------------------------------------------------------------- methods of subclasses
 
     @abstractmethod
     def linear(self, weights: Weights, *, question: str = "") -> Answer:

@@ -54,7 +54,8 @@ class _Keystream:
     """ChaCha20 keystream with one key. It is thread-safe, so no two callers ever receive the same bytes."""
 
     def __init__(self, key: bytes, nonce: bytes = bytes(16)) -> None:
-        # One report takes its few words from the operating system: it need not wait for a cipher to be loaded.
+        # The import waits until here, because a single report takes its few words from the operating system and needs
+        # no cipher.
         from cryptography.hazmat.primitives.ciphers import Cipher
         from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
@@ -441,7 +442,8 @@ def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArr
         if PLAIN:
             quotient = np.int64(word // width)
         else:
-            # Off by at most one, then corrected in integers, modulo 2^64: it vectorises as a division does not.
+            # The float quotient is off by at most one, and is then corrected in integers modulo 2^64. This vectorises,
+            # while a division does not.
             quotient = np.int64(float(word) * reciprocal)
             rest = np.int64(word - np.uint64(quotient) * width)
             quotient += np.int64(rest >= np.int64(width)) - np.int64(rest < 0)

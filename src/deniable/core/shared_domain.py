@@ -63,7 +63,7 @@ def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
     shared, own = (side.ravel() ** 2 / k for side in np.meshgrid(_SCALES, _SCALES, indexing="ij"))
     log_prior = np.add.outer(_LOG_PRIOR, _LOG_PRIOR).ravel()
 
-    # One row per grid point: W^-1 = diag(r) - c r r'.
+    # Each row is a grid point, with W^-1 = diag(r) - c r r'.
     r = 1 / (noise + own[:, None])
     grown = 1 + shared * r.sum(axis=1)
     c = shared / grown
@@ -73,7 +73,8 @@ def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
     log_joint = log_prior - (k - 1) / 2 * log_determinant - fit / 2
     log_evidence = float(special.logsumexp(log_joint))
 
-    # T W^-1 = tu^2 diag(r) + c (V r) r', without a difference of nearly equal numbers. Averaged before it meets g.
+    # T W^-1 = tu^2 diag(r) + c (V r) r' needs no difference of nearly equal numbers. It is averaged over the grid
+    # before it is multiplied by g.
     weights = np.exp(log_joint - log_evidence)
     gain = ((weights * c)[:, None] * r * noise).T @ r
     gain[np.diag_indices(d)] += (weights * own) @ r
@@ -143,13 +144,13 @@ def decode_group(g: Floats, s2: Floats, *, dominant: bool = True) -> Floats:
     priors = [_POOLED_PRIOR, *[(1 - _POOLED_PRIOR) / models] * models]
     places = dominant_attributes(g, s2) if dominant else np.arange(0)
     if len(places):
-        # The same models, but for the attributes that have a dominant category.
+        # The second half repeats the models, with other posteriors for attributes that have a dominant category.
         means, evidences = np.tile(means, (2, 1, 1)), np.tile(evidences, (2, 1))
         means[models:, places], evidences[models:, places] = dominant_posteriors(g[places], s2[places])
         priors += [_DOMINANT_PRIOR / models] * models
     weights = special.softmax(np.log(priors) + np.append(pooled.log_evidence, evidences.sum(axis=1)))
     average = weights[0] * (pooled.mean + 1 / k) + np.tensordot(weights[1:], means, axes=1)
-    # The guard: with few free frequencies the evidence says little, and the plain projection keeps its say.
+    # With few free frequencies the evidence says little, so the plain projection keeps a part of the weight.
     trust = d * (k - 1) / (d * (k - 1) + 2)
     return np.stack(
         [
@@ -230,7 +231,7 @@ def _block_posteriors(z: Floats, variances: Floats, first: Floats, second: Float
     upper = middles >= 0.5
     means, log_integrals = np.empty((2, len(first), len(z)))
     for i, (a, b) in enumerate(zip(first[:, :, None], second[:, :, None], strict=True)):
-        # Cell masses x^(a-1) (1-x)^(b-1) dx, kept as logarithms: (1-x)^b underflows for large k.
+        # Cell masses x^(a-1) (1-x)^(b-1) dx are kept as logarithms, because (1-x)^b underflows for large k.
         near_zero = (a - 1) * log_middles + log_widths
         if (a < 1).any():
             integrated = _log_power_integrals(log_edges[:, 1:], log_edges[:, :-1], a)
@@ -248,7 +249,8 @@ def _block_posteriors(z: Floats, variances: Floats, first: Floats, second: Float
 
 
 def _cell_edges(z: Floats, deviations: Floats) -> Floats:
-    # An estimate beyond 1 by more than its noise explains (nothing unbiased gives one) still gets a window.
+    # An estimate may exceed 1 by more than its noise explains, although no unbiased mechanism gives such an estimate.
+    # It still gets a window.
     low = np.maximum(0.0, np.minimum(z - _REACH * deviations, 1 - deviations))
     high = np.minimum(1.0, np.maximum(z, 0.0) + _REACH * deviations)
     steps = np.where(low[:, None] == 0, _STEPS**2, _STEPS)

@@ -35,5 +35,5 @@ def _cell(value: object) -> str:
     text = str(value)
     if text and (text[0] in _BREAKS or text.lstrip()[:1] in _STARTS) and not _NUMBER.fullmatch(text):
         text = f"'{text}"
-    # Python's writer leaves a carriage return without quotes, and what follows it would be the first cell of a line.
+    # Python's writer does not quote a carriage return. The text after it would become the first cell of a line.
     return '"{}"'.format(text.replace('"', '""')) if _QUOTED & set(text) else text

@@ -45,7 +45,7 @@ def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
         Number of the first cell in the whole vector, for the message.
     """
     low, high = max(low, 1 - LIMIT), min(high, LIMIT - 1)
-    # Two reductions: comparisons would write two arrays of booleans.
+    # Two reductions are used, because comparisons would write two arrays of booleans.
     for value, cell in (counts.min(), counts.argmin), (counts.max(), counts.argmax):
         if not low <= int(value) <= high:
             refuse(f"counts[{first + int(cell())}] must be in {low}..{high}, got {int(value)}")
@@ -54,7 +54,8 @@ def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
 def counts_sum_to(counts: Counts, total: int, first: int = 0) -> None:
     """Raise DamagedStateError unless the counters are a histogram: none is negative, and their sum is `total`."""
     peak = int(np.bitwise_or.reduce(counts)) if counts.size else 0
-    # Above every counter if none is negative, and negative if one is: most states are seen to be right in two passes.
+    # The peak is at least every counter if no counter is negative, and is negative if one is. So two passes are enough
+    # for most states.
     if not (peak >= 0 and peak * len(counts) < 1 << 63 and int(counts.sum(dtype=np.int64)) == total):
         stretches_sum_to(counts, (len(counts),), total, first)
 
@@ -73,7 +74,7 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
     first : int
         Number of the first cell in the whole vector, for messages.
     """
-    # Above every counter if none is negative, and negative if one is.
+    # The peak is at least every counter if no counter is negative, and is negative if one is.
     peak = int(np.bitwise_or.reduce(counts))
     if peak < 0:
         counts_between(counts, 0, LIMIT, first)
@@ -81,7 +82,7 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
     starts = np.cumsum(lengths) - lengths
     if peak * int(lengths.max()) < 1 << 63:
         sums: NDArray[Any] = np.add.reduceat(counts, starts, dtype=np.int64)
-    else:  # exactly, in two halves: 64 bits would wrap
+    else:  # 64 bits would wrap, so two halves are added exactly
         halves = (np.add.reduceat(half, starts).astype(object) for half in (counts >> 32, counts & ((1 << 32) - 1)))
         sums = next(halves) * (1 << 32) + next(halves)
     wrong = sums != totals

@@ -112,7 +112,8 @@ class SupportCounts:
         if few.any():
             exact = of_contributors if target == "contributors" else of_population
             p, q = (np.broadcast_to(share, few.shape)[few] for share in (self.p, self.q))
-            # Of a million categories with one law most have one of few counts.
+            # If a million categories share p and q, most of them have one of a few counts. So each count is computed
+            # once.
             alike = self.p.ndim == self.q.ndim == 0
             _, first, which = np.unique(
                 self.counts[few] if alike else np.arange(len(p)), return_index=True, return_inverse=True
@@ -154,7 +155,7 @@ def influence(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: P
     return Influence((min(targets, most) - expected) / gain, (max(0, least - (k - targets)) - expected) / gain)
 
 
-# ---------------------------------------------------------------- laws of counts
+# ---------------------------------------------------------------- distributions of counts
 
 
 def normal_quantile(tail: float) -> float:
@@ -219,7 +220,7 @@ def of_population(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> 
     >>> [bound.round(4) for bound in of_population(np.array([0]), 10, np.ones(1), np.zeros(1), tail=0.025)]
     [array([0.]), array([0.3085])]
     """
-    from scipy import special  # loaded when a count is small
+    from scipy import special  # only small counts need scipy
 
     inner = np.clip(counts, 1, n)
     lower = np.where(counts > 0, special.betaincinv(inner, n - inner + 1, tail), 0.0)

@@ -45,7 +45,7 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
         if isinstance(value, Rational) and not isinstance(value, bool):
             number = Fraction(value)
         elif isinstance(value, (Decimal, str)) or (isinstance(value, Real) and not isinstance(value, bool)):
-            # A float is of its own precision: numpy.float32(0.1) is 1/10 as well.
+            # A float is read in its own precision, so numpy.float32(0.1) is 1/10, too.
             number = _parsed(str(value))
         else:
             raise ValueError
@@ -62,8 +62,8 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
 
 @lru_cache(maxsize=1 << 16)
 def _parsed(text: str) -> Fraction:
-    # Before any power of ten is computed: "1e999999999" takes hours and gigabytes. Python reads "1_0" and the digits of
-    # every script; who types them as a budget means something else.
+    # These checks come before any power of ten is computed, because "1e999999999" takes hours and gigabytes. Python
+    # also reads "1_0" and the digits of every script, but people who type them as a budget mean something else.
     exponent = text.lower().partition("e")[2].strip().lstrip("+-").lstrip("0")
     if (
         not text.isascii()
@@ -98,7 +98,7 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
     shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
     if number <= 0:
         raise out_of_range(name, "> 0", shown)
-    # As floats: half of 2e-6, as it is spent, is less than a millionth by less than a float can tell.
+    # Floats are compared. Half of 2e-6, as it is spent, is below a millionth by less than a float can tell.
     if number > EPSILON_MAX or float(number) < float(EPSILON_MIN):
         raise out_of_range(name, "in [1e-06, 32]", shown)
     return number if isinstance(number, BudgetShare) or exact(float(number)) != number else float(number)
@@ -125,7 +125,8 @@ def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
     """Return rational (lower, upper) bounds of e^exponent, with a relative width below 1e-55."""
     down, up = Context(prec=_DIGITS, rounding=ROUND_FLOOR), Context(prec=_DIGITS, rounding=ROUND_CEILING)
     numerator, denominator = Decimal(exponent.numerator), Decimal(exponent.denominator)
-    # Decimal.exp is correctly rounded (half-even whatever the context says): one more unit each side is a bound.
+    # Decimal.exp is correctly rounded, half-even whatever the context says. One more unit on each side therefore gives
+    # a bound.
     lower = down.next_minus(down.exp(down.divide(numerator, denominator)))
     upper = up.next_plus(up.exp(up.divide(numerator, denominator)))
     return Fraction(lower), Fraction(upper)

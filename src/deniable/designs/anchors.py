@@ -80,7 +80,8 @@ class CrosswiseAnchor(ComplianceDesign):
         return Beginning(found.corrected.value, found.attentive.value)
 
     def told(self, report: Codes, second: Codes) -> ReportLikelihood:
-        # The two margins, as in cWise and `estimate`: nothing is assumed of how a person's two coins are related.
+        # The likelihood has the two margins, as in cWise and `estimate`. It assumes nothing about how a person's two
+        # random draws are related.
         p, anchor = float(self.p), float(self.p_anchor)
         first = np.array([[0.5, p, 0.5, 1 - p], [0.5, 1 - p, 0.5, p]])
         other = np.array([[0.5, anchor, 0.5, anchor], [0.5, 1 - anchor, 0.5, 1 - anchor]])

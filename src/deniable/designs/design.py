@@ -369,13 +369,15 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
                 joint=self._linear_variance,
                 law=code_reports(known.p, known.q),
             )
-            # Frequencies from the fractions themselves, not from rounded probabilities.
+            # Frequencies come from the fractions themselves, not from rounded probabilities.
             return replace(estimate, frequencies=self._shares(counts, n))
         frequencies = self._shares(counts, n)
         noise = self._noise
-        absent, present = np.diag(noise[::-1]), np.diag(noise)  # for two truths; more are read off the reports
+        # This noise is for two truths. For more truths the noise is estimated from the reports.
+        absent, present = np.diag(noise[::-1]), np.diag(noise)
         if self.k > 2 and n:
-            # The expectation of W^2 - W is the variance given the truth, averaged over truths: c^2 = c for one value.
+            # The expectation of W^2 - W is the variance given the truth, averaged over truths, because c^2 = c for one
+            # value.
             seen = counts @ self._scores**2 / n - frequencies
             absent = present = np.clip(seen, noise.min(axis=0), noise.max(axis=0))
         samples = (Sample(n, 1.0, self._report_law),) if self.k > 2 and n else ()

@@ -159,6 +159,6 @@ def tail_beyond(count: int, n: int, chance: float, z: float, *, few: bool, above
     """
     if not few:
         return 1 - NormalDist().cdf(z)
-    from scipy import stats  # loaded when a count is small
+    from scipy import stats  # only small counts need scipy
 
     return float(stats.binom.sf(count - 1, n, chance) if above else stats.binom.cdf(count, n, chance))

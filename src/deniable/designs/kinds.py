@@ -208,7 +208,7 @@ def _improved_unrelated(p: Fraction, alpha: Fraction) -> Rows:
 
 
 def _singh_joarder(p: Fraction) -> Rows:
-    # Singular at (3 - sqrt 5)/2 alone, which no fraction is.
+    # The channel is singular only at (3 - sqrt 5)/2, which is not a fraction.
     return binary(1 - p, p + p * (1 - p))
 
 

@@ -181,7 +181,8 @@ def estimate_sample(
     variance = max(between + float((shares[units.stratum] * relative**2) @ noise), 0.0)
     degrees = len(units.of_unit) - len(units.sizes)
     one = absent + (present - absent) * mean + mean * (1 - mean)
-    if one <= 0:  # beyond what is possible: as at the nearest prevalence
+    # If the mean is impossible, the variance is taken at the nearest prevalence.
+    if one <= 0:
         nearest = min(max(mean, 0.0), 1.0)
         one = absent + (present - absent) * nearest + nearest * (1 - nearest)
     effective = one / variance if variance > 0 else 1 / float(relative @ relative)

@@ -114,7 +114,8 @@ class Cheaters(Questionnaire, ComplianceDesign):
         return Beginning(found.honest_yes.value / max(followers, 1e-12), followers)
 
     def told(self, report: Codes, second: Codes) -> ReportLikelihood:
-        # No trait or a trait, not followed or followed: only who follows says yes.
+        # The columns are: no trait (not followed, followed) and trait (not followed, followed). Only people who follow
+        # the instructions can say yes.
         yes = np.array([[0.0, float(one), 0.0, 1.0] for one in (self.p1, self.p2)])[second]
         return ReportLikelihood.of(np.where(report[:, None] == 1, yes, 1 - yes))
 
@@ -196,7 +197,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
             truthful = Figure(honest / share, math.nan, math.nan, math.nan) if share > 0 else nothing
         else:
             prevalence = groups.figure(share, (1 / gap, -1 / gap), confidence)
-            # honest/share as a function of the two shares of yes
+            # The slopes are the derivatives of honest/share with respect to the two shares of yes.
             slopes = (
                 [(a - honest / share * b) / share for a, b in ((p2 / gap, 1 / gap), (-p1 / gap, -1 / gap))]
                 if share

@@ -120,7 +120,7 @@ def _asked(connection: DuckDBPyConnection, query: str, names: list[str], *furthe
     """Return the rows of a query about these files."""
     try:
         rows: list[tuple[Any, ...]] = connection.execute(query, [names, *further]).fetchall()
-    except Exception as error:  # of a library that is not imported here
+    except Exception as error:  # DuckDB is not imported here, so its errors have no name
         kind = type(error).__name__
         raise FileFormatError(f"DuckDB cannot read {', '.join(names[:3])} as report files ({kind})") from None
     return rows

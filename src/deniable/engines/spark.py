@@ -158,8 +158,9 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     from pyspark.sql import functions
 
     call = uuid.uuid4().hex
-    # Ids are compared where the rows are: as texts they would be most of what is sent. A report of another collection
-    # is sent as one that is null, which costs nothing; whoever meets a null asks once more what it was.
+    # Ids are compared where the rows are, because as texts they would be most of what is sent. A report of another
+    # collection is sent as a null report, which costs nothing. Code that meets a null asks once more which collection
+    # it was.
     ours = functions.col(ID_COLUMN).eqNullSafe(collection.id)
     try:
         if _few(reports, collection):
@@ -207,8 +208,8 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
     first, *others = (field.name for field in collection.mechanism.report_fields)
     chosen = functions.when(ours, functions.col(first)).alias(first)
     parts = reports.select(chosen, *others).mapInArrow(partial(_attempt, partial(sum_part, collection, call)), _SUMMED)
-    # By the partition's number: a task that runs again sends its sum where it went before. Spark takes as many tasks as
-    # the sums' bytes ask for.
+    # Parts are sent by the partition's number, so a task that runs again sends its sum to the same place. Spark takes
+    # as many tasks as the bytes of the sums ask for.
     sums = parts.repartition("partition").mapInArrow(partial(_attempt, partial(merge_parts, collection)), _SUMMED)
     found = sums.collect()
     _raise_first((row[0], row[2]) for row in found)
@@ -254,7 +255,8 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
     arrays = [np.array(values, dtype=field.dtype) for field, values in zip(fields, columns, strict=True)]
     often = np.array(counts, dtype=np.int64)
     total = Aggregate.empty(mechanism, collection.id)
-    # Twice what the higher bits of the counts say, and once what this bit says: exact, whatever the mechanism adds up.
+    # The total is twice what the higher bits of the counts give, plus once what this bit gives. This is exact for every
+    # mechanism.
     for bit in reversed(range(int(often.max(initial=0)).bit_length())):
         odd = often >> bit & 1 == 1
         total += total
@@ -268,7 +270,7 @@ def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggrega
     return total
 
 
-# ---------------------------------------------------------------- what tasks do
+# ---------------------------------------------------------------- tasks
 
 
 class Part(NamedTuple):
@@ -400,7 +402,7 @@ def _raise_first(errors: Iterable[tuple[int, str]]) -> None:
         raise _ERRORS[kind](message)
 
 
-# ---------------------------------------------------------------- where files lie
+# ---------------------------------------------------------------- places of files
 
 
 class Store(NamedTuple):
@@ -435,7 +437,7 @@ class Store(NamedTuple):
         if files.get_file_info(directory).type != fs.FileType.NotFound:
             raise OutputError(f"cannot write {path}: this path exists; choose another path")
         place = PurePosixPath(directory)
-        # Spark and `deniable aggregate` look at no name that begins like this.
+        # Spark and `deniable aggregate` ignore names that begin with an underscore.
         return cls(files, directory, uri, str(place.with_name(f"_{place.name}-{uuid.uuid4().hex}.partial")))
 
     def start(self) -> None:

@@ -223,11 +223,12 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     """
     _check_size(len(content))
     try:
-        # Nothing of what is sent stays in a cache of strings.
+        # No text of the body stays in a cache of strings.
         found = parsed_json(content, cache_strings="none")
     except ValueError as error:
         raise InvalidReportError(f"the body must be reports in JSON: {error}") from None
-    # By hand and up to the first fault: a library would list a million faults of a hostile body.
+    # The check is written by hand and stops at the first fault. A library would list a million faults of a hostile
+    # body.
     if not isinstance(found, dict) or found.keys() != _BODY_KEYS:
         raise InvalidReportError(
             "the body must be an object with exactly two keys, collection and reports: leave out other keys"
@@ -302,7 +303,7 @@ def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
             raise InvalidReportError(
                 f"{what} must be base64url with zero spare bits, but the spare bits are not zero in report {row}"
             )
-    # "A" is six zero bits: so filled up, all texts are decoded at once, and what it adds comes after the row.
+    # "A" is six zero bits. With this filling all texts are decoded at once, and the added bytes come after each row.
     filling = "A" * (-length % 4)
     joined = filling.join([*texts, ""])
     if not _BASE64URL.fullmatch(joined):

@@ -474,7 +474,7 @@ def _groups(matrix: Floats, states: Sequence[int], limit: int) -> list[list[int]
     return groups
 
 
-# ---------------------------------------------------------------- with names, and in words
+# ---------------------------------------------------------------- summaries with names and texts
 
 
 def summarize(
@@ -540,7 +540,7 @@ def summarize(
     codes = checked_records(records, schema.sizes)
     data = varying(codes, schema, target)
     chosen = _chosen(schema, releases, released)
-    # Where the whole joint does not fit, groups stay as small as can be contracted in a second.
+    # If the whole joint distribution does not fit, groups stay small enough to be contracted in a second.
     limit = DEFAULT_STATES if math.prod(data.sizes) <= DEFAULT_STATES else _GROUP_STATES
     found = record_leakage(data, releases=chosen, delta=delta, max_states=limit)
     deltas = found.pairwise.deltas
@@ -715,7 +715,7 @@ def _chosen(schema: Schema, releases: EpsilonLike | Sequence[Release], released:
         epsilon = float(checked_epsilon(releases))
         made = {k: any_mechanism_channel(k, epsilon) for k in set(schema.sizes) if k <= MAX_DOMAIN}
         chosen = [made.get(k, epsilon) for k in schema.sizes]
-    # What is not released has one output, which says nothing.
+    # An attribute that is not released has one output, which says nothing.
     return [
         release if released is None or name in released else np.ones((k, 1))
         for name, k, release in zip(schema.names, schema.sizes, chosen, strict=True)

@@ -133,7 +133,7 @@ def standardise(values: Floats, intercept: int | None, centred: bool) -> Scaling
     means = values.mean(axis=0)
     squares = np.zeros(len(means))
     for start in range(0, len(values), BLOCK_ROWS):
-        # In blocks, because numpy's own would hold a second copy of all columns.
+        # Squares are summed in blocks, because numpy's own function would hold a second copy of all columns.
         squares += ((values[start : start + BLOCK_ROWS] - means) ** 2).sum(axis=0)
     deviations = np.sqrt(squares / len(values))
     constant = deviations < 1e-12 * np.maximum(np.abs(means), 1.0)
@@ -157,7 +157,7 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
     n, p = values.shape
     for place, name in enumerate(names):
         column = values[:, place]
-        # A value that fewer rows than that differ from is the commonest of these, too.
+        # If fewer than FEWEST_ROWS rows differ from a value, the value is also the commonest of these first rows.
         few, counts = np.unique(column[: 2 * FEWEST_ROWS - 1], return_counts=True)
         apart = n - int(np.count_nonzero(column == few[int(np.argmax(counts))]))
         if 0 < apart < FEWEST_ROWS:
@@ -182,7 +182,7 @@ def check_columns(values: Floats, names: Sequence[str]) -> None:
 def unbiased_shares(indicators: ReportIndicators, counted: Floats | None) -> Floats:
     """Return the mean indicators of the rows that were asked, float64[cells]."""
     weights = indicators.asked.astype(np.float64) if counted is None else indicators.asked * counted
-    # einsum, because the order in which BLAS adds up many rows depends on its threads.
+    # einsum is used, because the order in which BLAS adds up many rows depends on its threads.
     found: Floats = np.einsum("i,ic->c", weights, indicators.values) / max(weights.sum(), 1e-300)
     return found
 
@@ -370,7 +370,8 @@ def build_mixture(
     if both:
         law: RowLaw = BothLaw(k, effects.alone)
         m = k - 1
-        # The problem has all predictors' coefficients first; people read them outcome by outcome.
+        # The problem has the coefficients of all plain predictors first, while people read coefficients outcome by
+        # outcome.
         order = [
             place
             for a in range(m)
@@ -420,7 +421,7 @@ def build_mixture(
 
 def size_of(outcome: Floats) -> float:
     """Return the root mean square of a linear model's outcome, in whose units its coefficients are."""
-    # numpy's own sum, whose order does not depend on threads.
+    # numpy's own sum has an order that does not depend on threads.
     return float(np.sqrt(np.mean(np.square(outcome)))) or 1.0
 
 
@@ -517,7 +518,7 @@ def _responses(
         known = np.isfinite(scores)
         responses = np.einsum("nac,a->nc", own[:, known], scores[known])[:, :, None]
         if cells == 1 and known.all() and not material.silent:
-            # One copy whose weight is known to be one.
+            # There is one copy, whose weight is known to be one.
             return indicators.asked[:, None].astype(np.float64), responses, ()
         return own[:, known].sum(axis=1), responses, ()
     responses = own[:, 1:].swapaxes(1, 2)

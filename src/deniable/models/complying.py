@@ -148,7 +148,7 @@ def fit_compliance(
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
     solution, starts = best_of_starts(problem, start)
     if np.abs(solution.theta[at]).max() > _EDGE:
-        # A share of 0 or 1 at the mean of all columns: the maximum lies on the boundary.
+        # If a share is 0 or 1 at the mean of all columns, the maximum lies on the boundary.
         solution = solution._replace(converged=False)
     guarantee = design.device.privacy()
     source = Source(
@@ -178,7 +178,7 @@ def _codes(column: Any, names: tuple[str, str]) -> NDArray[np.int64]:
     found = column.astype(str).map(known)
     if found.isna().any():
         row = int(np.argmax(found.isna().to_numpy())) + 1
-        # A report is not quoted: beside plain columns it names its sender.
+        # The report is not quoted, because beside plain columns it names its sender.
         raise InvalidInputError(f"{column.name} must be {names[0]} or {names[1]}, got something else in row {row}")
     codes: NDArray[np.int64] = found.to_numpy(dtype=np.int64)
     return codes

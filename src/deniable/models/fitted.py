@@ -610,7 +610,7 @@ class Fit:
         """The cell at which plain variables' effects are taken: the reference of every predictor."""
         return 0
 
-    # ---------------------------------------------------------------- what it says
+    # ---------------------------------------------------------------- statements and summaries
 
     @property
     def privacy_statement(self) -> str:

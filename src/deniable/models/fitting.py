@@ -367,7 +367,7 @@ def expected_error(built: Built) -> float | None:
     asked = float(problem.likelihood.asked.mean())
     spread = np.linalg.inv(gram(x) * max(asked, 1e-12))
     outcomes = {place // x.shape[1] for place in slopes}
-    # Ordered columns are centred: cuts and slopes do not share information.
+    # Ordered columns are centred, so cuts and slopes do not share information.
     errors = np.linalg.inv(local) if isinstance(problem.law, MultinomialLaw) else np.array([[1 / local[0, 0]]])
     columns = [place % x.shape[1] for place in slopes]
     return max(math.sqrt(max(spread[j, j] * errors[a, a], 0.0)) for j in set(columns) for a in outcomes)

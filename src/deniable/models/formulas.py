@@ -286,11 +286,11 @@ def _materialised(source: Any, table: pandas.DataFrame) -> tuple[Floats, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            # A table of its own would take as much memory once more.
+            # A pandas table as output would take as much memory once more.
             made = source.get_model_matrix(table, na_action="ignore", output="numpy")
             values = np.require(np.asarray(made, dtype=np.float64), requirements=["C", "W"])
     except Exception as error:
-        # Messages of other packages may quote cells: plain columns are not secret, but they need not be in logs.
+        # Messages of other packages may quote cells. Plain columns are not secret, but they need not be in logs.
         raise InvalidParameterError(
             "every plain column of the formula must have numbers, or categories that are also in the fitted table, "
             f"got {type(error).__name__}; check the types and the spelling in these columns, and write C(...) around "

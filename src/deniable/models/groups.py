@@ -148,7 +148,7 @@ def group_quantiles(
     critical = float(stats.chi2.ppf(level, 1))
     order = np.argsort(outcome, kind="stable")
     points, places = outcome[order], indicators[order]
-    # Several rows with one value are one point.
+    # Several rows with the same value are one point.
     last = np.append(points[1:] != points[:-1], True)
     found = []
     for own in places.T:
@@ -159,7 +159,7 @@ def group_quantiles(
         cumulative = np.cumsum(own)
         below = np.maximum.accumulate(cumulative[last] / total)
         value = points[last][min(int(np.searchsorted(below, share)), int(last.sum()) - 1)]
-        # sum T (1[y <= t] - share) has mean zero at the quantile t.
+        # The sum of T (1[y <= t] - share) has mean zero at the quantile t.
         sums = cumulative[last] - share * total
         squares = np.cumsum(own**2)
         spread = squares[last] * (1 - 2 * share) + share**2 * squares[-1] - sums**2 / len(own)

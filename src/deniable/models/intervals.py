@@ -82,7 +82,7 @@ class HeldFixed:
     _seen: dict[float, tuple[Floats, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # psi has the coefficient itself in the place of the parameter that matters most for it.
+        # psi replaces the parameter that matters most for the coefficient by the coefficient itself.
         self.place = int(np.argmax(np.abs(self.combination)))
         turned = np.eye(self.problem.size)
         turned[self.place] = self.combination
@@ -119,7 +119,7 @@ class HeldFixed:
         rest, j = self.free, self.place
         weights = np.zeros(len(psi))
         weights[j] = 1.0
-        # Scaled to a diagonal of ones: parameters may have units of their own.
+        # The matrix is scaled to a diagonal of ones, because parameters may have units of their own.
         size = np.sqrt(np.maximum(np.abs(np.diag(information)[rest]), 1e-300))
         scaled = information[np.ix_(rest, rest)] / np.outer(size, size)
         weights[rest] = -np.linalg.lstsq(scaled, information[rest, j] / size, rcond=1e-12)[0] / size
@@ -175,7 +175,8 @@ class HeldFixed:
         for search in (self, second):
             for value in beyond:
                 apart = side * (value - outer) > 0.01 * self.limit
-                # Far from the maximum the score test accepts what the likelihood excludes: it has no power there.
+                # Far from the maximum the score test accepts values that the likelihood excludes, because it has no
+                # power there.
                 if apart and search.score_statistic(value) <= critical and search.profile_statistic(value) <= likely:
                     return float(side * np.inf)
         return outer
@@ -187,7 +188,7 @@ class HeldFixed:
         inside, outside = found
         statistic = self.score_statistic if kind == "score" else self.profile_statistic
         if statistic(inside) > critical:
-            # The maximum itself is outside, where it was not found: nothing but the bound is known.
+            # No maximum was found, and even the inner end is rejected. So only this bound is known.
             return inside
         return float(
             brentq(lambda value: statistic(value) - critical, inside, outside, xtol=1e-6 * self.width, rtol=1e-10)

@@ -101,7 +101,7 @@ def maximise(
         if not np.isfinite(decrement):
             return Solution(theta, at, False, step_number)
         if decrement < 1e-10 * max(1.0, 1e-6 * problem.n) and definite:
-            # One more step, which costs nothing to judge: the error is squared.
+            # One more step costs nothing to judge, and squares the error.
             polished = theta.copy()
             polished[moving] += step
             again = problem.evaluate(polished)
@@ -115,7 +115,7 @@ def maximise(
         for halving in range(_HALVINGS):
             trial = theta.copy()
             trial[moving] += factor * step
-            # Second derivatives cost most, and are of no use where the step is refused.
+            # Second derivatives cost most, and are of no use if the step is refused.
             second = eager and halving == 0
             tried = problem.evaluate(trial, second)
             if np.isfinite(tried.value) and tried.value >= at.value + 1e-4 * factor * min(decrement, 1.0) * 0.1:
@@ -134,7 +134,7 @@ def maximise(
 
 
 def _quasi_newton(problem: Problem, theta: Floats, moving: NDArray[np.bool_], far: Floats) -> Floats:
-    from scipy.optimize import minimize  # takes longer to import than all of this package
+    from scipy.optimize import minimize  # this import takes longer than all of this package
 
     def loss(part: Floats) -> tuple[float, Floats]:
         trial = theta.copy()
@@ -164,7 +164,7 @@ def best_of_starts(
     size = 1.0 if scale is None else 1 / scale
     tries = [start, *(start + rng.normal(0.0, _NOISE, len(start)) * size for _ in range(starts - 1))]
     found = [maximise(few, one, scale=scale) for one in tries]
-    # A maximum is preferred to a point on the way to infinity that is as high.
+    # A maximum is preferred to an equally high point on the way to infinity.
     best = max(found, key=lambda one: one.evaluation.value + 1e-6 * one.converged)
     same = 1e-6 * max(1.0, abs(best.evaluation.value))
     agree = sum(abs(one.evaluation.value - best.evaluation.value) < same for one in found)

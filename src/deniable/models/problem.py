@@ -116,7 +116,7 @@ class Problem(ABC):
 
     def evaluate(self, theta: Floats, second: bool = True) -> Evaluation:
         """Return the function, its gradient and Hessian."""
-        # numpy leaves the interpreter free while it works on a block.
+        # Threads are used, because numpy leaves the interpreter free while it works on a block.
         parts = in_blocks(self.n, self.block_rows, lambda rows: self.evaluate_rows(theta, rows, second))
         total = next(parts)
         for part in parts:
@@ -162,7 +162,7 @@ def in_blocks(n: int, step: int, work: Callable[[slice], Result]) -> Iterator[Re
         yield from map(work, blocks)
         return
     with ThreadPoolExecutor(workers) as pool:
-        # A few at a time: results wait for their turn, and each has P x P numbers.
+        # Few blocks are submitted at a time, because results wait for their turn and each has P x P numbers.
         for start in range(0, len(blocks), 4 * workers):
             yield from pool.map(work, blocks[start : start + 4 * workers])
 
@@ -293,7 +293,7 @@ class MixtureProblem(Problem):
                     np.arange(numbers.start, numbers.stop),
                     np.arange(other_numbers.start, other_numbers.stop),
                 )
-                # Within a group only one half is summed up: the other half is the same.
+                # Within a group only one half is summed up, because the other half is the same.
                 pairs = [(a, b) for a in range(len(mine)) for b in range(a if own == other else 0, len(theirs))]
                 if not pairs:
                     continue

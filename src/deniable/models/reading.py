@@ -76,7 +76,7 @@ def frame_of(people: Any) -> pandas.DataFrame:
             table = pa.Table.from_batches(list(reader))
         return pandas.DataFrame({name: _typed(table.column(name)) for name in table.column_names})
     if isinstance(people, dict):
-        # Without copies: a million rows of many columns would be held twice.
+        # Columns are not copied, because a million rows of many columns would be held twice.
         return pandas.DataFrame(people, copy=False)
     try:
         found: pandas.DataFrame = people.to_pandas()

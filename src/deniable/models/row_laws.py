@@ -211,7 +211,7 @@ class PredictorLaw(PlainLaw):
     family: Family
     effects: Floats
 
-    cells: int = 0  # set by the effects
+    cells: int = 0  # `__post_init__` sets it
 
     def __post_init__(self) -> None:
         settle(self, cells=len(self.effects))
@@ -309,7 +309,7 @@ class BothLaw(PlainLaw):
     outcomes: int
     effects: Floats
 
-    cells: int = 0  # set by the others
+    cells: int = 0  # `__post_init__` sets it
 
     def __post_init__(self) -> None:
         settle(self, cells=self.outcomes * len(self.effects))

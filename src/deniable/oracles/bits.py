@@ -215,7 +215,7 @@ def valid_lanes(k: int) -> list[int]:
 def count_bits(bits: Bits) -> NDArray[np.int64]:
     """Return int64[8 width]: how often each bit, padding included, is set in packed bits[n, width], exact for any n."""
     n, width = bits.shape
-    # As many rows side by side as make whole words, and enough of them to fill vector registers.
+    # This many rows side by side make whole words, and enough of them to fill vector registers.
     together = 8 // math.gcd(width, 8)
     together *= max(1, 8 * WIDE_ROW // (together * width))
     blocks = n // (8 * together)
@@ -223,7 +223,7 @@ def count_bits(bits: Bits) -> NDArray[np.int64]:
     counts = np.zeros(8 * width, dtype=np.int64)
     if body:
         lanes = bits[:body].reshape(-1).view(np.uint64).reshape(8 * blocks, -1)
-        # Arrow hands out read-only buffers, numpy writable ones: compile once for both.
+        # Arrow hands out read-only buffers and numpy writable ones. This flag lets one compiled loop serve both.
         lanes.flags.writeable = False
         planes = np.zeros((2, 3 + blocks.bit_length(), lanes.shape[1]), dtype=np.uint64)
         count_lanes.compiled(lanes, planes, np.empty(lanes.shape[1], dtype=np.uint64))
@@ -290,7 +290,7 @@ def count_lanes(rows: Words, planes: Words, carry: Words) -> None:
             level += 1
             rest >>= 1
         waiting[level, :] = carry
-    # What still waits at a level whose turn in the binary counter is over was added already.
+    # A carry that still waits at a level whose turn in the binary counter is over was already added.
     for level in range(3, waiting.shape[0]):
         if not (blocks >> (level - 3)) & 1:
             waiting[level, :] = 0

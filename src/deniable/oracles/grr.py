@@ -122,8 +122,8 @@ class OneCode(HistogramReports, CountingOracle[Codes]):
         return matrix
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Who lies chooses among the *other* values. Equivalently, with probability k q a contributor reports a uniform
-        # value and otherwise the truth, which needs one binomial per value and one multinomial.
+        # A contributor who lies chooses among the *other* values. Equivalently, with probability k q a contributor
+        # reports a uniform value and otherwise the truth. That needs one binomial per value and one multinomial.
         uniform = rng.generator.binomial(counts, self.k * float(self.support_probabilities[1]))
         spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
         return counts - uniform + spread
@@ -228,7 +228,7 @@ def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports:
         if PLAIN:
             step = word // lie
         else:
-            # By a float product, off by at most one (k <= 2^32), then corrected in integers: it vectorises.
+            # The float product is off by at most one (k <= 2^32), and is then corrected in integers. This vectorises.
             step = np.int64(float(min(word, truth)) * (1.0 / float(lie)))
             rest = np.int64(word - np.uint64(step) * lie)
             step += np.int64(rest >= np.int64(lie)) - np.int64(rest < 0)
@@ -250,7 +250,7 @@ def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
     n = codes.shape[0]
     body = n - n % 4
     for i in range(0, body, 4):
-        # Four tables: equal neighbours do not wait for each other's increment.
+        # Four tables are used, so that equal neighbours do not wait for each other's increment.
         tables[0, codes[i]] += 1
         tables[1, codes[i + 1]] += 1
         tables[2, codes[i + 2]] += 1

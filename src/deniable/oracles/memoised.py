@@ -391,7 +391,7 @@ class Memoised(FrequencyOracle[Reports]):
         largest = Fraction(1)
         for first, law in laws.items():
             if first != pattern(first):
-                # The names of answers do not matter: one history of each pattern is enough on one side.
+                # The names of answers do not matter, so one history of each pattern is enough on one side.
                 continue
             for second, other in laws.items():
                 if not same_changes or pattern(second) == first:
@@ -647,7 +647,8 @@ class MemoisedBits(UnaryEncoding, MemoisedValues[Bits]):
         return self.second_thresholds == (SCALE, 0)
 
     def _draw_memo(self, rng: Randomness) -> Bits:
-        # Row by row, as clients draw it: the words of each row follow those that the row before it has read.
+        # Memos are drawn row by row, as clients draw them. The words of each row follow the words that the row before
+        # it has read.
         stream = WordStream(rng)
         rows = [randomize_one_hot(np.array([code]), self.k, self.first.thresholds, stream) for code in range(self.k)]
         return np.concatenate(rows)
@@ -813,7 +814,8 @@ class MemoisedCells(Sketch, Memoised[Any]):
         return self.response._outcomes(waves)
 
     def _history_law(self, history: tuple[int, ...]) -> list[list[int]]:
-        # The hash function is public: a history is one of cells, and every history of cells is one of some answers.
+        # The hash function is public, so a history is a history of cells. Every history of cells belongs to some
+        # answers.
         return self.response._history_law(history)
 
 

@@ -130,7 +130,7 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     def variance(self, f: float, n: int) -> float:
         """Return the noise variance of one estimated frequency at true frequency f, with n contributors."""
 
-    # ---------------------------------------------------------------- what a report says
+    # ---------------------------------------------------------------- information in a report
 
     @property
     @abstractmethod
@@ -257,7 +257,8 @@ class FrequencyOracle(Mechanism[Reports], TellsAnswers):
 
     def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Return the sum of reports made in blocks, if no product distribution applies, in memory independent of n."""
-        # The state of no reports: the collector refuses one that is too large before it is set up.
+        # The state of no reports is made first, so that the collector refuses a state that is too large before it is
+        # set up.
         total = self._tally(self._randomize(np.zeros(0, dtype=np.int64), rng))[0].astype(np.int64)
         for codes in holders_in_blocks(counts, min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)):
             total += self._tally(self._randomize(codes, rng))[0]
@@ -270,7 +271,7 @@ def holders_in_blocks(counts: NDArray[np.int64], step: int) -> Iterator[NDArray[
     n = int(last[-1]) if len(last) else 0
     for start in range(0, n, step):
         stop = min(start + step, n)
-        # Those v whose stretches meet this block.
+        # These are the values v whose stretches meet this block.
         first, end = np.searchsorted(last, (start, stop - 1), side="right")
         edges = np.clip(last[first : end + 1], start, stop)
         yield np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))

@@ -67,7 +67,7 @@ class PairCounts:
     (1000, (8,), -0.009)
     """
 
-    mechanism: Any  # a FrequencyOracle whose indicators are affine
+    mechanism: Any  # it is a FrequencyOracle whose indicators are affine
     counts: NDArray[np.int64]
     n: int
 
@@ -81,7 +81,7 @@ class PairCounts:
             )
         n = checked_integer("n", self.n, 0, LIMIT - 1)
         counts = counts.astype(np.int64)
-        # The four counts of a value, one stretch after another.
+        # The four counts of a value become neighbours, with one stretch after another.
         stretches_sum_to(counts.reshape(4, k).T.ravel(), (4,) * k, n)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)

@@ -155,12 +155,12 @@ class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:  # noqa: ARG002
-        # Without a law nobody has counted how many of several targets one report can support.
+        # Without a support law, nobody has counted how many of several targets one report can support.
         if self.support_law is None and targets > 1:
             return None
         return influence(targets, self.k, self._sizes, *self.support_probabilities)
 
-    # ---------------------------------------------------------------- how sure the analyst is
+    # ---------------------------------------------------------------- variance and posterior
 
     def variance(self, f: float, n: int) -> float:
         return affine_variance(*self.support_probabilities, f, n)

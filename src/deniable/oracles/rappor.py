@@ -140,7 +140,7 @@ class RAPPOR(UnaryEncoding):
         lower, _ = exp_bounds(spent(checked_epsilon(epsilon)) / 2)
         target = 2 / (lower + 1)
         f = float(target)
-        # A float field means its shortest decimal: that one must not be below the target.
+        # A float field means its shortest decimal, and this decimal must not be below the target.
         while exact(f) < target:
             f = math.nextafter(f, 1.0)
         return cls(k, f, exact(p, "p"), exact(q, "q"))
@@ -148,7 +148,8 @@ class RAPPOR(UnaryEncoding):
     # ---------------------------------------------------------------- contributor
 
     def _randomize_few(self, codes: Codes, rng: Randomness) -> Bits:
-        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`.
+        # This draws a permanent response and reports it once. Contributors who report again keep the response and use
+        # `report`.
         return self._report(self._permanent(codes, rng), rng)
 
     def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:

@@ -200,7 +200,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
         for rows, weights in wave.unit_weights(np.arange(self.k)):
             frequencies[rows] = weights @ counts / n
             squares = weights**2
-            # The expectation of W^2 - W is the variance given x, averaged over answers: c^2 = c for one value.
+            # The expectation of W^2 - W is the variance given x, averaged over answers, because c^2 = c for one value.
             seen = squares @ counts / n - frequencies[rows]
             possible = self._noise(rows, squares)
             noise[rows] = np.clip(seen, possible.min(axis=1), possible.max(axis=1))
@@ -270,7 +270,8 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     def _influence(self, targets: int, attribute: int) -> Influence | None:  # noqa: ARG002
         if self.k * self.state_size > MAX_CHANNEL_CELLS:
             return None
-        # Every report's weights of all values: it raises the targets with the largest most, and lowers the others.
+        # Each column has one report's weights of all values. The largest weights raise the targets most, and the
+        # smallest lower them most.
         weights = np.sort(np.concatenate([block for _, block in self.wave.unit_weights(np.arange(self.k))]), axis=0)
         return Influence(float(weights[-targets:].sum(axis=0).max()), float(weights[:targets].sum(axis=0).min()))
 
@@ -299,7 +300,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # With probability (k + 2b) far a report is uniform, else it is uniform among the near ones.
+        # With probability (k + 2b) far a report is uniform. Otherwise it is uniform among the near outputs.
         uniform = rng.generator.binomial(counts, self.state_size * self.wave.far)
         spread = rng.generator.multinomial(uniform.sum(), np.full(self.state_size, 1 / self.state_size))
         width = self.wave.width
@@ -330,8 +331,8 @@ def randomize_wave(
         is_near = word >= lies
         rest = word - lies if is_near else word
         size = near if is_near else far
-        # floor(rest/size) by a float product, off by at most one, then corrected in integers; for b = 0 there is one
-        # near report, and one stretch of words that may not fit a signed integer.
+        # floor(rest/size) is a float product that is off by at most one, then corrected in integers. For b = 0 there is
+        # one near report, and one stretch of words that may not fit a signed integer.
         step = np.int64(float(rest) * (by_near if is_near else by_far))
         if width == 1 and is_near:
             step = np.int64(0)
@@ -346,16 +347,16 @@ def randomize_wave(
     return int(remainders)
 
 
-# The channel of the discrete square wave, and the weights of least variance that undo it.
+# This part has the channel of the discrete square wave, and the weights of least variance that undo it.
 #
-# A report y of a code x is *near* if x <= y <= x + 2b, and far else. Unbiased weights of a question c satisfy ``sum_y
-# P(y | x) W[y] = c[x]`` for every x. Two neighbouring equations differ in two outputs only: ``W[y + w] = W[y] + (c[y +
-# 1] - c[y])/(near - far)`` with w = 2b + 1. So the weights of every w-th output are known but for one number, and of w
-# numbers one equation is left: the weights of least variance for uniform answers (generalised least squares, W = D^-1
-# P'(P D^-1 P')^-1 c) cost O(k + 2b) instead of a system of k equations.
+# A report y of a code x is *near* if x <= y <= x + 2b, and far otherwise. Unbiased weights of a question c satisfy
+# ``sum_y P(y | x) W[y] = c[x]`` for every x. Two neighbouring equations differ only in two outputs: ``W[y + w] = W[y] +
+# (c[y + 1] - c[y])/(near - far)`` with w = 2b + 1. So the weights of every w-th output are known up to one number. One
+# equation is left for these w numbers. The weights of least variance for uniform answers (generalised least squares, W
+# = D^-1 P'(P D^-1 P')^-1 c) therefore cost O(k + 2b) instead of a system of k equations.
 #
-# Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local differential privacy*
-# (2020), section 5.5 for the window; its continuous wave is discrete here, and thresholds are integers.
+# The window is from Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local
+# differential privacy* (2020), section 5.5. Their continuous wave is discrete here, and thresholds are integers.
 
 
 BLOCK_CELLS = 1 << 20
@@ -408,7 +409,7 @@ class Wave:
         """Array [k + 2b] of the probabilities P(y) for uniform answers."""
         y = np.arange(self.outputs)
         near = np.minimum(y, self.k - 1) - np.maximum(y - 2 * self.window, 0) + 1
-        # Numbers of this wave's own kind: an array of Fractions stays exact.
+        # The numbers have this wave's own type, so an array of Fractions stays exact.
         mixed: NDArray[Any] = self.far + (self.near - self.far) * self._like(near) / self.k
         return mixed
 
@@ -425,7 +426,7 @@ class Wave:
         padded = rows * w
         steps = self._zeros((len(scores), padded))
         steps[:, w:outputs] = (scores[:, 1:] - scores[:, :-1]) / (self.near - self.far)
-        # Output l w + r in row l, column r: a column's weights are known but for one number.
+        # Output l w + r is in row l and column r. The weights of a column are known up to one number.
         known = np.cumsum(steps.reshape(-1, rows, w), axis=1)
         real = (np.arange(padded) < outputs).reshape(rows, w)
         mass = self._zeros(padded)
@@ -433,7 +434,7 @@ class Wave:
         mass = mass.reshape(rows, w)
         of_column = mass.sum(axis=0)
         centre = (known * mass).sum(axis=1) / of_column
-        # The equation that is left, of code 0: far times all weights, and (near - far) times the first w.
+        # One equation is left, that of code 0: far times all weights, plus (near - far) times the first w.
         gain = self.far * self._like(real.sum(axis=0)) + (self.near - self.far)
         missing = scores[:, 0] - self.far * (known * real).sum(axis=(1, 2)) + (centre * gain).sum(axis=1)
         lift = gain / of_column
@@ -486,7 +487,8 @@ def paper_window(k: int, budget: Fraction) -> int:
 @lru_cache(maxsize=1024)
 def mean_window(k: int, budget: Fraction) -> int:
     """Return the smallest window in 0..k with the least variance of a mean, averaged over answers."""
-    # The average of E[W^2 | x] over x, which differs from the variance by what no window changes; nor does the unit.
+    # This is the average of E[W^2 | x] over x. It differs from the variance by a term that no window changes. The unit
+    # changes no comparison, either.
     scores = np.arange(k, dtype=np.float64)[None, :]
     squares = [_mean_square(make_wave(k, window, budget), scores) for window in range(k + 1)]
     limit = min(squares) * (1 + TIE)

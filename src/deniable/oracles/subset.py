@@ -119,7 +119,8 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         # One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
-        # other values: on a device by Floyd's algorithm, half a word each, with rejection of biased draws.
+        # other values. A device draws them by Floyd's algorithm, with half a word each and with rejection of biased
+        # draws.
         if not worth_compiling(len(codes)):
             subsets = draw_subsets(codes.tolist(), self._inclusion, self.k, self._size, rng)
             return np.array(subsets, dtype=code_dtype(self.k)).reshape(len(codes), self._size)
@@ -216,7 +217,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
         return matrix
 
     def _check_enumerable(self) -> None:
-        # C(k, omega) >= k: for large k that settles it without computing a huge integer.
+        # C(k, omega) >= k, so for large k no huge integer needs to be computed.
         small = self.k * self.k <= MAX_CHANNEL_CELLS
         self._check_channel(self.k, math.comb(self.k, self._size) if small else self.k)
 
@@ -268,7 +269,7 @@ def _noise_absent(k: int, omega: int, p: Fraction) -> Fraction:
     return q * (1 - q) / (p - q) ** 2
 
 
-# Counts of each value in many random subsets: the distribution of their sum, drawn without the subsets.
+# This part draws how often each value is in many random subsets, without drawing the subsets.
 #
 # Subsets that have equally many elements in a range of values are exchangeable there. So a histogram of that number is
 # all that needs to be known about the range. Ranges are halved again and again. Of the r elements that a uniform subset
@@ -377,8 +378,8 @@ def _halve(
         unplaced = before[group * k + last] - before[group * k + first]
         for r in range(state.shape[2]):
             held, on_left = state[node, 1, r], np.int64(0)
-            # How many of these holders have their value on the left; the others' elements of either kind of holder;
-            # uniform subsets.
+            # Task 0 draws how many of these holders have their value on the left. Tasks 1 and 2 draw the other elements
+            # of both kinds of holders, and task 3 draws uniform subsets.
             for task in range(4):
                 count, trials, left, right = state[node, 0, r], np.int64(r), middle - first, last - middle
                 if task == 0:
@@ -390,7 +391,7 @@ def _halve(
                     count, right = held - on_left, right - 1
                 if count == 0:
                     continue
-                # Hypergeometric masses from the mode outwards.
+                # Hypergeometric masses are computed from the mode outwards.
                 low, high = max(np.int64(0), trials - right), min(trials, left)
                 mode = min(max((trials + 1) * (left + 1) // (left + right + 2), low), high)
                 start, stop, mass = mode, mode, 1.0
@@ -413,7 +414,7 @@ def _halve(
                 for value in range(mode, stop):
                     ratio = ((left - value) * (trials - value)) / ((value + 1.0) * (right - trials + value + 1.0))
                     masses[own + value + 1] = masses[own + value] * ratio
-                # Everybody goes down a tree of binomials to a number.
+                # All subsets go down a tree of binomials, which ends at a number for each of them.
                 for i in range(leaves - 1, 0, -1):
                     masses[i] = masses[2 * i] + masses[2 * i + 1]
                 flows[1] = count

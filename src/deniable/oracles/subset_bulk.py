@@ -84,7 +84,7 @@ def plan_for(k: int, omega: int) -> Plan:
     ]
     share, share_bits = min(shares, key=lambda pair: _filling_cost(k, omega, *pair))
     short, deviation = _short(k, omega, share, share_bits)
-    # How many uniform values bring so many new ones, or hit so many of those there: enough for most of the sets.
+    # These numbers of uniform values bring enough new elements, or hit enough present ones, for most of the sets.
     added = k * math.log1p(max(short + 2 * deviation, 0.0) / (k - omega))
     removed = k * math.log1p(max(1.5 * deviation - short, 0.0) / omega)
     tries = max(added, removed, 1.0)
@@ -212,13 +212,15 @@ def sort_sets(
             bad[r] = 0
         for i in range(omega):
             for r in range(side):
-                # Lemire: the upper half is uniform below the bound if the lower half is not below the limit.
+                # In Lemire's method, the upper half is uniform below the bound if the lower half is not below the
+                # limit.
                 product = np.uint64(part[i * side + r]) * bound
                 bad[r] |= np.uint8((product & low) < limit)
                 t = product >> bits
                 table[i, r] = t + np.uint64(t >= values[r])
         for r in range(side):
-            # One element less where x itself is reported: any may give way, they are in no order.
+            # A set has one element less if x itself is reported. Any element may give way, because they are in no
+            # order.
             own = included[np.uint64(row_of[r])]
             table[omega - 1, r] = values[r] if own else np.uint64(table[omega - 1, r])
         for c in range(network.shape[0]):
@@ -230,7 +232,7 @@ def sort_sets(
         for i in range(omega - 1):
             for r in range(side):
                 bad[r] |= np.uint8(table[i, r] == table[i + 1, r])
-        # Without branches: what is written of a bad row is overwritten in its turn.
+        # There are no branches: what is written of a bad row is overwritten in its turn.
         for r in range(many):
             row = np.uint64(row_of[r])
             for i in range(omega):
@@ -298,7 +300,7 @@ def fill_sets(
         bits[cells - 1] &= last
         bits[x >> _SIX] &= ~(_ONE << (x & _BELOW_64))
         for cell in range(cells):
-            # Bits are counted by twos, fours, eights, and summed up by a product.
+            # Bits are counted by twos, fours and eights, and summed up by a product.
             word = bits[cell]
             word -= (word >> _ONE) & np.uint64(0x5555555555555555)
             word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -307,7 +309,7 @@ def fill_sets(
         missing = omega - own - count
         adding = np.uint64(missing > 0)
         missing = abs(missing)
-        # While values are added, x counts as taken; while they are removed, as not there.
+        # While values are added, x counts as present. While values are removed, x counts as absent.
         bits[x >> _SIX] |= adding << (x & _BELOW_64)
         rest, chunks = np.uint64(0), 0
         while missing > 0:
@@ -331,8 +333,9 @@ def fill_sets(
             continue
         bits[x >> _SIX] &= ~(_ONE << (x & _BELOW_64))
         bits[x >> _SIX] |= np.uint64(own) << (x & _BELOW_64)
-        # Eight places are written at a time, those too many over by the next row; where that does not come, the row
-        # has its own place. By unsigned places, which need no look from the end of the array: they become one store.
+        # Eight places are written at a time, and the next row overwrites those too many. A row without a next row is
+        # written to a place of its own. Unsigned indices need no check for negative values, so the writes become one
+        # store.
         inside = not again and (row + 1) * omega + 8 <= flat.shape[0]
         target, place = (flat, np.uint64(row * omega)) if inside else (tail, np.uint64(0))
         for cell in range(cells):

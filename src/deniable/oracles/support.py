@@ -110,7 +110,7 @@ class FixedSize(PairLaw):
         own = p * Fraction(size - 1, k - 1)
         if k == 2:
             return own, Fraction(0)
-        # Neither is held: of the k-1 other values, size-1 are supported if the own one is, else size.
+        # If neither value is held, size-1 of the k-1 other values are supported if the own one is, else size.
         pairs = (k - 1) * (k - 2)
         return own, p * Fraction((size - 1) * (size - 2), pairs) + (1 - p) * Fraction(size * (size - 1), pairs)
 
@@ -190,7 +190,7 @@ class Hashed(PairLaw):
         Probability that the contributor's own cell is reported, and that any other cell is.
     """
 
-    hashes: HashFamily = field()  # no default: not the base's
+    hashes: HashFamily = field()  # this field has no default, unlike the base's
     p: Fraction
     q: Fraction
 

@@ -73,7 +73,8 @@ class ByteLaw:
         keys |= words >> np.uint64(64 - _KEY_BITS)
         below = np.searchsorted(self.keys, keys, side="left")
         found = np.searchsorted(self.keys, keys, side="right")
-        # A cut that begins with the same bits as the word: is what follows it below or beyond?
+        # These cuts begin with the same bits as the word, so further bits decide on which side of the cut the word
+        # lies.
         for i in np.flatnonzero(below != found):
             found[i] = self._settle(int(keys[i]), rng)
         return found.astype(np.uint8)
@@ -93,7 +94,7 @@ def byte_law(q: Fraction) -> ByteLaw:
     """Return the table for eight independent bits that are set with probability q, a fraction of a power of two."""
     numerator, places = q.numerator, q.denominator.bit_length() - 1
     bits = _KEY_BITS + 64 * -(-max(0, 8 * places - 16 - _KEY_BITS) // 64)
-    # Probabilities in units of 2^-(16 + bits).
+    # Probabilities are in units of 2^-(16 + bits).
     unit = 16 + bits - 8 * places
     sizes = [numerator**w * ((1 << places) - numerator) ** (8 - w) << unit for w in range(9)]
     shares = [divmod(sizes[byte.bit_count()], 1 << bits) for byte in range(256)]
@@ -183,10 +184,10 @@ def look_up(cells: NDArray[np.uint16], table: Bits, whole: int, noise: Bits, sha
     for start in range(0, body, TOGETHER):
         seen = np.uint32(0)
         for ahead in range(TOGETHER):
-            place = np.uint64(start + ahead)  # unsigned places need no look from the end of the array
+            place = np.uint64(start + ahead)  # unsigned indices need no check for negative values
             cell = cells[place]
             noise[place] = table[cell]
-            seen |= np.uint32(cell) + beyond  # nobody can foresee the larger of two: a maximum would be a branch
+            seen |= np.uint32(cell) + beyond  # a maximum would be a branch that nobody can foresee
         if seen >= np.uint32(CELLS):
             for i in range(start, start + TOGETHER):
                 if cells[i] >= whole:

@@ -100,7 +100,8 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
         """Implemented (p, q): probabilities that bit v is set if the contributor holds v, and otherwise."""
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        # Bits of many contributors are drawn by what all stages together make of them, which is the same distribution.
+        # For many contributors each bit is drawn by the combined probability of all stages, which gives the same
+        # distribution.
         if worth_compiling(len(codes)):
             return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
         return self._randomize_few(codes, rng)
@@ -129,7 +130,7 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
         """Return Fractions P(bits | code), where the own bit is set with probability p and every other bit with q."""
         k = self.k
         check_bit_outputs(k, repr(self))
-        # Only 2k different cells: own bit clear or set, and how many of the k-1 other bits are set.
+        # There are only 2k different cells: the own bit is clear or set, and w of the k-1 other bits are set.
         others = [q**w * (1 - q) ** (k - 1 - w) for w in range(k)]
         cells = np.array([[(1 - p) * other for other in others], [p * other for other in others]], dtype=object)
         own = np.arange(1 << k)[None, :] >> np.arange(k)[:, None] & 1
@@ -137,7 +138,7 @@ class UnaryEncoding(BitReports, CountingOracle[Bits], ChecksRows):
         return matrix
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Bits are independent: the own bits set are Binomial(c, p), others' Binomial(n - c, q).
+        # Bits are independent: the own bits that are set are Binomial(c, p), and those of others Binomial(n - c, q).
         p, q = map(float, self.support_probabilities)
         drawn: NDArray[np.int64] = rng.generator.binomial(counts, p) + rng.generator.binomial(counts.sum() - counts, q)
         return drawn

@@ -167,7 +167,7 @@ def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fractio
     TooLargeError
         If the mechanism exceeds a limit of practicality; the message names the limit.
     """
-    # Before building: a table of so many values would take long to set up only to be refused.
+    # The limit is checked before building, because a large table would take long to set up only to be refused.
     _check_limit("counters", sum(sizes), MAX_STATE_SIZE)
     if candidate.compares:
         _check_limit("values compared with every report", sizes[0], MAX_COMPARED)

@@ -142,7 +142,7 @@ def _reports(mechanism: Mechanism[Any], attribute: int, shares: Floats) -> tuple
         told = mechanism.likelihood(client.randomize(inputs, SimulationRandomness(1)), [attribute])
         asked = float(told.asked.mean())
         if listed is None:
-            # Importance weights: the mean over reports of f/P(y) is the sum over all reports of f.
+            # These are importance weights: the mean over reports of f/P(y) is the sum over all reports of f.
             relative = told.relative[told.asked]
             return relative / (relative @ shares)[:, None] / len(relative), asked
     return listed.probabilities, asked

@@ -66,7 +66,7 @@ def prefers_square_wave(column: Attribute, epsilon: float | Fraction) -> bool:
     others: LinearOracle[Any] = best_oracle(column.k, epsilon)
     try:
         alone = others.linear_variance(weights, uniform, 1)
-    except TooLargeError:  # of a sketch, whose pairs of values have no common law
+    except TooLargeError:  # a sketch's pairs of values have no common distribution
         return True
     return SquareWave(column.k, epsilon).linear_variance(weights, uniform, 1) <= alone
 

@@ -222,7 +222,7 @@ def explore(
     >>> round(found.z * (law.variance / 1000) ** 0.5, 2), law.before, round(law.after, 3)
     (4.65, 0.5, 0.777)
     """
-    # Refuses what decide refuses.
+    # This call raises what `plan_survey` raises.
     checked: SurveyPlan = plan_survey(schema, contributors, epsilons or ("1",), target=target, confidence=confidence)
     own = [exact(checked_epsilon(epsilon)) for epsilon in epsilons]
     budgets = sorted({*GRID, *own})
@@ -232,7 +232,7 @@ def explore(
         if progress is not None:
             progress(i + 1, len(budgets))
     laws = [[_law(question) for question in questions] for questions in found]
-    # Questions that are alike at every budget share their laws.
+    # Questions that are alike at every budget share their distributions.
     kinds: dict[tuple[Law, ...], int] = {}
     numbers = [kinds.setdefault(column, len(kinds)) for column in zip(*laws, strict=True)]
     firsts = [numbers.index(kind) for kind in range(len(kinds))]

@@ -85,7 +85,7 @@ def _remedies(
     few = _most(len(easiest) - 1, lambda m: _works(Schema(tuple(easiest[:m])), epsilon, n, z, pairs))
     if few:
         found.append(f"{few} of these questions" if few > 1 else "a single one of these questions")
-    # In tenths, and never one that contributors would be warned of.
+    # Epsilon is in tenths, and never one that contributors would be warned about.
     highest, own = int(10 * HIGH_EPSILON), exact(epsilon)
     lower = _most(
         highest, lambda tenths: Fraction(tenths, 10) <= own or not _works(schema, Fraction(tenths, 10), n, z, pairs)

@@ -160,7 +160,7 @@ class Guess:
         n = checked_integer("contributors", contributors, 1, MOST)
         exact = self.weights / self.weights.sum() * n
         held = np.floor(exact).astype(np.int64)
-        # The largest remainders get one more, ties in random order.
+        # The largest remainders get one more each, with ties in random order.
         order = SimulationRandomness(seed).generator.permutation(len(held))
         rest = (exact - held)[order].round(9)
         held[order[np.argsort(-rest, kind="stable")[: n - int(held.sum())]]] += 1

@@ -350,13 +350,14 @@ def _total(survey: PlannedSurvey) -> SurveyTotal:
     if is_memoised(collection):
         mechanism = memoised_of(collection)
         memo, each = Memo(series(collection), None), float(mechanism.epsilon_once)
-        # What the person's own ledger will say, whatever the answers do.
+        # This is what the person's own ledger will say, however the answers change.
         draw = new_draw(collection, memo)
         ledger = PersonTotal((draw.model_copy(update={"draw": "0" * 32}),) * waves)
         found, holds = ledger.epsilon, _known(waves, mechanism.memo_rows) if ledger.times_known else ""
         answers = survey.answers
         claimed = None if answers is None or waves == 1 else answers * exact(mechanism.epsilon_forever)
-        # Answers that change at the same times may change cells at different ones: for cells only the first row holds.
+        # Answers that change at the same times may change cells at different times. So cells are allowed only for a
+        # single answer here.
         allowed = answers == 1 or (survey.times_known and mechanism.kept == "answer")
         if claimed is not None and allowed and (found is None or claimed < found):
             found = claimed

@@ -73,7 +73,7 @@ class ShareVariance:
     def worst(self) -> tuple[float, float]:
         """The share where the variance is largest, and the variance there."""
         shares = [0.0, 1.0]
-        # Rounding leaves a curvature where there is none; its summit then changes nothing.
+        # Rounding may leave a curvature where there is none. Its summit then changes nothing.
         if self.curved > TIE * self.half:
             summit = (self.present - self.absent + self.curved) / (2 * self.curved)
             shares.insert(0, min(max(summit, 0.0), 1.0))
@@ -143,7 +143,7 @@ class MeanVariance:
             with np.errstate(divide="ignore", invalid="ignore"):
                 summit = np.where(sampling > TIE * alone.max(), (rise + sampling) / (2 * sampling), rise > 0)
             return _largest(counted, alone, sampling, np.clip(summit, 0.0, 1.0))
-        # A quadratic in the mean: three of them give all.
+        # The noise is quadratic in the mean, so its values at three means give all others.
         low, high = own.min(), own.max()
         above = noise.shifted(np.where(np.isfinite(scores), scores, 0.0))
         below = noise.shifted(np.isfinite(scores).astype(np.float64))

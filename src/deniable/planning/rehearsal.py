@@ -380,7 +380,7 @@ class _Seen:
             self.missed.append(float(_outside(self.mean, lower, upper)))
             self.off.append(abs(answer.value - self.mean))
             return
-        if estimate.n == 0:  # of a sampled question that nobody happened to report
+        if estimate.n == 0:  # nobody happened to report this sampled question
             self.top_wrong.append(True)
             self.missed.append(0.0)
             self.off.append(math.inf)

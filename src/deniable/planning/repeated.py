@@ -203,7 +203,7 @@ def plan_waves(
 
 def _variance(mechanism: Any, k: int, asked: int, people: int) -> float:
     """Return the mean variance of a frequency among all people if `asked` of them report, drawn without replacement."""
-    # Flat prior: f (1 - f) has mean (k - 1)/(k (k + 1)).
+    # Under a flat prior, f (1 - f) has the mean (k - 1)/(k (k + 1)).
     spread = (k - 1) / (k * (k + 1))
     sampling = spread * (people - asked) / (asked * (people - 1)) if people > asked else 0.0
     return mean_variance(mechanism, asked) + sampling
@@ -218,7 +218,8 @@ def _memoised(row: Any, k: int, budget: Fraction, answers: int, people: int, tim
     if k <= 1024:
         made.append(MemoisedOUE(k, forever, forever))
     if answers == 1:
-        # Histories that change at the same times may change cells at different ones: for hashes only this row holds.
+        # Histories that change at the same times may change cells at different times. So hashes are offered only for a
+        # single answer.
         made.append(MemoisedHash(k, forever, forever))
     best = min(made, key=lambda one: mean_variance(one, people))
     holds = (

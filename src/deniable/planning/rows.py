@@ -233,5 +233,5 @@ def best_row(rows: Sequence[PlanRow]) -> PlanRow | None:
     if not compared:
         return None
     tied = (1 + TIE) * min(variance for variance, _, _ in compared)
-    # Bits rounded: log2 k computed in two ways is one number.
+    # Bits are rounded, because log2 k computed in two ways must be one number.
     return min((round(bits, 6), i, row) for i, (variance, bits, row) in enumerate(compared) if variance <= tied)[2]

@@ -74,7 +74,7 @@ def pair_plans(
     for i, j in attribute_pairs(len(columns)):
         kind = tuple((mechanism.sizes[one], mechanism.oracles[one]) for one in (i, j))
         if kind not in known:
-            # The largest of a consistent table whose cells are alike; of one contributor.
+            # This is the largest error in a consistent table whose cells are alike, for one contributor.
             known[kind] = float(tables.consistent(i, j).standard_errors().max()) * math.sqrt(MAX_CONTRIBUTORS)
         one = 100 * z * known[kind]
         found.append(

@@ -119,7 +119,8 @@ def corr_rr_plan(
         error = expected_error(learn_copy_probabilities(shares, n, "pairwise"), shares, 1, budget)
         variances.append(np.mean([part.mean() for part in error.variance]))
         biases.append(np.mean([np.square(part).mean() for part in error.bias]))
-    # Per contributor: v1 in phase one, v2 in phase two. The mean squared error is n1 v1/n^2 + n2 v2/n^2 + (n2 b/n)^2.
+    # Per contributor, the variance is v1 in phase one and v2 in phase two. The mean squared error is n1 v1/n^2 + n2
+    # v2/n^2 + (n2 b/n)^2.
     v1, v2, b2 = mean_variance(CorrRR.phase_one(domains, budget), 1), float(np.mean(variances)), float(np.mean(biases))
     b2 = b2 if b2 > _NO_BIAS else 0.0
     best = (v1 - v2) / (2 * b2) if b2 > 0 else np.inf

@@ -100,7 +100,8 @@ def iterative_bayes(
     _check_stopping(max_iterations, tolerance)
     if is_oracle(mechanism) and mechanism.state_is_histogram:
         return _histogram(mechanism, mechanism.estimate(aggregate), aggregate.counts, max_iterations, tolerance)
-    # The state of pairs is not a histogram of single attributes, whatever those go through where they are drawn alone.
+    # The state of pairs is not a histogram of single attributes, whatever oracle is used for attributes that are drawn
+    # alone.
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
@@ -116,7 +117,7 @@ def iterative_bayes(
                 for oracle, (name, raw), part in parts
             }
         )
-    # Record mechanisms keep the columns' counts one after the other, and each column's own (p, q).
+    # Record mechanisms keep the columns' counts one after the other. Each column has its own (p, q).
     starts = np.cumsum([0] + [oracle.k for oracle in oracles])
     probabilities = cast(Any, mechanism).support_probabilities
     columns = zip(record.items(), starts[:-1], probabilities, strict=True)
@@ -225,7 +226,8 @@ def _maximum_likelihood(
     shares = np.where(counts > 0, counts / n, 1.0)
 
     def log_likelihood(outputs: Floats) -> float:
-        # Relative to the likelihood of the shares themselves: smaller numbers, smaller rounding errors.
+        # The likelihood is relative to that of the shares themselves, because smaller numbers have smaller rounding
+        # errors.
         return float((counts * np.log(outputs / shares)).sum())
 
     frequencies = np.full(raw.k, 1 / raw.k)
@@ -235,7 +237,7 @@ def _maximum_likelihood(
     iterations, eta = 0, 1.0
     while n * (factor.max() - 1) > tolerance and iterations < max_iterations:
         iterations += 1
-        # Bounded below: a frequency that becomes exactly zero could never come back.
+        # The step is bounded below, because a frequency that becomes exactly zero could never come back.
         step = np.exp(np.maximum(eta * np.log(factor / factor.max()), -30.0))
         proposal = np.maximum(frequencies * step / (frequencies @ step), 1e-100)
         proposed = forward(proposal)

@@ -160,7 +160,7 @@ def noise_variances(estimate: Estimate) -> Floats:
     f, k = nearest_distribution(estimate.frequencies), estimate.k
     noise = estimate.noise_absent + (estimate.noise_present - estimate.noise_absent) * f
     s2: Floats = (noise + f * (1 - f)) / estimate.n
-    # The sum of all supports is an integer: frequencies of independent bits sum to one by rare coincidence only.
+    # The sum of all supports is an integer, so frequencies of independent bits sum to one only by rare coincidence.
     rounding = 1e-9 * (1 + np.abs(estimate.frequencies).sum())
     if abs(estimate.frequencies.sum() - 1) > rounding:
         s2 = s2 * (1 - 2 / k) + s2.mean() / k
@@ -190,7 +190,7 @@ def _is_known(estimate: Estimate) -> bool:
 
 def _decode(group: list[Estimate], dominant: bool) -> list[Estimate]:
     k = group[0].k
-    if k < 2:  # as many as were found of an open dictionary
+    if k < 2:  # an open dictionary may have fewer than two values
         return [one.processed(np.ones(k), STEP) for one in group]
     frequencies = np.stack([one.frequencies for one in group])
     g = frequencies - frequencies.mean(axis=1, keepdims=True)

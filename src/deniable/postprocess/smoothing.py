@@ -144,7 +144,7 @@ def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit |
         frequencies = grown / grown.sum()
         reports = frequencies @ channel
         likelihood = float(counts[seen] @ np.log(reports[seen]))
-        # How reports change with theta.
+        # `change` says how reports change with theta.
         change = frequencies[:, None] * (channel - reports)
         return likelihood - float(theta @ penalty @ theta) / 2, frequencies, change / np.sqrt(reports)
 
@@ -154,13 +154,13 @@ def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit |
     for _ in range(MAX_STEPS):
         if order > 1 and float(((slope @ change) ** 2).sum()) < LOST * known:
             return None
-        # theta is determined but for a constant: 11'/k settles that.
+        # theta is determined up to a constant, and 11'/k settles this constant.
         gradient = change @ (counts / np.sqrt(frequencies @ channel)) - penalty @ theta
         step = np.linalg.solve(n * change @ change.T + penalty + 1 / k, gradient)
         rise = float(gradient @ step)
         if rise < TOLERANCE:
             break
-        # Fisher's step leads upwards, if not too far: it is halved until it does.
+        # Fisher's step leads upwards if it is not too long. So it is halved until it does.
         proposed = at(theta + step)
         while proposed[0] < reached + SUFFICIENT * rise and rise > TOLERANCE:
             step, rise = step / 2, rise / 2

@@ -83,7 +83,7 @@ def postprocess(
             f"{', '.join(POSTPROCESSORS)}"
         )
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)
-    # A collection of one attribute names a one-attribute mechanism's estimate, too.
+    # A collection of one attribute returns its estimate by name, even if the mechanism returns a single estimate.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())
     if isinstance(estimate, RecordEstimate):
         pairs = zip(estimate.items(), found, strict=True)

@@ -147,7 +147,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
     def _influence(self, targets: int, attribute: int) -> Influence:
         k, sizes = self.sizes[attribute], self.oracles[attribute].support_law.sizes
         held, other = (np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute])
-        # Values with priors of their own differ in how often others support them: the worst case takes the rarest ones.
+        # Values with priors of their own differ in how often others support them. The worst case takes the rarest ones.
         rare = np.sort(np.resize(other, k))
         gain = held[0] - other[0]
         ends = (influence(targets, k, sizes, q + gain, q) for q in (rare[:targets].mean(), rare[-targets:].mean()))
@@ -181,9 +181,10 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
         return max([*alone, largest_quotient_of_sums([fake.evidence for fake in self.fakes_of])])
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
-        # That of the oracle itself if no fake takes some value: a report of it must be true or a lie. Else the others
-        # say least. Over GRR with uniform fakes it is (k_j p_j + S)/(k_j q_j + S), S the sum of k_i q_i over the other
-        # attributes; where all sizes are equal, (e^epsilon + d - 1)/d.
+        # The ratio is that of the oracle itself if no fake takes some value: a report of this value must be true or a
+        # lie. Otherwise the ratio is largest where the other attributes say least. Over GRR with uniform fakes it is
+        # (k_j p_j + S)/(k_j q_j + S), with S the sum of k_i q_i over the other attributes. If all sizes are equal, it
+        # is (e^epsilon + d - 1)/d.
         own = self.fakes_of[attribute]
         if own.shows:
             return own.oracle.implemented_ratio()
@@ -208,8 +209,8 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
         return sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
 
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Who samples one attribute does not sample another, so the counts of two attributes depend on each other
-        # through the records. Given who samples what, attributes are independent.
+        # A contributor who samples one attribute does not sample another, so the counts of two attributes depend on
+        # each other through the records. Given who samples what, attributes are independent.
         sampled_counts, n = simulate_sampling(records, held, self.sizes, rng), int(held.sum())
         return np.concatenate(
             [

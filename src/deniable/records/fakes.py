@@ -267,7 +267,7 @@ def _filled(layout: BitLayout, codes: Codes, rng: Randomness, fill: Callable[[Co
 
 @kernel
 def _keep_sampled(codes: Codes, attributes: Codes, values: NDArray[np.uint32]) -> None:
-    # Puts the sampled code of each row in place of its fake value.
+    # This puts the sampled code of each row in the place of its fake value.
     for i in range(codes.shape[0]):
         j = np.int64(attributes[i])
         values[i, j] = codes[i, j]

@@ -163,7 +163,7 @@ class CodeLayout(Layout):
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         first = self.oracles[0]
         if self._alike:
-            # All columns alike: one long column.
+            # All columns are alike, so they are randomised as one long column.
             return first._randomize(codes.reshape(-1), rng).reshape(codes.shape)
         reports = self.empty(len(codes))
         for rows in row_blocks(len(codes), BLOCK_ROWS):
@@ -224,12 +224,12 @@ class BitLayout(Layout):
     def randomize_bits(self, bits: Bits, rng: Randomness) -> Bits:
         """Return randomised rows; a set bit stays set with probability P/2^64, and a clear bit is set with Q/2^64."""
         width = bits.shape[1]
-        # The thresholds are those of all attributes.
+        # All attributes have the same thresholds.
         result = noisy_bits(bits, 8 * width, self.oracles[0].thresholds, rng)
         if any(size % 8 for size in self.sizes):
             used = np.zeros(8 * width, dtype=np.uint8)
             used[self._values] = 1
-            # Tiled to one long row: numpy would loop over short ones.
+            # The mask is repeated to one long row, because numpy would loop over short rows.
             result &= np.tile(np.packbits(used, bitorder="little"), (len(bits), 1))
         return result
 
@@ -298,7 +298,7 @@ def set_sampled(codes: Codes, attributes: Codes, starts: NDArray[np.int64], bits
 
 @kernel
 def _tally_codes(codes: Codes, starts: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    # Adds codes[n, d], already checked, to counts; column j counts from starts[j] on.
+    # This adds codes[n, d], which are already checked, to counts. Column j counts from starts[j] on.
     for i in range(codes.shape[0]):
         for j in range(starts.shape[0]):
             counts[starts[j] + np.int64(codes[i, j])] += 1

@@ -54,7 +54,7 @@ def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
     fields = zip(columns_of(reports), mechanism.report_fields, strict=True)
     little = [np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<")) for column, field in fields]
     if len(little) == 1 and field_bytes(mechanism.report_fields[0]) == width:
-        return little[0].view(np.uint8).reshape(len(little[0]), width)  # the bytes as they lie
+        return little[0].view(np.uint8).reshape(len(little[0]), width)  # the bytes stay as they are
     rows = np.zeros(len(little[0]), dtype=row_of(mechanism.report_fields, width))
     for field, column in zip(mechanism.report_fields, little, strict=True):
         rows[field.name] = column.view(f"V{field_bytes(field)}").reshape(-1)
@@ -85,7 +85,7 @@ def as_cells(payload: Bytes) -> NDArray[Any]:
 
 def set_bits(rows: Bytes) -> Bytes:
     """Return the bits uint8[width] that are set in any of these rows uint8[n, width]."""
-    # Many rows at once lie in one long row, of which numpy takes many bytes at once.
+    # Many rows are combined as one long row, because numpy combines many of its bytes at once.
     whole = len(rows) // FOLDED * FOLDED
     folded = np.bitwise_or.reduce(rows[:whole].reshape(-1, FOLDED * rows.shape[1]), axis=0).reshape(FOLDED, -1)
     found: Bytes = np.bitwise_or.reduce(np.concatenate([folded, rows[whole:]]), axis=0)
@@ -251,7 +251,7 @@ class ByteColumn(Column):
         whole = self._whole[attribute]
         if whole is None:
             return as_items(packed(self.oracles[attribute], reports, self._width))
-        return np.ascontiguousarray(reports, dtype=whole).reshape(-1).view(self._item)  # the bytes as they lie
+        return np.ascontiguousarray(reports, dtype=whole).reshape(-1).view(self._item)  # the bytes stay as they are
 
     @cached_property
     def _item(self) -> np.dtype[Any]:
@@ -284,7 +284,8 @@ class ByteColumn(Column):
         """Return the result of `_grouped` if each report is one code and each state the histogram of its codes."""
         sizes, impossible = self._counters
         counts, wrong = histograms(attributes, cells, sizes)
-        # A byte that must be zero makes a cell too large: the state has a counter for every code of its own bytes.
+        # A set byte that must be zero makes a cell too large, because the state has a counter for every code of its own
+        # bytes.
         if wrong >= 0 or counts[impossible].any():
             raise self._first_error(attributes, body, 0)
         return np.concatenate([counts, np.add.reduceat(counts, starts_of(sizes.tolist()))])
@@ -301,7 +302,7 @@ class ByteColumn(Column):
         """Return the states of all oracles, then their numbers of reports, after sorting reports by attribute."""
         d = len(self.oracles)
         states = [np.zeros(oracle.state_size, dtype=np.int64) for oracle in self.oracles]
-        # An oracle returns a fresh state per call: it should not be longer than the reports that go into it.
+        # An oracle returns a fresh state per call, which should not be longer than the reports that go into it.
         step = max(GROUPED_BYTES // self._width, d * max(oracle.state_size for oracle in self.oracles))
         grouped = np.empty((min(step, len(body)), self._width), dtype=np.uint8)
         reported = np.zeros(d, dtype=np.int64)
@@ -328,7 +329,7 @@ class ByteColumn(Column):
             raise InvalidReportError(
                 f"the bytes {used}..{group.shape[1] - 1} of {self.name} must be zero, got another value in row 1"
             )
-        # What all parts add up to is checked once, as the state that it is.
+        # The sum of all parts is checked once, as the state that it is.
         return oracle._tally(unpacked(oracle, group))[0]
 
     def _first_error(self, attributes: Codes, body: Bytes, start: int) -> InvalidReportError:
@@ -337,7 +338,7 @@ class ByteColumn(Column):
         for j in range(len(self.oracles)):
             rows = np.flatnonzero(attributes == j)
             if len(rows) and self._refusal(j, body[rows]):
-                # All rows before `good` are fine, one of those before `bad` is not.
+                # All rows before `good` are valid, and one of those before `bad` is not.
                 good, bad = 0, len(rows)
                 while bad - good > 1:
                     middle = (good + bad) // 2
@@ -404,9 +405,9 @@ def histograms(attributes: Codes, codes: Codes, sizes: NDArray[np.int64]) -> tup
 
 @kernel
 def _tally_codes(attributes: Codes, values: Codes, starts: Words, sizes: Words, tables: NDArray[np.int64]) -> int:
-    # Adds values[n] to their attributes' counts, in several tables by turns so that equal neighbours do not wait for
-    # each other's increment; returns the first row whose value is out of range, or -1.
-    # Unsigned places need no look from the end of an array.
+    # This adds values[n] to the counts of their attributes. Several tables take turns, so that equal neighbours do not
+    # wait for each other's increment. It returns the first row whose value is out of range, or -1. Unsigned indices
+    # need no check for negative values.
     last = np.uint64(tables.shape[0] - 1)
     for i in range(attributes.shape[0]):
         row = np.uint64(i)
@@ -419,8 +420,8 @@ def _tally_codes(attributes: Codes, values: Codes, starts: Words, sizes: Words, 
 
 @kernel
 def _group(attributes: Codes, rows: NDArray[Any], free: NDArray[np.int64], grouped: NDArray[Any]) -> None:
-    # Counting sort by attribute, stable; free[j] is where the next row of attribute j goes.
-    # Unsigned places need no look from the end of an array.
+    # This is a stable counting sort by attribute. free[j] is where the next row of attribute j goes. Unsigned indices
+    # need no check for negative values.
     for i in range(attributes.shape[0]):
         row, j = np.uint64(i), np.uint64(attributes[i])
         place = np.uint64(free[j])
@@ -432,7 +433,7 @@ def _group(attributes: Codes, rows: NDArray[Any], free: NDArray[np.int64], group
 
 @kernel
 def _group_cells(attributes: Codes, cells: NDArray[Any], free: NDArray[np.int64], grouped: NDArray[Any]) -> None:
-    # As `_group`, where a row is one cell.
+    # This does the same as `_group` if a row is one cell.
     for i in range(attributes.shape[0]):
         row, j = np.uint64(i), np.uint64(attributes[i])
         place = np.uint64(free[j])

@@ -117,7 +117,7 @@ def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:
     offered = _offered(size, budget)
     variances = [oracle.variance(1 / size, 1) for oracle in offered]
     tied = (1 + TIE) * min(variances)
-    # Bits rounded: log2 k computed in two ways is one number.
+    # Bits are rounded, because log2 k computed in two ways must be one number.
     return min(
         (round(oracle.report_bits, 6), i, oracle)
         for i, (oracle, variance) in enumerate(zip(offered, variances, strict=True))
@@ -127,7 +127,7 @@ def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:
 
 def _offered(k: int, epsilon: float | Fraction) -> list[Oracle]:
     offered: list[Oracle] = []
-    with suppress(InvalidParameterError):  # where 64-bit thresholds cannot tell p from q
+    with suppress(InvalidParameterError):  # 64-bit thresholds may be unable to tell p from q
         offered.append(GRR(k, epsilon))
     if k <= LARGEST_SUBSET_DOMAIN:
         offered.append(SubsetSelection(k, epsilon))

@@ -89,7 +89,7 @@ class Margins:
         if not weights:
             return Estimate(np.full(k, np.nan), 0, np.zeros(k), np.zeros(k), self.contributors)
         shares = {which: weight**2 / self.about[which].n for which, weight in weights.items()}
-        n = floor(1 / sum(shares.values()) + _ROUNDING)  # at least 1, for shares sum to 1 at most
+        n = floor(1 / sum(shares.values()) + _ROUNDING)  # it is at least 1, because shares sum to at most 1
         margins = [(n * share, self._margins[attribute][which]) for which, share in shares.items()]
         absent, present = np.zeros((2, k))
         for share, margin in margins:

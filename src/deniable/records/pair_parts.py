@@ -70,7 +70,7 @@ class Part(ABC):
 
     attributes: tuple[int, ...]
     sizes: tuple[int, ...]
-    oracle: Any  # its class is told by the kind of part
+    oracle: Any  # the kind of part tells its class
 
     @abstractmethod
     def spread(self, axis: int) -> float:
@@ -120,8 +120,9 @@ class PairPart(Part):
             found = self.oracle.likelihood(reports)
             ordered: ReportLikelihood = found._replace(relative=self._ordered(found.relative, attributes))
             return ordered
-        # The partner's answer is anybody's. How many reported cells share each code has a law that does not depend on
-        # it, by symmetry: among the sets with these numbers N, the share N_a/lumped contains any one cell of code a.
+        # The partner's answer may be anything. By symmetry, the distribution of how many reported cells share each code
+        # does not depend on it. Among the sets with these numbers N, the share N_a/lumped contains any one cell of code
+        # a.
         law = self.oracle.support_law
         supported = self.oracle.supports(reports, np.arange(self.oracle.k)).reshape(-1, *self.sizes)
         axis = self.attributes.index(attributes[0])

@@ -289,7 +289,7 @@ class PairSample(
         _code(choices, codes, *self._codes_of, held)
         examples, kinds = self._kinds
         oracles = [self.parts[example].oracle for example in examples]
-        if len(oracles) == 1:  # nothing to sort, and nothing to put back
+        if len(oracles) == 1:  # nothing needs to be sorted and put back
             return PairReports(
                 choices, packed(oracles[0], oracles[0]._randomize(held, rng), self.column.field.width or 1)
             )
@@ -542,8 +542,8 @@ class PairSample(
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Who draws what, then every choice's oracle: the tables of overlapping pairs depend on each other through the
-        # numbers of their reports and the records only.
+        # Choices are drawn first, then each choice's reports. The tables of overlapping pairs depend on each other only
+        # through the numbers of their reports and the records.
         states, starts = self._held_by_choice(records, held, rng), self._starts
         numbers = np.add.reduceat(states, starts)
         pairs = len(self.omegas)
@@ -570,7 +570,7 @@ class PairSample(
             drawn = rng.generator.multinomial(held[rows], law / law.sum())
             codes = records[rows][:, first].astype(np.int64) * factor + records[rows][:, second]
             np.add.at(found, self._starts + codes, drawn)
-        # One multinomial has as many binomials as there are choices: fewer holders are cheaper drawn one by one.
+        # One multinomial has as many binomials as there are choices. So fewer holders are cheaper if drawn one by one.
         for rows in holders_in_blocks(np.where(held < len(law), held, 0), CHOSEN_ROWS):
             choices, codes = self._drawn_choices(len(rows), rng), np.empty(len(rows), dtype=np.int64)
             _code(choices, records[rows], first, factor, second, codes)

@@ -141,7 +141,7 @@ class PairedRecords(HiddenRecords):
 
     def check_state(self, counts: Counts, n: int) -> None:
         stretches_sum_to(counts, pair_cells(self.sizes), n)
-        marginal_counts(counts, self.sizes)  # refuses tables that disagree about an attribute
+        marginal_counts(counts, self.sizes)  # it refuses tables that disagree about an attribute
 
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate(marginal_counts(counts, self.sizes))

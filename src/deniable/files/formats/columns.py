@@ -73,7 +73,7 @@ def to_numpy(column: pa.Array, field: ReportField, source: str, start: int) -> N
         values = np.frombuffer(column.buffers()[1], np.uint8)[first : first + len(column) * field.width]
     else:
         values = column.flatten().to_numpy(zero_copy_only=False)
-    # A copy, because Arrow's memory is read-only, for which every compiled loop would be compiled once more.
+    # The copy is needed because Arrow's memory is read-only: every compiled loop would be compiled once more for it.
     return np.array(values).reshape(len(column), *(() if field.width is None else (field.width,)))
 
 
@@ -125,7 +125,7 @@ def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -
                 f"a batch must have the column {quoted(field.name)}, got {listed(table.column_names)}"
             )
         column = table.column(field.name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # of no chunks
+        if isinstance(column, pa.ChunkedArray):  # Arrow keeps a column without chunks chunked
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
         arrays.append(to_numpy(_taken_back(column, field), field, "the batch", 0))
     return mechanism.report_type(*arrays)
@@ -142,7 +142,7 @@ def _taken_back(column: pa.Array, field: ReportField) -> pa.Array:
             return pa.FixedSizeListArray.from_arrays(values, type=kind)
         return column if column.type == kind else column.cast(kind)
     except (pa.ArrowException, ValueError):
-        # Not chained: it may quote a report.
+        # The cause is not chained, because its message may quote a report.
         raise InvalidReportError(
             f"report field {quoted(field.name)} must have values of the type {kind}, but its column has the type "
             f"{column.type}, which cannot be converted; write the column with the type {kind}"

@@ -112,7 +112,7 @@ class Transcoder:
         with contextlib.suppress(UnicodeDecodeError):
             _, used = codecs.utf_8_decode(data, "strict", final)
             if used < len(data) and data[:used].isascii():
-                data, self._pending = data[:used], data[used:]  # cut off in its first character
+                data, self._pending = data[:used], data[used:]  # the data ends in its first non-ASCII character
                 return data
             self._known = True
             return data
@@ -156,7 +156,7 @@ def found_delimiter(path: Path, usual: str, compressed: bool) -> str:
         with _Stream(path, compressed, "") as stream:
             content = stream.read(_HEAD_BYTES)
     except OSError:
-        return usual  # said when it is read
+        return usual  # reading the file raises the error
     head = content.decode("utf-8-sig", errors="replace")
     whole = len(content) < _HEAD_BYTES
     for delimiter in (usual, *DELIMITERS):
@@ -165,7 +165,7 @@ def found_delimiter(path: Path, usual: str, compressed: bool) -> str:
             records = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
             cells = [len(record) for record in islice(filter(None, records), _HEAD_RECORDS)]
         if not whole and len(cells) < _HEAD_RECORDS:
-            cells = cells[:-1]  # the last may be cut off
+            cells = cells[:-1]  # the last record may be cut off
         if cells and min(cells) == max(cells) > 1:
             return delimiter
     return usual
@@ -226,7 +226,7 @@ class CsvFile:
         with contextlib.suppress(csv.Error):
             text = io.StringIO(content.decode("utf-8-sig", errors="replace"), newline="")
             records.extend(filter(None, csv.reader(text, delimiter=self.delimiter)))
-        # The last may be cut off.
+        # The last record may be cut off.
         return records[1:] if len(content) < _HEAD_BYTES else records[1:-1]
 
     def close(self) -> None:
@@ -280,21 +280,22 @@ class CsvFile:
             raise FileFormatError(f"{self.path} must have at most {MOST_COLUMNS:,} columns, got {width:,}")
 
     def _open(self, stream: _Stream, columns: Sequence[str] | None) -> _Parser:
-        # Of a single column, an empty line is a missing answer; between records of several cells it is nothing.
+        # In a file with a single column, an empty line is a missing answer. Between records of several cells, an empty
+        # line means nothing.
         several = columns is None or len(self.columns) > 1
         convert = pacsv.ConvertOptions(
             column_types={name: pa.binary() for name in columns or ()},
             include_columns=None if columns is None else list(columns),
             strings_can_be_null=False,
         )
-        # Column names only: whatever else is wrong with the first block is said when it is read.
+        # Without columns only the column names are read. Other errors in the first block are raised when it is read.
         return _Parser(stream, self.delimiter, several, "skip" if columns is None else "error", convert)
 
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
         content = np.frombuffer(column.buffers()[2] or b"", np.uint8)
         if content.max(initial=0) < 0x80:
-            return column.view(pa.string())  # ASCII, and with it UTF-8, a quarter of the time of a cast
+            return column.view(pa.string())  # ASCII is UTF-8, and a view takes a quarter of a cast's time
         try:
             return column.cast(pa.string())
         except pa.ArrowException:
@@ -389,7 +390,7 @@ class _Parser:
     def next(self) -> pa.RecordBatch | None:
         """Return the next records, None after the last; raise what reading the file raised."""
         batch = next(cast(pacsv.CSVStreamingReader, self._reader), None)
-        # The file is read ahead, so a record that its end cut off does not come before its error.
+        # The file is read ahead. An error of the file is raised before the record that the end of the file cut off.
         if self._stream.error is not None:
             raise self._stream.error
         return batch
@@ -398,7 +399,8 @@ class _Parser:
         """Stop reading, and wait until the threads have let go."""
         self._reader = None
         deadline = time.monotonic() + PATIENCE
-        # A callback of the weak reference would run on such a thread, and could be what it is ended in.
+        # This loop polls. A callback of the weak reference would run on such a thread, which could end within the
+        # callback.
         while self._lent() is not None and time.monotonic() < deadline:
             time.sleep(0.0005)
 
@@ -470,9 +472,10 @@ class _Stream(io.RawIOBase):
             return b""
 
     def _read(self, size: int) -> bytes:
-        # Never less than asked for before the end: pyarrow takes a short read for a block of whole records.
+        # Before the end of the file, a read never returns less than `size`: pyarrow takes a short read for a block of
+        # whole records.
         while not self._ended and len(self._pending) < size:
-            # No more than is missing, so that a whole read is handed on as it is.
+            # Only the missing bytes are asked for, so that a whole read is handed on as it is.
             data = self._content.read(size - len(self._pending))
             self._position = self._file.tell()
             self._ended = not data

@@ -36,12 +36,12 @@ BATCH_BYTES = 1 << 26
 _HEADER_BYTES, _MOST_HEADER_BYTES = 1 << 10, 1 << 24
 _DEEPEST = 8
 
-# Kinds of values of the compact protocol.
+# These are the kinds of values of the compact protocol.
 _INTEGERS, _BINARY, _STRUCT = (4, 5, 6), 8, 12
 _SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
 """Bytes of a truth value, which its kind says, a byte and a float."""
 
-# Fields of a page's header, and of the header of a data page or a dictionary.
+# These are fields of a page's header, and of the header of a data page or a dictionary.
 _UNPACKED, _PACKED, _DATA, _DATA_2 = 2, 3, 5, 8
 _VALUES, _ENCODING, _ENCODING_2 = 1, 2, 4
 _DELTAS = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
@@ -117,10 +117,11 @@ def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[s
     kinds = {name: arrow.field(arrow.get_field_index(name)).type for name in columns}
     for name, kind in kinds.items():
         element = kind.value_type if is_list_type(kind) else kind
-        # It would be refused when it is read: but nothing bounds a text in a struct, or long rows of bytes in a list.
+        # Such a column would be refused when it is read. But nothing limits a text in a struct, or long rows of bytes
+        # in a list.
         if pa.types.is_nested(element) or (element is not kind and pa.types.is_fixed_size_binary(element)):
             raise unreadable(name, kind)
-        # Arrow reads views as one text for every row, whatever it is asked for.
+        # Arrow reads a view as one text for every row, even if dictionaries are requested.
         if pa.types.is_string_view(element) or pa.types.is_binary_view(element):
             raise unreadable(name, kind)
     texts = {name for name, kind in kinds.items() if is_text_type(kind.value_type if is_list_type(kind) else kind)}
@@ -176,7 +177,7 @@ def _header(source: BinaryIO, at: int) -> tuple[_Fields, int]:
         try:
             return _struct(content, 0, 0)
         except IndexError:
-            # Statistics may hold long texts.
+            # Statistics may contain long texts.
             if len(content) < length or length >= _MOST_HEADER_BYTES:
                 raise
             length *= 16

@@ -241,7 +241,7 @@ def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
     distinct = ids.dictionary if pa.types.is_dictionary(ids.type) else pc.unique(ids)
     if ids.null_count == 0 and distinct.to_pylist() == [collection]:
         return
-    # One by one: all rows may refer to one long text.
+    # Ids are compared one by one, because all rows may refer to one long text.
     for row, value in enumerate(ids):
         if value.as_py() != collection:
             raise MismatchError(

@@ -269,7 +269,8 @@ class ParquetFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches of these columns."""
-        # Texts as they lie in the file, each once, with a number per record: no text is made for every record.
+        # Texts are read as they are in the file: each text once, with a number for every record. No text is made for
+        # every record.
         with open_parquet(self.path, dictionaries=read_as_dictionaries(self._file, columns)) as file:
             for batch in parquet_batches(file, self.path, BATCH_ROWS, columns):
                 self._rows += batch.num_rows
@@ -305,7 +306,7 @@ def parquet_batches(
         check.
     """
     if not file.metadata.num_row_groups:
-        return  # older readers look for the last of them
+        return  # older readers look for the last row group
     with parquet_errors(path):
         check_pages(file, path, columns, most)
     batches = file.iter_batches(rows_at_a_time(file, columns, rows), columns=list(columns))
@@ -327,5 +328,5 @@ def parquet_errors(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
     except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError):
-        # Not chained: it may quote the content.
+        # The cause is not chained, because its message may quote the content.
         raise FileFormatError(f"{path} is not a Parquet file, or the file is damaged") from None

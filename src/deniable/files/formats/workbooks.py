@@ -79,7 +79,7 @@ class Workbook:
             with self._readable():
                 check_workbook_size(path, self._file)
                 sheet = openpyxl.load_workbook(self._file, read_only=True, data_only=True).worksheets[0]
-                # What the file says about its size may be wrong: too small, lines would be cut off.
+                # The file's statement about its size may be wrong. If the size is too small, lines would be cut off.
                 self.total = int(sheet.max_row or 0)
                 sheet.reset_dimensions()
                 self._lines: Iterator[tuple[Any, ...]] = sheet.iter_rows(values_only=True)
@@ -141,13 +141,13 @@ class Workbook:
     def _readable(self) -> Iterator[None]:
         try:
             with warnings.catch_warnings():
-                # Of what else is in the file: styles, rules, pictures.
+                # openpyxl warns about other parts of the file: styles, rules, pictures.
                 warnings.simplefilter("ignore")
                 yield
         except DeniableError:
             raise
         except Exception:
-            # Of an archive of XML by a foreign parser anything may come, and it may quote the content.
+            # A foreign parser of an XML archive may raise anything, and its message may quote the content.
             raise FileFormatError(f"{self.path} is not a workbook (.xlsx), or the file is damaged or locked") from None
 
 

@@ -204,7 +204,7 @@ def _sheets(path: Path) -> dict[str, list[tuple[int, Row]]]:
         raise MissingExtraError(f'openpyxl must be installed to read {path}: pip install "deniable[excel]"') from error
     found: dict[str, list[tuple[int, Row]]] = {}
     with path.open("rb") as file, _readable(path), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about styles, rules and pictures
+        warnings.simplefilter("ignore")  # openpyxl warns about styles, rules and pictures
         check_workbook_size(path, file)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         for sheet in book.worksheets:
@@ -229,7 +229,7 @@ def _readable(path: Path) -> Iterator[None]:
     except DeniableError:
         raise
     except Exception:
-        # An archive of XML may raise anything in its parser.
+        # The parser of an XML archive may raise anything.
         raise FileFormatError(f"{path} is not a workbook (.xlsx), or the file is damaged or locked") from None
 
 

@@ -230,12 +230,13 @@ def aggregate_files(
     readers = report_readers(reports, collection)
     rows = sum(reader.n for reader in readers)
     checkpoint = Checkpoint(collection, Path(output), {reader.digest for reader in readers})
-    # The output is ours from here on, so that of two runs at once none overwrites the other's sum or checkpoint.
+    # From here on the output belongs to this run. So of two simultaneous runs, neither overwrites the other's sum or
+    # checkpoint.
     with atomic_path(output, commit=checkpoint.done()) as temporary, checkpoint:
         total = checkpoint.aggregate
         finished = sum(reader.n for reader in readers if reader.digest in total.batches)
         if on_invalid is None and total.n != finished:
-            # An earlier run set reports aside, which this one has not been told to do.
+            # An earlier run skipped reports, which this run was not told to do.
             total = Aggregate.empty(collection.mechanism, collection.id)
         elif on_invalid is not None and total.n != finished:
             on_invalid(Path(output), finished - total.n, "it was named by the run that was interrupted")

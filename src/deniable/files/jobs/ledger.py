@@ -183,11 +183,11 @@ class Ledger:
             try:
                 yield
             except (OSError, DeniableError):
-                # Nothing became visible, because of the file system or of another ledger inside the block. Any other
-                # exception may have come right after that.
+                # Nothing became visible, because the file system or another ledger inside the block failed. Any other
+                # exception may have come right after the act became visible.
                 self.change(removed=begun)
                 raise
-            # It happened, and the ledger says so already: if it cannot say more, it is not undone.
+            # The act happened, and the ledger already says so. If the ledger cannot say more, the act is not undone.
             with contextlib.suppress(DeniableError):
                 self.change(entries, removed=begun)
 
@@ -210,12 +210,12 @@ def answers_ledger() -> Ledger:
         If there is no such directory and it cannot be made, or the user has no home.
     """
     stated = os.environ.get("XDG_STATE_HOME", "")
-    # The specification of XDG has relative paths ignored.
+    # The XDG specification says that relative paths are ignored.
     base = stated if os.path.isabs(stated) else os.path.expanduser("~/.local/state")
     directory = Path(base) / "deniable"
     try:
         if not directory.is_absolute():
-            # Of a user without a home "~" stays as it is, and would be a folder beside the reports.
+            # If the user has no home directory, "~" stays as it is. It would become a folder beside the reports.
             raise OSError("this user has no home directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if directory.stat().st_mode & 0o077:
@@ -256,7 +256,7 @@ class AnswersDigest:
         self.n += len(codes)
         if self._decimals is not None:
             codes = codes.copy()
-            # A place on the grid is a part of what the decimal says.
+            # A decimal determines its place on the grid, so only codes without a decimal are kept.
             codes[:, list(readings.rounded)] *= readings.decimals == ""
             self._decimals.update("".join(f"{decimal}\n" for decimal in readings.decimals.reshape(-1)).encode())
         if self._codes is not None:

@@ -231,7 +231,7 @@ class MemoStore:
         try:
             rows = from_wire(mechanism, from_base64url(kept.rows, report_width(mechanism), "row"))
             mechanism.check_reports(rows)
-            # Bytes of a file are little-endian, which numpy keeps apart from the machine's own order.
+            # Files have little-endian bytes, which numpy distinguishes from the machine's own order.
             columns = arrays_of(rows, mechanism.report_fields)
             fields = zip(columns, mechanism.report_fields, strict=True)
             rows = mechanism.report_type(*(np.ascontiguousarray(one, np.dtype(field.dtype)) for one, field in fields))

@@ -250,7 +250,7 @@ class PersonLedger:
         try:
             yield found
         except (OSError, DeniableError):
-            # As of the ledger of answers: any other exception may have come right after the reports appeared.
+            # Any other exception may have come right after the reports appeared, as in the ledger of answers.
             with self._file.held():
                 self._write(one for one in self._read().draws if one != draw)
             raise
@@ -266,7 +266,8 @@ class PersonLedger:
         with self._file.held():
             draws = self._read().draws
             if not any(draw.collection == collection.id for draw in draws):
-                # What it was made of is not known any more: it counts alone, at the larger of both budgets.
+                # Nothing is known any more about how the reports were made. So the draw counts alone, at the larger of
+                # both budgets.
                 alone = Draw(draw=secrets.token_hex(16), collection=collection.id, epsilon=budget(collection))
                 draws = [*draws, alone]
                 self._write(draws)

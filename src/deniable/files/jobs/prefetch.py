@@ -51,7 +51,7 @@ class Prefetcher(Generic[Item]):
                     self._change.wait_for(lambda: self._left or len(self._ready) < DEPTH)
                     if self._left:
                         break
-        except BaseException as error:  # raised again where the item is waited for
+        except BaseException as error:  # the waiting thread raises it again
             self._error = error
         finally:
             self._items.close()

@@ -204,7 +204,7 @@ def randomize_file(
 
     before = ledger.entries()
     foreseen = spending(before, _foreseen(collection, answers, key, before, delimiter, decimal))
-    # Reports that a killed run left unfinished are nobody's: also if this run is refused.
+    # Reports that a killed run left unfinished belong to nobody. They are removed even if this run is refused.
     remove_left_over(output.absolute().parent)
     refuse(foreseen)
     if on_total is not None:
@@ -217,7 +217,7 @@ def randomize_file(
     ):
 
         def encoded() -> Iterator[NDArray[Any]]:
-            # Words are drawn by one thread, in the order of the answers.
+            # One thread draws the words, in the order of the answers.
             for readings in read:
                 yield readings.codes(rng)
 
@@ -236,7 +236,8 @@ def randomize_file(
             )
 
             def look(entries: Entries) -> None:
-                # Once more: another run may have randomised them meanwhile, and now their number is known.
+                # The ledger is checked once more: another run may have randomised the answers meanwhile, and now their
+                # number is known.
                 done.append(spending(entries, which))
                 warnings.extend(refuse(done[0]))
 
@@ -251,7 +252,7 @@ def randomize_file(
                 else:
                     yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
 
-        # A source of its own for the order leaves the reports as they are without it.
+        # The order has a source of its own, so the reports are the same as without shuffling.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
         with Prefetcher(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
             written = write_reports(output, collection, ordered, rng, private=keep, commit=recorded())
@@ -269,7 +270,7 @@ def entries_about(entries: Entries, answers: PathLike, which: str, file: str) ->
 def file_digest(path: PathLike, key: bytes) -> str:
     """Return a keyed digest of a file's bytes: the same people, whatever is asked of them; "" if it is not a file."""
     if not os.path.isfile(path) or not os.access(path, os.R_OK):
-        return ""  # whoever opens it says why
+        return ""  # opening the file raises the error
     digest = hmac.new(key, b"file\0", "sha256")
     with open(path, "rb") as file:
         while part := file.read(1 << 16):

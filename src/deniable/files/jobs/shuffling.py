@@ -59,7 +59,7 @@ def shuffled(
     """
     fields, block = mechanism.report_fields, block_rows(mechanism)
     shapes = [(2 * block,) if field.width is None else (2 * block, field.width) for field in fields]
-    # Pages that are never written are never held, so a small file costs no large buffer.
+    # Pages that are never written take no memory, so a small file needs no large buffer.
     held = [np.empty(shape, field.dtype) for shape, field in zip(shapes, fields, strict=True)]
     count = 0
 
@@ -81,7 +81,7 @@ def shuffled(
                 for array in held:
                     array[:block] = array[block:]
                 count = block
-    # One block, or the last two: of what the loop leaves, more than a block is divided in halves.
+    # The loop leaves less than two blocks. If more than one block is left, it is divided into halves.
     half = count if count <= block else count - count // 2
     yield from permuted(0, half)
     yield from permuted(half, count - half)

@@ -32,7 +32,8 @@ def budget(collection: Collection) -> str:
     epsilon, declared = collection.privacy().of_all_reports, collection.mechanism.epsilon
     if not math.isfinite(epsilon):
         return ""
-    # The float of the guarantee may have been rounded; a guarantee that is tighter than what was declared is not that.
+    # The guarantee's float may be the rounded declared epsilon. A guarantee that is tighter than the declared epsilon
+    # is shown as it is.
     return exact_text(declared if float(declared) == epsilon else epsilon)
 
 

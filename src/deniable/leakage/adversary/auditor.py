@@ -125,7 +125,7 @@ class FeatureReader(Reader):
         self._mechanism, self._codes = mechanism, codes
         self._levels = mechanism.levels
         m = len(codes)
-        # [u, w, a, b]: reports of input u that have level a at u and level b at w.
+        # The count at [u, w, a, b] is the number of reports of input u that have level a at u and level b at w.
         self._counts = np.zeros((m, m, self._levels, self._levels), dtype=np.int64)
 
     def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
@@ -448,7 +448,7 @@ def needed_samples(
 
 
 def _inside(counts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    # The test half may have seen labels that the learning half did not, or the other way round.
+    # The test half may have labels that the learning half did not see, or the reverse.
     width = min(counts.shape[1], chosen.shape[1])
     inside: NDArray[np.int64] = (counts[:, :width] * chosen[:, :width]).sum(axis=1)
     return inside

@@ -75,7 +75,7 @@ def best_guess(mechanism: Mechanism[Any], attribute: int = 0) -> BestGuess:
 def _of_oracle(oracle: FrequencyOracle[Any]) -> BestGuess:
     law = oracle.support_law
     if law is not None:
-        # Supported values are alike, and likelier than the others: the best guess is any of them.
+        # Supported values are equally likely, and likelier than all others. So any supported value is the best guess.
         return BestGuess(1 / oracle.k, float(law.guess_success()), exact=law.hashes is None)
     channel = enumerated(oracle)
     after = None if channel is None else float(channel.max(axis=0).sum()) / oracle.k
@@ -108,7 +108,7 @@ def _of_subset(oracle: SubsetSelection, k: int) -> float:
     cells, size = oracle.k, oracle.omega
     row = cells // k
     sets = math.comb(cells, size)
-    # Sets none of whose rows holds more than m cells: a coefficient of (sum_{i <= m} C(row, i) z^i)^k.
+    # The number of sets with at most m cells in every row is a coefficient of (sum_{i <= m} C(row, i) z^i)^k.
     largest = Fraction(0)
     for m in range(min(row, size)):
         counts = [1] + [0] * size
@@ -129,6 +129,6 @@ def _of_records(mechanism: RecordMechanism[Any], j: int, without: float) -> Best
     own = _of_oracle(mechanism.oracles[j])
     if own.after is None or mechanism.reveals == "all":
         return own
-    # Independent answers: a report about another attribute says nothing of this one.
+    # Answers are independent, so a report about another attribute says nothing about this one.
     turns = len(mechanism.domain)
     return BestGuess(without, own.after / turns + without * (turns - 1) / turns, own.exact)

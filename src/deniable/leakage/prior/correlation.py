@@ -307,7 +307,7 @@ def fixed_size_cpl(conditional: ArrayLike, epsilon: float, size: int) -> float:
     gain = math.expm1(epsilon)
     best = 1.0
     improved = True
-    while improved:  # the ratio rises strictly and there are finitely many sets
+    while improved:  # it ends, because the ratio rises strictly and there are finitely many sets
         improved = False
         for row in rows:
             scores = row - best * rows
@@ -335,7 +335,7 @@ def apart(rows: Floats, factor: float) -> float:
     return max(float(np.maximum(row - factor * rows, 0).sum(axis=1).max()) for row in rows)
 
 
-# ---------------------------------------------------------------- of a mechanism
+# ---------------------------------------------------------------- leakage of a mechanism
 
 
 def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
@@ -391,7 +391,7 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
     return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "upper bound", note)
 
 
-# ---------------------------------------------------------------- what other modules ask of a release
+# ---------------------------------------------------------------- properties of a release
 
 
 def is_budget(release: Release) -> TypeGuard[float]:
@@ -452,7 +452,8 @@ def reaches_every_set(release: Release, k: int) -> bool:
     law = release.support_law if is_oracle(release) else None
     if law is None:
         return False
-    return k == 2 or (law.reachable is None and law.hashes is None)  # of two values, singletons are every set
+    # With two values, every proper subset is a singleton.
+    return k == 2 or (law.reachable is None and law.hashes is None)
 
 
 def enumerated(release: Release, max_cells: int = 1 << 20) -> Floats | None:
@@ -478,7 +479,8 @@ def _reachable(oracle: FrequencyOracle[Any], law: SupportLaw, rows: Floats) -> L
     if law.reachable is not None:
         return Leakage(fixed_size_cpl(rows, epsilon, law.reachable), "exact")
     every = worst_case_cpl(rows, epsilon).epsilon
-    if law.hashes is not None and oracle.k > 2:  # two values differ under some hash: both singletons are reached
+    # Two values differ under some hash function, so both singletons are reached if k = 2.
+    if law.hashes is not None and oracle.k > 2:
         return _hashed(law.hashes, epsilon, every, rows)
     if oracle.memoised_epsilon is None:
         return Leakage(every, "exact")

@@ -146,7 +146,7 @@ def joint_from_records(records: ArrayLike, sizes: Sequence[int]) -> Floats:
 
 def marginals(table: Floats) -> list[Floats]:
     """Return the one-way tables of every axis."""
-    # An axis of length one in front plays the first attribute of a pair.
+    # The added axis of length one plays the first attribute of a pair.
     return [part[0] for _, part in _with_first(table[None], list(range(1, table.ndim + 1)))]
 
 
@@ -175,7 +175,8 @@ def merged_channel(channel: ArrayLike) -> Floats:
     matrix = matrix[:, matrix.sum(axis=0) > 0]
     with np.errstate(divide="ignore"):
         logs = np.log(matrix / matrix.max(axis=0))
-    # Ten digits of the log-ratios: columns that differ by rounding alone are one output, small entries keep theirs.
+    # Columns are compared by ten digits of their log-ratios. Columns that differ only by rounding are one output, and
+    # small entries keep their digits.
     _, column = np.unique(np.round(logs, 10) + 0.0, axis=1, return_inverse=True)
     merged = np.zeros((matrix.shape[0], int(column.max()) + 1))
     np.add.at(merged.T, column, matrix.T)

@@ -312,6 +312,6 @@ def leakage_text(value: float, scale: float) -> str:
     """
     if isinf(value):
         return "unbounded"
-    # A hair more, so that 0.01 as implemented, just below, counts as 0.01.
+    # The scale is a hair larger, so that 0.01 as implemented, which is just below 0.01, counts as 0.01.
     decimals = max(2, 2 - floor(log10(1.000001 * scale))) if 0 < scale < inf else 2
     return f"{value:.{decimals}f}"

@@ -217,11 +217,11 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
 
 def chow_liu_edges(counts: PairCounts) -> tuple[Edge, ...]:
     """Return the maximum spanning tree by mutual information, edges (i, j) with i < j in the order of i, j."""
-    from scipy.sparse import csgraph  # other figures need not wait for it
+    from scipy.sparse import csgraph  # other figures need not wait for this import
 
     shared = np.zeros((len(counts.starts) - 1,) * 2)
     for i, j in combinations(range(len(shared)), 2):
         shared[i, j] = counts.mutual_information(i, j)
-    # Of costs, none of them 0, which to scipy is not an edge.
+    # scipy reads 0 as a missing edge, so all costs are above 0.
     costs = np.triu(1 + shared.max() - shared, 1)
     return tuple(sorted((int(i), int(j)) for i, j in zip(*csgraph.minimum_spanning_tree(costs).nonzero(), strict=True)))

@@ -114,7 +114,7 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
 
 def _of_smp(records: ArrayLike, mechanism: OneAttribute[Any]) -> SampledLeakage:
     found = pairwise_leakage(records, mechanism.sizes, mechanism.oracles)
-    # The attribute itself comes first: of equals it is the one that is named.
+    # The attribute itself comes first, because the first of equal totals is named.
     totals = [
         max(Leakage(float(own), "exact"), *map(Leakage, row.tolist(), found.statuses), key=lambda one: one.epsilon)
         for own, row in zip(found.direct, found.matrix, strict=True)
@@ -192,10 +192,10 @@ def _of_fakes(records: ArrayLike, mechanism: FakeData) -> SampledLeakage:
     impossible = [_impossible(fake) for fake in mechanism.fakes_of]
     matrix, direct, totals = np.zeros((len(kept), len(kept))), np.zeros(len(kept)), []
     for row, (i, seen) in enumerate(zip(kept, data.categories, strict=True)):
-        # Of constant attributes, too: a report is about all of them.
+        # Constant attributes are included, because a report is about all attributes.
         tables = [counts.table(i, j)[seen] for j in range(d)]
         rows = [table / table.sum(axis=1, keepdims=True) for table in tables]
-        # A value that no fake takes shows that its attribute was sampled: then only that one speaks.
+        # A value that no fake takes shows that its attribute was sampled. Then only this attribute says anything.
         shown = [_log_ratio(rows[j] @ impossible[j]) for j in range(d)]
         for column, j in enumerate(kept):
             alone = max(shown[j], _largest_ratio([evidence[j]], [rows[j]], float(d - 1)))
@@ -215,8 +215,8 @@ def _evidence(fake: Fake) -> _Evidence:
         taken = law > 0
         truth = np.full((k, k), q) + (p - q) * np.eye(k)
         return _Listed(truth[:, taken] / law[taken])
-    # Against the all-zero vector a set bit says p/q, a clear one (1-p)/(1-q); against a random value, these relative to
-    # their mean over all values.
+    # Against the all-zero vector, a set bit has the ratio p/q and a clear bit (1-p)/(1-q). Against a random value,
+    # these ratios are relative to their mean over all values.
     high, low, sizes = p / q, (1 - p) / (1 - q), np.arange(k + 1)
     return _Sets(low, high, low + (high - low) * sizes / k if fake.of_values else np.ones(k + 1))
 

@@ -134,7 +134,8 @@ def worst_deltas(
     found = np.array([composed_delta([own[i], *(spread[j] for j in range(d) if j != i)]) for i in range(d)])
     released = [j for j in range(d) if epsilons[j] or own[j]]
     others = [[j for j in released if j != i] for i in range(d)]
-    # Of a single other attribute only what it reveals outright counts at the total: whatever its size, see the proof.
+    # If there is a single other attribute, only what it reveals outright counts at the total, whatever its size (see
+    # the proof).
     simple = [len(rest) <= 1 or all(sizes[j] == 2 for j in rest) for rest in others]
     outputs = [2**k - 2 + k if k <= MAX_DOMAIN else math.inf for k in (sizes[j] for j in released)]
     if joint is None or not any(simple) or math.prod(outputs) > MAX_DELTA_STATES:

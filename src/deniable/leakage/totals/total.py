@@ -48,10 +48,11 @@ def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, F
     masses = marginals(table)
     for target, others in targets(table, channels):
         logs = np.log(masses[target])
-        # P(x, y) to P(y | x): the prior of the pair goes out of the ratio.
+        # The prior of the pair is divided out of the ratio, from P(x, y) to P(y | x).
         by_others = np.maximum(worst_log_ratios(np.moveaxis(others, target, 0)) - logs[:, None] + logs, 0)
         together[target] = by_others.max()
-        # Given x the own report is independent of the others', so for a pair (x, x') the worst outputs add.
+        # Given x, the attribute's own report is independent of the others' reports. So the worst outputs for a pair (x,
+        # x') add up.
         exact[target] = (by_others + own[target]).max()
     return exact, together, direct
 
@@ -130,7 +131,7 @@ def _contract_group(table: Floats, group: list[int], channel: Floats, outputs: l
     shape = table.shape
     before, after = math.prod(shape[: group[0]]), math.prod(shape[group[-1] + 1 :])
     if 1 < after < _NARROW and channel.size * after * after <= _GROUP_CELLS:
-        # A narrow tail makes many small products: carry it along as inputs that stay what they are.
+        # A narrow tail makes many small products. So it is carried along as inputs that do not change.
         channel, folded = _kron(channel, np.eye(after)), 1
     else:
         folded = after

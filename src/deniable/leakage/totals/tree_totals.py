@@ -142,7 +142,8 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
     k = release.k if is_oracle(release) else size
     listed = None
     if is_budget(release) or reaches_every_set(release, size):
-        # Likelihood vectors of any epsilon-private release are mixtures of these; some mechanisms have them all.
+        # The likelihood vectors of any epsilon-private release are mixtures of these vectors. Some mechanisms have all
+        # of them.
         listed = np.exp(release_epsilon(release) * proper_subsets(size)) if 1 << size <= max_rays else None
     else:
         channel = enumerated(release, max_rays * size)

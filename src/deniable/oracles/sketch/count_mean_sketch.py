@@ -194,7 +194,7 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
         return hashes.join(repeated, cells), np.repeat(probabilities, hashes.m)
 
     def _channel(self) -> NDArray[Any]:
-        # Where this is too large, `response` and `collision_probability` say the same.
+        # If the channel is too large to list, `response` and `collision_probability` give the same facts.
         outputs, drawn = self._outputs()
         parameters, cells = self.hashes.split(outputs)
         p, q = (drawn * probability for probability in self.response.support_probabilities)
@@ -204,8 +204,8 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Different values share the contributors' hashes, so no product law replaces the reports: in the time of
-        # `randomize` and `aggregate`.
+        # Different values share the contributors' hashes, so no product distribution replaces the reports. The time is
+        # that of `randomize` and `aggregate`.
         return self._simulate_by_reports(counts, rng)
 
     @property
@@ -355,7 +355,7 @@ class CountMeanSketch(Sketch):
         settle(self, k=checked_integer("k", self.k, 2, entry.largest_domain), epsilon=checked_epsilon(self.epsilon))
         m = entry.best_cells(self.k, Objective.mean(self.k, self.epsilon)) if self.m is None else self.m
         cells = entry.build(self.k, m).m
-        GRR(cells, self.epsilon)  # refuses what GRR refuses
+        GRR(cells, self.epsilon)  # it raises what GRR raises
         settle(self, m=cells)
 
     def __repr__(self) -> str:
@@ -378,7 +378,8 @@ class CountMeanSketch(Sketch):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Any:
-        # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
+        # The result has the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64
+        # for Spread.
         if len(codes) <= BLOCK_WORDS:
             return self._randomize_block(codes, rng)
         columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]

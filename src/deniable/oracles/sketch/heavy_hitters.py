@@ -194,7 +194,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         """
         if isinstance(texts, (str, bytes)):
             raise InvalidInputError(f"strings must be a sequence of strings, got a single {type(texts).__name__}")
-        # Bytes once: one text of all, its bytes, and where each string begins in them.
+        # The strings become one text of bytes, and the place is kept where each string begins in it.
         try:
             content = "\0".join(texts).encode()
         except (TypeError, UnicodeEncodeError):
@@ -240,7 +240,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         content = hashlib.sha256(f"deniable fold {self.seed} {group} {place}".encode()).digest()
         columns = np.frombuffer(content, dtype="<u4").astype(np.int64) & ((1 << self.fold_bits) - 1)
         if group < FOLDS:
-            # The first prefixes have 16 bits and need no fold: all of them must be told apart.
+            # The first prefixes have 16 bits. They are not folded, because all of them must be told apart.
             columns = np.int64(1) << (np.arange(8) + 8 * place)
         bits = np.arange(256)[:, None] >> np.arange(8) & 1
         table: NDArray[np.int64] = np.bitwise_xor.reduce(np.where(bits == 1, columns, 0), axis=1)
@@ -258,7 +258,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         return group, self.sketch.hashes.checked(values)
 
     def _tally(self, reports: PrefixReports) -> tuple[NDArray[np.int64], int]:
-        # One histogram per group, and how many reports each group has.
+        # The state has one histogram per group, and the number of reports of each group.
         group, checked = self._check_rows(reports)
         tallies = [self.sketch.hashes.tally(checked[group == number]) for number in range(self.groups)]
         sizes = np.bincount(group, minlength=self.groups)

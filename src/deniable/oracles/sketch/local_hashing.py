@@ -74,7 +74,8 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     (OLH(k=100, epsilon=1.0), 56)
     """
     budget = checked_epsilon(epsilon)
-    # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
+    # e^epsilon is irrational for rational epsilon > 0. So 55 digits of the bound settle on which side of a half it
+    # lies.
     m = math.floor(exp_bounds(spent(budget))[0] + Fraction(1, 2)) + 1
     if m > MAX_DOMAIN:
         raise InvalidParameterError(

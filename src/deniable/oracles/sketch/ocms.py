@@ -221,7 +221,7 @@ def _reason(chosen: SketchOption, options: tuple[SketchOption, ...], objective: 
     what = "mean" if mode == "l2" else "worst-case"
     ideal = f"the least possible {what} variance"
     if chosen.excess < 0:
-        # The formula of the best m is of domains in which answers collide.
+        # The formula of the best m is for domains in which answers collide.
         ideal = f"the least {what} variance with collisions, of which so small a domain has fewer"
     parts = [f"{chosen.family} with m={chosen.m}: {_above(chosen)} {ideal} (m={objective.best_real:.2f})"]
     passed = options[: options.index(chosen)]

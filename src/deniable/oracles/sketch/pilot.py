@@ -122,7 +122,7 @@ def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: 
     >>> round(upper_frequency(GRR(k=2, epsilon=20.0), 0, 10, 0.95), 6)  # 1 - .05^(1/10): reports are nearly the answers
     0.258866
     """
-    # Not above: a collector, which asks for no bound, need not load it.
+    # The import is here, because a collector asks for no bound and need not load scipy.
     from scipy import special
 
     p1, p0 = map(float, mechanism.support_probabilities)
@@ -151,13 +151,14 @@ def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) ->
     >>> [round(least_bound(OCMS(k=10**5, epsilon=3.0), n), 3) for n in (1_000, 10_000, 100_000)]
     [0.103, 0.03, 0.009]
     """
-    # Not above: a collector, which asks for no bound, need not load it.
+    # The import is here, because a collector asks for no bound and need not load scipy.
     from scipy import special
 
     checked_integer("n", n, 1)
     checked_probability("confidence", confidence, open_interval=True)
     _, p0 = mechanism.support_probabilities
-    # The least count that one value exceeds so rarely that k independent ones do in half of all pilots.
+    # This is the least count that one value exceeds very rarely: in half of all pilots, one of k independent values
+    # exceeds it.
     rarely, low, high = -math.expm1(-math.log(2) / mechanism.k), 0, n
     while low < high:
         count = (low + high) // 2

@@ -109,7 +109,7 @@ def cramers_v_of(
     mean = sum(float(np.trace(a) * np.trace(b)) for a, b in scaled)
     spread = 2 * sum(float(np.trace(a @ c) * np.trace(b @ d)) for a, b in scaled for c, d in scaled)
     slope = residual * np.outer(w, u)
-    # The residuals' own noise adds 2 spread to this on average.
+    # On average the residuals' own noise adds 2 spread to 4 along.
     along = sum(float(np.trace(slope.T @ term.rows @ slope @ term.columns)) for term in terms)
     error = math.sqrt(spread + max(4 * along - 2 * spread, 0.0))
     squared = (phi2 - mean) / degrees

@@ -167,7 +167,8 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         )
     share = share / share.sum()
     used = [(w, part) for w, part in zip(share.tolist(), parts, strict=True) if w > 0]
-    # As many contributors sampled without weights would leave the same sampling variance; never more than there are.
+    # This many contributors sampled without weights would leave the same sampling variance. They are never more than
+    # there are.
     drawn = max(int((1 + 1e-12) / sum(w**2 / part.n for w, part in used)), 1)
     absent = sum(w**2 / part.n * part.noise_absent for w, part in used) * drawn
     present = sum(w**2 / part.n * part.noise_present for w, part in used) * drawn
@@ -184,7 +185,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         noise_present=np.asarray(present),
         contributors=contributors,
         processing=tuple(dict.fromkeys(steps)),
-        intervals=FROM_REPORTS,  # a part's own intervals are about its frequencies
+        intervals=FROM_REPORTS,  # a part's own intervals are about the part's frequencies
         support=None,
         joint=mixed(joints, shares) if len(joints) == len(used) else None,
         samples=tuple(replace(one, share=w * one.share) for w, part in used for one in part.samples)

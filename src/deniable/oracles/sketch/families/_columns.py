@@ -43,7 +43,7 @@ def valid_column_rows(reports: Any, report_type: Any, bounds: Bounds) -> NDArray
     """Return bool[n], true for rows in which every column is within its bounds; raise if the batch is malformed."""
     _check_shape(reports, report_type)
     arrays = [np.asarray(column) for column in reports]
-    # The ordinary checks of dtype and shape, on no rows.
+    # These are the ordinary checks of dtype and shape, on no rows.
     checked_columns(tuple(array[:0] for array in arrays), report_type, bounds)
     _check_lengths(arrays, report_type)
     valid = np.ones(len(arrays[0]), dtype=np.bool_)

@@ -27,7 +27,7 @@ def hash_rows(
     polynomial without the leading term.
     """
     one, shift, last = np.uint64(1), np.uint64(cell_bits), np.uint64(starts.shape[0] - 1)
-    # Six arrays and not rows of one: the compiler sees that they do not overlap.
+    # Six arrays are used, not rows of one array, so that the compiler sees that they do not overlap.
     strip = min(STRIP, codes.shape[0])
     levels, xs, ws = np.empty(strip, np.uint64), np.empty(strip, np.uint64), np.empty(strip, np.uint64)
     tops, lows, values = np.empty(strip, np.uint64), np.empty(strip, np.uint64), np.empty(strip, np.uint64)
@@ -36,7 +36,7 @@ def hash_rows(
         n = row.shape[0]
         level, x, w, top, low, cell = levels[:n], xs[:n], ws[:n], tops[:n], lows[:n], values[:n]
         level[:] = 0
-        # Few rows go far down: most strips need not be compared with all levels.
+        # Few rows reach a high level, so most strips need not be compared with all levels.
         candidate, beyond = 1, np.int64(1)
         while candidate < starts.shape[0] and beyond > 0:
             first, beyond = starts[candidate], np.int64(0)
@@ -50,13 +50,13 @@ def hash_rows(
             top[i] = degrees[level[i]] - one
             low[i] = polynomials[level[i]]
         for i in range(n):
-            # At all levels but the last, the lowest digit is added to what the functionals make of the others.
+            # At all levels but the last, the lowest digit is added to the functionals' value of the other digits.
             inner = np.uint64(level[i] < last)
             left = np.uint64(code[i]) >> (level[i] * shift)
             cell[i] = left & ((inner << shift) - inner)
             x[i] = left >> (inner * shift)
         for j in range(cell_bits):
-            # parity(alpha^j w & x)
+            # Bit j is parity(alpha^j w & x).
             place = np.uint64(j)
             for i in range(n):
                 bits = w[i] & x[i]
@@ -76,8 +76,8 @@ def hash_rows(
 def _hash_few(
     codes: Codes, rows: Codes, starts: Words, degrees: Words, polynomials: Words, cell_bits: int, cells: Codes
 ) -> None:
-    # Interpreted, the strips would make a report of a device twice as slow: six columns, a look at every level, and
-    # parities that Python counts in one step.
+    # Without compilation, the strips would make a report of a device twice as slow. They use six columns and look at
+    # every level, and Python counts a parity in one step.
     firsts, last = starts.tolist(), len(starts) - 1
     for i, (x, row) in enumerate(zip(codes.tolist(), rows.tolist(), strict=True)):
         level = bisect.bisect_right(firsts, row) - 1
@@ -91,7 +91,7 @@ def _hash_few(
 def look_up_cells(codes: Codes, rows: Codes, table: Codes, cells: Codes) -> None:
     """Write the cell of every code to `cells`, looked up in the table [rows, domain] of all cells."""
     for i in range(codes.shape[0]):
-        # Unsigned places need no look from the end of an array.
+        # Unsigned indices need no check for negative values, which count from the end of an array.
         cells[i] = table[np.uint64(rows[i]), np.uint64(codes[i])]
 
 

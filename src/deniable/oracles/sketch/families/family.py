@@ -52,7 +52,7 @@ class HashFamily(ABC):
     k: int
     m: int
 
-    # ------------------------------------------------------------ the law
+    # ------------------------------------------------------------ distribution
 
     @property
     @abstractmethod

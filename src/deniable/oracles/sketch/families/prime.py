@@ -111,7 +111,7 @@ def _rotations(prime: int, m: int, a0: Codes, a1: Codes, value: Codes) -> Iterat
     """Yield the arrays (b0, b1, arc) of the reports, one batch at a time."""
     inverse = pow(m, -1, prime)
     for rows in _slices(len(value), BATCH):
-        below = np.uint64(prime) - value[rows].astype(np.uint64)  # P - z, in 1..P
+        below = np.uint64(prime) - value[rows].astype(np.uint64)  # it is P - z, in 1..P
         arcs = (below - np.uint64(1)) // np.uint64(m) + np.uint64(1)
         offsets, slopes = a0[rows].astype(np.uint64), a1[rows].astype(np.uint64)
         yield _product(offsets + below, inverse, prime), _product(slopes, inverse, prime), arcs
@@ -133,7 +133,7 @@ def _product(factors: Words, multiplier: int, prime: int) -> Words:
     return rests
 
 
-# Both kernels below find a quotient below 2^37 in doubles, off by one at most, and correct it by the rest, which
+# Both kernels below find a quotient below 2^37 in doubles, off by one at most. They correct it by the rest, which
 # wrapping integers give exactly.
 
 
@@ -156,9 +156,10 @@ def stretch(residues: Words, prime: np.uint64, window: np.uint64, incomplete: np
     for i in range(residues.shape[0]):
         quotient = np.uint64(float(residues[i]) * ratio)
         rest = np.int64(residues[i] * incomplete - quotient * prime)
-        # Rounded up: one more if anything is left over, two if the quotient was one too small besides. One too large is
-        # right as it is: something is left over then, since of a multiple of the prime, which here is 0 or the prime
-        # itself, doubles find a quotient that is exact or one too small.
+        # The quotient is rounded up. It grows by one if anything is left over, and by two if it also was one too small.
+        # A quotient that is one too large is right as it is, because something is left over then. Nothing is left over
+        # only for a multiple of the prime, which here is 0 or the prime itself. For these, doubles find a quotient that
+        # is exact or one too small.
         above = np.int64(rest > 0) + np.int64(rest > modulus)
         words[i] = word(residues[i] * window + quotient + np.uint64(above))
 
@@ -274,7 +275,7 @@ class PrimeFamily(CountedFamily):
         k, m = checked_domain(k), checked_integer("m", m, 2, MAX_DOMAIN)
         return cls(k, m, smallest_prime(max(k, PRIME_FACTOR * m)))
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- distribution
 
     @property
     def collision_probability(self) -> Fraction:
@@ -389,7 +390,7 @@ def hash_codes(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Co
     reciprocal, shrink = 1.0 / float(prime), 1.0 / float(m)
     for i in range(codes.shape[0]):
         x, offset, slope = np.uint64(codes[i]), np.uint64(a0[i]), np.uint64(a1[i])
-        # Both quotients stay below 2^37: a double gives them up to one unit, which wrapping integers then correct.
+        # Both quotients stay below 2^37. A double gives them up to one unit, which wrapping integers then correct.
         quotient = np.int64((float(slope) * float(x) + float(offset)) * reciprocal)
         rest = np.int64(slope * x + offset - np.uint64(quotient) * np.uint64(modulus))
         rest += modulus * (np.int64(rest < 0) - np.int64(rest >= modulus))

@@ -56,7 +56,7 @@ class FamilyEntry:
         cells = self.cells()
         place = bisect.bisect_left(cells, best)
         for limit in (MAX_CHOSEN_STATE, MAX_STATE_SIZE):
-            # The cost is convex: on either side the nearest one that fits is the best.
+            # The cost is convex, so on either side the nearest size that fits is the best.
             sides = (reversed(cells[:place]), cells[place:])
             nearest = (next((m for m in side if self.build(k, m).state_size <= limit), None) for side in sides)
             fitting = [m for m in nearest if m is not None]

@@ -93,7 +93,7 @@ def spread_levels(bits: int, cell_bits: int) -> Levels:
 
 def decode_histogram(levels: Levels, cell_bits: int, state: Counts, n: int) -> Counts:
     """Return C(x) for all D values, int32[D] or int64[D]; see `SpreadFamily.decode`."""
-    # No partial sum of the transform exceeds the sum of all entries: n, and at most m - 1 for every report.
+    # No partial sum of the transform exceeds the sum of all entries, which is n plus at most m - 1 for every report.
     counts: Counts = np.empty(1 << levels[0].bits, dtype=counter_dtype(n << cell_bits))
     lay_out(levels, cell_bits, state, counts)
     counts[0] += n
@@ -114,7 +114,7 @@ def decode_histogram(levels: Levels, cell_bits: int, state: Counts, n: int) -> C
 
 def lay_out(levels: Levels, cell_bits: int, state: Counts, spectrum: NDArray[Any]) -> None:
     """Transform every row over its cells, and write it to its positions for the transform over x, block by block."""
-    spectrum[:: 1 << (cell_bits * (len(levels) - 1))] = 0  # where the last level adds up
+    spectrum[:: 1 << (cell_bits * (len(levels) - 1))] = 0  # the last level adds up here
     step = max(1 << cell_bits, BLOCK)
     for i, level in enumerate(levels):
         rows = rows_of(level, cell_bits, state)
@@ -201,7 +201,7 @@ class SpreadFamily(HashFamily):
         if self.m & (self.m - 1):
             raise InvalidParameterError(f"m must be a power of two for the hash family “spread”, got m={self.m}")
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- distribution
 
     @cached_property
     def cell_bits(self) -> int:
@@ -277,7 +277,7 @@ class SpreadFamily(HashFamily):
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         (row,) = parameters
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
-        # A device makes one report: it needs no table of all cells.
+        # A device makes one report, so it needs no table of all cells.
         if worth_compiling(len(codes)) and self.state_size // self.m * self.domain <= MAX_TABLE:
             look_up_cells(codes, row, self._cells, cells)
         else:
@@ -381,7 +381,8 @@ class SpreadFamily(HashFamily):
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
         """Return the support counts of the queries, counted directly if they are few."""
         values, places = np.unique(queries, return_inverse=True)
-        if len(values) > 4 * self.m:  # counting one value reads a counter in m; decoding costs about 5 per counter
+        # Counting one value reads one counter in m. Decoding costs about 5 such steps per counter.
+        if len(values) > 4 * self.m:
             return self.decode(state, n)[queries]
         counts = np.array([count_value(self.levels, self.cell_bits, state, int(x)) for x in values], dtype=np.int64)
         if len(counts):
