@@ -45,7 +45,7 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     """Return k probabilities that sum to 1 within 1e-9, as floats, or as Fractions if no float is written the same."""
     checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
-        # What learned tables are: no need for fractions to see that it is right. Adding zero makes -0.0 zero.
+        # Learned tables look like this, and are seen to be right without fractions. Adding zero turns -0.0 into zero.
         return tuple(value + 0.0 for value in given)
     numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
     for v, number in enumerate(numbers):
@@ -67,7 +67,7 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
 def cumulative_thresholds(prior: Sequence[float | Fraction]) -> tuple[int, ...]:
     """Return C_0 <= ... <= C_{k-1} = 2^64: a word u with C_{v-1} <= u < C_v draws v. A zero prior stays zero."""
     sums = list(accumulate(exact(value) for value in prior))
-    # Whole numbers only: the sums are normalised and rounded down in one step.
+    # Only whole numbers are used: the sums are normalised and rounded down in one step.
     scale, total = SCALE * sums[-1].denominator, sums[-1].numerator
     return tuple(scale * part.numerator // (total * part.denominator) for part in sums)
 

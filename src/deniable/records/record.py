@@ -182,7 +182,7 @@ class RecordMechanism(Mechanism[Reports]):
         return RecordEstimate(found)
 
 
-# ---------------------------------------------------------------- what an estimate is made of
+# ---------------------------------------------------------------- parts of an estimate
 
 
 class DirectRecords(RecordMechanism[Reports], CraftedReports):
@@ -263,12 +263,12 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
         return None
 
     def _influence(self, targets: int, attribute: int) -> Influence | None:
-        # Malicious contributors choose which attribute they report: only one report in `turns` is about it.
+        # Malicious contributors choose which attribute they report, while only one report in `turns` is about it.
         found = self.oracles[attribute].influence(targets)
         return found and Influence(found.up * self.turns, found.down * self.turns)
 
 
-# ---------------------------------------------------------------- what a report looks like
+# ---------------------------------------------------------------- layout of a report
 
 
 class FullRecords(RecordMechanism[NDArray[Any]]):
@@ -348,7 +348,7 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
         )
 
 
-# ---------------------------------------------------------------- what an aggregate counts
+# ---------------------------------------------------------------- counts of an aggregate
 
 
 class CountedRecords(HiddenRecords):
@@ -369,7 +369,7 @@ class CountedRecords(HiddenRecords):
         return counts
 
 
-# ---------------------------------------------------------------- what a rehearsal needs to know
+# ---------------------------------------------------------------- facts for a rehearsal
 
 
 class SimulatedByRecord(RecordMechanism[Reports]):

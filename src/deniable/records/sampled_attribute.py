@@ -99,7 +99,7 @@ def sampled_reports(
     oracles need not check them again. The array `attributes` int[n] holds the sampled attribute of each record.
     """
     if not worth_compiling(len(codes)):
-        # A device has one attribute to report: sorting by tables takes it half as long as the whole report.
+        # A device has one attribute to report. Sorting by tables would take half as long as the whole report.
         sampled = attributes.tolist()
         for j in sorted(set(sampled)):
             own = [row for row, attribute in enumerate(sampled) if attribute == j]
@@ -131,8 +131,8 @@ def overwrite_sampled(
 def _sort(
     attributes: Codes, codes: Codes, free: NDArray[np.int64], order: NDArray[np.int64], held: NDArray[Any]
 ) -> None:
-    # Counting sort by attribute, stable; free[j] is where the next contributor of attribute j goes.
-    # Unsigned places need no look from the end of an array.
+    # This is a stable counting sort by attribute. free[j] is where the next contributor of attribute j goes. Unsigned
+    # indices need no check for negative values.
     for i in range(attributes.shape[0]):
         row, j = np.uint64(i), np.uint64(attributes[i])
         place = np.uint64(free[j])
@@ -157,7 +157,7 @@ def simulate_sampling(
         rows = many[block]
         drawn = rng.generator.multinomial(held[rows], np.full(d, 1 / d))
         np.add.at(found, starts + records[rows], drawn)
-    # One multinomial has d binomials: fewer holders are cheaper drawn one by one.
+    # One multinomial has d binomials. So fewer holders are cheaper if drawn one by one.
     for rows in holders_in_blocks(np.where(held < d, held, 0), SAMPLED_ROWS):
         attributes = sample_attributes(rng, len(rows), d)
         np.add.at(found, starts[attributes] + records[rows, attributes], 1)

@@ -86,7 +86,8 @@ class SampledTable(OwnTable):
         return (q - r2) * scale, (p - q - 2 * (r1 - r2)) * scale, (r2 - q * q) * scale
 
     def residual_covariance(self) -> Sequence[KroneckerTerm]:
-        # To first order T - rc' is J T, J = (I - r1') x (I - c1'), and J (r x c) = 0: of Sigma's five terms three stay.
+        # To first order T - rc' is J T with J = (I - r1') x (I - c1'), and J (r x c) = 0. So three of Sigma's five
+        # terms stay.
         alone, held, common = self._scales
         (x, xf, xx), (y, yf, yy) = (_centred(f) for f in self._margins)
         return (
@@ -104,7 +105,7 @@ class SampledTable(OwnTable):
         alone, held, common = self._scales
         residual = self.frequencies - np.outer(self.frequencies.sum(axis=1), self.frequencies.sum(axis=0))
         (turn_i, held_i, ones_i), (turn_j, held_j, ones_j) = (_diagonal(f) for f in self._margins)
-        # Rows and columns turned so that both large terms are diagonal; the third has rank one.
+        # Rows and columns are turned so that both large terms are diagonal. The third term has rank one.
         z, g = turn_i.T @ residual @ turn_j, np.outer(ones_i, ones_j)
         diagonal = alone + held * np.outer(held_i, held_j)
         plain, along, length = (z * z / diagonal).sum(), (z * g / diagonal).sum(), (g * g / diagonal).sum()

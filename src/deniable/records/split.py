@@ -211,9 +211,9 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
         return Aggregate(self.spl, counts, aggregate.n, aggregate.collection, aggregate.batches)
 
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # The tables of overlapping pairs depend on each other, so whole reported records are drawn: attribute by
-        # attribute, groups of contributors who agree so far split by one multinomial each. Cost: O(m d) with m the
-        # number of different (record, report) that occur, at most the number of contributors.
+        # The tables of overlapping pairs depend on each other, so whole reported records are drawn. Attribute by
+        # attribute, one multinomial splits each group of contributors who agree so far. The cost is O(m d), with m the
+        # number of different (record, report) that occur. m is at most the number of contributors.
         total = np.zeros(self.state_size, dtype=np.int64)
         for block in row_blocks(len(records), SIMULATED_RECORDS):
             rows, left = records[block], held[block]

@@ -86,12 +86,12 @@ class SplitTable(OwnTable):
         for oracle in self.oracles:
             absent, present = second_moments(oracle)
             k = oracle.k
-            # A centred estimate: its covariance at the uniform distribution is a multiple of I - 11'/k.
+            # For a centred estimate, the covariance at the uniform distribution is a multiple of I - 11'/k.
             spread *= present / k + (1 - 1 / k) * absent - 1 / k**2
         return spread / self.n
 
     def residual_covariance(self) -> Sequence[KroneckerTerm]:
-        # At independence reports of two attributes are independent, and so are their estimates.
+        # At independence, reports of two attributes are independent, and so are their estimates.
         margins = (self.frequencies.sum(axis=1), self.frequencies.sum(axis=0))
         rows, columns = (report_covariance(*both) for both in zip(self.oracles, margins, strict=True))
         return (KroneckerTerm(rows / self.n, columns),)
@@ -101,7 +101,8 @@ class SplitTable(OwnTable):
         degrees, method = (self.shape[0] - 1) * (self.shape[1] - 1), "chi-squared of the reported codes"
         if not (self.reported.sum(axis=0).all() and self.reported.sum(axis=1).all()):
             return IndependenceTest(np.nan, degrees, np.inf, method)
-        from scipy import stats  # takes as much memory as all else that reads reports
+        # scipy.stats takes as much memory as all other code that reads reports.
+        from scipy import stats
 
         return IndependenceTest(
             float(stats.chi2_contingency(self.reported, correction=False).statistic), degrees, 0.0, method

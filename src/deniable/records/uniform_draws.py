@@ -92,7 +92,7 @@ def _multiply(
         for j in range(bounds.shape[0]):
             bound = bounds[j]
             for i in range(part.shape[0]):
-                # The words of a 64 x 33-bit product, in halves: nothing overflows for bounds up to 2^32.
+                # The words of a 64 x 33-bit product are made of halves, so nothing overflows for bounds up to 2^32.
                 low = (part[i] & _LOW) * bound
                 high = (part[i] >> _HALF) * bound + (low >> _HALF)
                 whole[i] = high >> _HALF

@@ -32,7 +32,7 @@ def text_on(fraction: float) -> str:
     return PAPER if fraction > _DARK else INK
 
 
-_DARK = 0.735  # where black and white are equally readable
+_DARK = 0.735  # black and white are equally readable here
 
 
 def _channels(colour: str) -> tuple[int, ...]:

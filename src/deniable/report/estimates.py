@@ -214,7 +214,7 @@ def _part(summary: Summary, row: AttributeSummary, several: bool, folded: Collec
 
 def _table(summary: Summary, row: AttributeSummary) -> Table:
     text = percent(summary)
-    # The longest text is that of an end, so that the words between two ends stand below each other.
+    # The longest text of an end sets the width, so that the words between two ends are aligned.
     low, high = (
         max((len(text(float(end))) for end in (np.nanmin(side), np.nanmax(side))), default=0)
         if np.isfinite(side).any()
@@ -227,7 +227,7 @@ def _table(summary: Summary, row: AttributeSummary) -> Table:
         found = [row.categories[i], text(row.estimate[i]), text(row.standard_error[i])]
         found.append(interval if math.isfinite(row.lower[i]) else "-")
         if row.truth is not None:
-            # An asterisk, and an equal space elsewhere, so that the numbers stay aligned.
+            # An asterisk is added, and a space of equal width elsewhere, so that the numbers stay aligned.
             found.append(text(row.truth[i]) + (" " if row.covered[i] else "*"))
         if row.processed is not None:
             found.append(text(row.processed[i]))

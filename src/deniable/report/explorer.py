@@ -32,7 +32,7 @@ def render_explorer(exploration: Exploration, title: str = "What a survey would 
     loader = jinja2.PackageLoader("deniable.report")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     files = {name: loader.get_source(environment, f"explorer.{name}")[0] for name in ("css", "js")}
-    # Inside a script element only "<" could end it, or begin a comment.
+    # Inside a script element, only "<" could end the element or begin a comment.
     text = json.dumps(exploration.to_dict(), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return environment.get_template("explorer.html").render(
         title=title,

@@ -102,7 +102,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # What templates add themselves is markup already, a subclass.
+        # Templates add markup themselves, which is of a subclass of str and stays as it is.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.globals |= {"stops": STOPS, "own": OWN}

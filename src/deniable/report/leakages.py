@@ -49,7 +49,7 @@ def leakage_page(summary: LeakageSummary) -> Page:
     ]
     if promise is not None:
         cards.insert(0, Card.promised(promise, summary.names, f"collection {summary.collection}"))
-    # About one target all pairs are listed anyway.
+    # With a target, all pairs about it are listed anyway.
     spoken = [
         pair for rank, pair in enumerate(summary.strongest) if not summary.target or rank < _FEW or pair.plausible
     ]

@@ -51,7 +51,7 @@ class SurveyAddress:
             raise InvalidParameterError(f"url must be an address such as https://survey.example.org, got {quoted(url)}")
         found = _LINK.fullmatch(parts.fragment)
         if parts.fragment and not found:
-            # What an invitation's link ends in is a secret.
+            # The end of an invitation's link is a secret, so it is not quoted.
             raise InvalidParameterError(
                 "the link of a survey must end with # and 32 digits. The link of an invitation must end with these "
                 "digits, a dot and 22 characters; copy the whole link"

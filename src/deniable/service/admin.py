@@ -241,7 +241,7 @@ class _AdminEndpoints:
             return await self._response_page(held)
         await self._look(who, held)
         results, owner = await self._results(held), who.changes
-        # What is not released yet concerns those who can pause the survey.
+        # Arrivals that are not released yet concern only people who can pause the survey.
         alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
         page = await run_in_threadpool(results.page)
         said = await run_in_threadpool(found, held, self._collector.store, results)
@@ -331,7 +331,7 @@ class _AdminEndpoints:
 
     async def code(self, request: Request) -> Response:
         """Return the link as a QR code, black on white in every colour scheme, because cameras need that."""
-        import segno  # an install of before it was needed lacks the code alone
+        import segno  # an installation without segno lacks only this code
 
         held = await self._read(request)
         if not self._public_url:
@@ -453,7 +453,7 @@ def _assets() -> dict[str, tuple[bytes, str]]:
         "dashboard.css": (own["dashboard.css"], "text/css"),
         "drafts.css": (own["drafts.css"], "text/css"),
         "page.css": (sheet().encode(), "text/css"),
-        # The client that contributors get, for previews.
+        # Previews use the same client that contributors get.
         **{name: bundle[1:] for name, bundle in bundles().items()},
     }
 

@@ -67,7 +67,7 @@ class AccountEndpoints:
         self._collector, self._trusted = collector, trusted
         self._logins, self._guesses = Logins(collector.store, collector.clock), Guesses()
 
-    # ---------------------------------------------------------------- who
+    # ---------------------------------------------------------------- analyst of a request
 
     async def who(self, request: Request) -> Analyst | None:
         """Return the account whose session or token comes with a request, or None if neither comes with it."""
@@ -154,7 +154,7 @@ class AccountEndpoints:
         if found:
             return
         known = await run_in_threadpool(self._collector.store.analyst, name)
-        # What was typed as a name may be a password.
+        # A password may have been typed as a name, so unknown names are not recorded.
         await self.note(name if known else UNKNOWN_NAME, "log-in failed", together=True)
         raise Problem("wrong-login")
 

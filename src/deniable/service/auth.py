@@ -192,7 +192,7 @@ class Logins:
             return None
         today = now.date().isoformat()
         if kind == "token" and found.used != today:
-            # A monitor reads metrics on a full disk, too.
+            # A monitor must be able to read metrics even if the disk is full.
             with contextlib.suppress(StoreError):
                 self._store.use_session(digest(secret), today)
         return Analyst(found.account.name, role, found.account.surveys)

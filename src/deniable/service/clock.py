@@ -65,7 +65,7 @@ class JudgedClock:
         self._wall, self._elapsed, self._patience = wall, elapsed, patience
         self._lock = threading.Lock()
         self._began = elapsed()
-        # What the counting clock is to be added to.
+        # The counting clock is added to this moment.
         self._zero = wall() - timedelta(seconds=self._began)
         self._jumped: tuple[float, datetime] | None = None
         self._followed = False

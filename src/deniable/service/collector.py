@@ -216,10 +216,11 @@ class Collector:
         }
         for held in self.all_held():
             found |= self.arrivals.gauges(held.row, held.survey)
-            # Whether a drain is overdue, and not how many wait: who sends 99 of 100 would know who is the last.
+            # The gauge says whether a drain is overdue, not how many reports wait. Otherwise a sender of 99 reports
+            # among 100 would know who sent the last.
             overdue = self.store.waiting(held.row.id) >= held.survey.page.min_batch
             found[f'deniable_batch_waiting{{survey="{held.row.slug}"}}'] = overdue
-        # Those of one name stand together.
+        # Gauges of one name must be neighbours.
         return dict(sorted(found.items()))
 
     def _tick(self) -> None:
@@ -239,7 +240,7 @@ class Collector:
         except DeniableError as error:
             log.error("%s", error)
         except Exception as error:
-            # Its text could quote what was sent.
+            # The error's text could quote what was sent.
             log.error("the watch could not do it: %s", type(error).__name__)
         else:
             return True
@@ -254,7 +255,7 @@ class Collector:
             if time.monotonic() - drained >= self._drain_seconds:
                 drained = time.monotonic()
                 self.ingest.write_rejections()
-                # What is wrong with one survey keeps no other from its drain.
+                # A fault of one survey keeps no other survey from its drain.
                 done = [self._attempt(functools.partial(self._drain, held)) for held in self.all_held()]
                 if all(done):
                     self._watched_at = time.time()

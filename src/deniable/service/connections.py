@@ -41,7 +41,7 @@ class Connections:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        # In the order of their last request.
+        # Connections are in the order of their last request.
         self._open: dict[Connection, None] = {}
         self._said = -_SAY_SECONDS
 
@@ -135,10 +135,10 @@ class Connection(asyncio.Protocol):
         if inner.transport is None or transport is None or transport.is_closing():
             return
         self._connections.used(self)
-        # In pieces, or a head that comes in one read would be over before it is counted.
+        # Data is taken in pieces. Otherwise a head that comes in one read would be over before it is counted.
         for start in range(0, len(data), _PIECE):
             piece = data[start : start + _PIECE]
-            # What is body is taken off again, and a finished request begins the count anew.
+            # The bytes of a body are subtracted again, and a finished request begins the count anew.
             inner.overhead += len(piece)
             inner.data_received(piece)
             if transport.is_closing():
@@ -197,7 +197,7 @@ class Joined(asyncio.Transport):
             self._transport.write(head + data)
         elif data.startswith(b"HTTP/"):
             self._head = data
-            # Of an answer without a body nothing more is written.
+            # A response without a body writes nothing more, so the head is sent soon.
             self._loop.call_soon(self._flush)
         else:
             self._transport.write(data)

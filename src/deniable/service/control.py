@@ -68,12 +68,12 @@ def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Ans
         raise unknown_name("command", command, _COMMANDS)
     if command in _READS:
         return _COMMANDS[command](surveys, dict(values))
-    # First, so that nothing is done that is not in the audit.
+    # The note comes first, so that nothing is done that is not in the audit.
     number = surveys.store.note(surveys.clock(), actor, command, values.get("slug", ""), _about(values))
     try:
         return _COMMANDS[command](surveys, dict(values))
     except DeniableError as error:
-        # What the database said has a cause; without one, it was refused before anything was done.
+        # An error of the database has a cause. Without a cause, the command was refused before anything was done.
         if not isinstance(error, StoreError) or error.__cause__ is None:
             surveys.store.take_back(number, actor, command)
         raise
@@ -83,7 +83,7 @@ def _about(values: Answer) -> str:
     """Return the text of the audit about a request, besides its command and its survey."""
     said = [values.get("role"), *(values.get("surveys") or ()), values.get("label")]
     said += [key for key in ("now", "reports", "token") if values.get(key)]
-    # How many links, never which.
+    # The note says how many links there are, never which.
     said += [f"{len(values[key])} links" for key in ("invited", "names") if key in values]
     said += ["files"] if values.get("online") is False else []
     said.append(values.get("anyway"))
@@ -100,7 +100,7 @@ def _export(surveys: Surveys, values: Answer) -> Answer:
 
 
 def _publish(surveys: Surveys, values: Answer) -> Answer:
-    from deniable.service.publishing import publish  # and what draws charts, which no other command needs
+    from deniable.service.publishing import publish  # it loads the code of charts, which only this command needs
 
     return publish(surveys, **values)
 
@@ -182,7 +182,7 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     address = f"{url.rstrip('/')}/surveys/{quote(slug, safe='')}/invitations"
     headers = {"Content-Type": "application/json"}
     posted = urllib.request.Request(address, json.dumps(values).encode(), headers)
-    # A redirection does not take it elsewhere.
+    # A redirection does not take the header elsewhere.
     posted.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
         with urllib.request.urlopen(posted, timeout=_SECONDS) as response:
@@ -249,10 +249,10 @@ class ControlSocket:
     def __init__(self, path: Path, surveys: Surveys, done: Callable[[], None]) -> None:
         self._path, self._surveys, self._done = path, surveys, done
         self._file = path.with_name(path.name + SOCKET)
-        # The database's lock is ours, so a socket that is there was left by a killed process.
+        # The database's lock is ours, so an existing socket was left by a killed process.
         self._file.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX)
-        # Before it has a name: from its first moment it is its owner's only.
+        # The mode is set before the socket has a name. So only the owner can use it from its first moment.
         os.fchmod(self._socket.fileno(), 0o600)
         with _short(path) as name:
             self._socket.bind(name)

@@ -127,7 +127,7 @@ def rehearse(public: str, collection: Collection, contributors: int, progress: P
         If the collector does not take a report.
     """
     codes = collection.schema.encode(demo_answers())
-    # Of a random order of the women, the first.
+    # The women are put in a random order, and the first of them are chosen.
     chosen = np.argsort(uniform_below(SecureRandomness(), 1 << 62, len(codes)), kind="stable")[:contributors]
     return answer(public, collection, codes[chosen], progress)
 

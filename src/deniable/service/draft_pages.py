@@ -74,7 +74,8 @@ STEPS = (("questions", "Questions"), ("texts", "Texts"), ("preview", "Preview"),
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    # Forms are sent to this origin alone, and a browser says which origin sends them only where it may say so.
+    # Forms are sent only to this origin. A browser says which origin sends a form only if the referrer policy allows
+    # it.
     "Content-Security-Policy": policy(form_action="'self'"),
     "Referrer-Policy": "same-origin",
 }
@@ -169,7 +170,7 @@ class DraftEndpoints:
             Route(f"{one}/delete", self.delete, methods=post),
         ]
 
-    # ---------------------------------------------------------------- who, and what
+    # ---------------------------------------------------------------- access
 
     async def _owner(self, request: Request, slug: str | None = None) -> Analyst:
         """Return the owner who sends a request, or raise the problem that keeps others out."""
@@ -202,7 +203,7 @@ class DraftEndpoints:
                 raise
             slug = request.path_params["slug"]
             who = await self._people.known(request)
-            # Opened meanwhile: its dashboard takes the draft's place.
+            # The draft was opened in the meantime, so its dashboard takes the draft's place.
             opened = who.may(slug) and self._collector.of_slug(slug) is not None
             instead = to(f"/surveys/{slug}") if opened else _html(render_template("unknown.html"), 404)
             raise AnotherPageError(instead) from None
@@ -340,7 +341,7 @@ class DraftEndpoints:
             "inputs": kind.inputs,
             "averaged": kind.averaged and kind.usual_ask != "mean",
             "place": [one.key for one in draft.questions].index(question.key),
-            # A question that was only just added has nothing to be blamed for.
+            # A question that was only just added cannot be wrong yet.
             "wrong": wrong if "said" in request.query_params or fault else "",
         }
         return self._page("draft_question.html", request, slug, draft, built, "questions", fault, **shown)
@@ -626,7 +627,7 @@ class DraftEndpoints:
         return _html(render_template(template, **about, **shown))
 
 
-# -------------------------------------------------------------------- what was typed
+# -------------------------------------------------------------------- forms
 
 
 def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
@@ -640,7 +641,7 @@ def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
             update[part] = form.lines(part)
     if form.ticked("answers"):
         update["answers"] = form.lines("answers")
-        # An answer that is spelled anew in its place stays the same answer, so its translations stay.
+        # If an answer gets another spelling in the same place, it stays the same answer, so its translations stay.
         if len(update["answers"]) == len(known.answers):
             moved = {
                 new: known.names.get(old, old)
@@ -667,7 +668,7 @@ def _imported(
         )
     if content.startswith(_PACKED):
         raise InvalidParameterError(f"file must not be compressed, got file={quoted(name)}; unpack the file first")
-    # Readers want a file; it is deleted before anybody is answered.
+    # Readers want a file. It is deleted before the request is answered.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"import{suffix}"
         path.write_bytes(content)
@@ -741,7 +742,7 @@ async def _upload(request: Request) -> tuple[str, bytes, str, str | None]:
 @functools.lru_cache(maxsize=32)
 def _planned(text: str) -> SurveyPlan:
     """Return the plan of a draft at the usual budgets and at the draft's own budget."""
-    from deniable.planning import plan_survey  # and scipy, which only owners need
+    from deniable.planning import plan_survey  # it loads scipy, which only owners need
 
     draft, survey = Draft.model_validate_json(text), build(text).survey
     assert survey is not None

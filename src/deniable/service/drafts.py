@@ -380,7 +380,7 @@ def build(text: str) -> Built:
 
 def _survey(draft: Draft, attributes: dict[str, Attribute], files: dict[str, bytes]) -> Survey:
     """Return the survey of questions without faults."""
-    from deniable.planning import collection as make_collection  # and scipy, which only owners need
+    from deniable.planning import collection as make_collection  # it loads scipy, which only owners need
 
     schema = Schema(tuple(attributes[question.key] for question in draft.questions))
     made = make_collection(schema, draft.epsilon.strip(), title=draft.title.strip() or NOT_WRITTEN)
@@ -528,7 +528,7 @@ def with_schema(draft: Draft, attributes: Sequence[Attribute], key: str, notes: 
 
 def with_form(draft: Draft, form: XLSForm, key: str) -> Draft:
     """Return a draft with the questions of a form after its own, and their texts in every language of the form."""
-    # A translation that the draft does not have is added; the draft's first language stays first.
+    # A translation that the draft does not have is added. The draft's first language stays first.
     first = form.texts.get(draft.first) or next(iter(form.texts.values()), {})
     keys = {attribute.name: f"{key}{i}" for i, attribute in enumerate(form.attributes)}
     for attribute in form.attributes:

@@ -29,7 +29,7 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        # No locks: the handler runs in the thread that waits, and could find its own lock taken.
+        # There are no locks: the handler runs in the waiting thread, and could find its own lock taken.
         self._asked = self._waiting = False
 
     def __enter__(self) -> Self:
@@ -44,7 +44,7 @@ class Ending:
         """Wait until the process is asked to end."""
         self._waiting = True
         while not self._asked:
-            # Libraries that handle SIGINT for a while (pyarrow) leave it unable to interrupt a longer wait.
+            # Libraries that handle SIGINT for a while, such as pyarrow, leave SIGINT unable to interrupt a longer wait.
             time.sleep(_PAUSE)
 
     def _ask(self, _: int, __: FrameType | None) -> None:

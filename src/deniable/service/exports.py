@@ -43,7 +43,7 @@ def reports_of_steps(store: Store, collection: Collection, source: str, only: in
 
 def _merged(collection: Collection, batches: Sequence[bytes], name: str) -> bytes:
     """Return one report file made from several; its sorted reports show neither batches nor the order in them."""
-    from deniable.files import ReportReader, write_reports  # and the reader of Parquet, which sums need none of
+    from deniable.files import ReportReader, write_reports  # it loads the reader of Parquet, which sums do not need
 
     mechanism = collection.mechanism
     width, rows = report_width(mechanism), []

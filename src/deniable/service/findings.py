@@ -351,7 +351,7 @@ def _shares(about: _About, bars: tuple[Bar, ...], joint: tuple[Bar, ...], report
     if several:
         notes.append(said("several_note"))
     if not any(bar.ranged for bar in drawn_bars):
-        # A point without its range is not a result.
+        # A point without its range is not shown as a result.
         drawn_bars = ()
         notes.append(said("range_later"))
     notes += [bar.note for bar in drawn_bars if bar.note]
@@ -381,7 +381,7 @@ def _mean(about: _About, estimate: Estimate, smoothed: Estimate | None, row: Att
         write = scores(answer.standard_error)
         low, high, guess = (said.figure(write(value)) for value in (lower, upper, answer.value))
         headline = said("mean_between", low=low, high=high)
-        # The contributors' mean has the interval of the same target, so it lies inside.
+        # The contributors' mean has an interval for the same target, so the mean lies inside.
         quoted = said("mean_guess", x=guess, low=low, high=high)
     else:
         headline = said("mean_not")

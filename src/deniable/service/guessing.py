@@ -72,9 +72,9 @@ class Guesses:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._hour = 0
-        # A few passwords a second at most are compared, so that an hour's entries need no other bound.
+        # At most a few passwords a second are compared, so the entries of an hour need no other bound.
         self._by_pair, self._by_network = dict[bytes, _Failures](), Counter[bytes]()
-        # In the order of their last log-in.
+        # Names are in the order of their last log-in.
         self._known = dict[bytes, None]()
         self._waiting, self._here = list[_Turn](), Counter[bytes]()
         self._busy = False
@@ -103,12 +103,12 @@ class Guesses:
         loop = asyncio.get_running_loop()
         began, found = loop.time(), False
         try:
-            # Others for the same name may have been wrong while this one waited.
+            # Others may have given wrong passwords for the same name while this request waited.
             self._check(pair)
             found = await right()
             (self._passed if found else self._failed)(pair, network)
         finally:
-            # Where nothing was compared, no time has passed.
+            # If nothing was compared, no time has passed.
             spent = 0.0 if found else loop.time() - began
             loop.call_later(min(_LONGEST_REST, _REST * spent), self._next)
         return found
@@ -120,7 +120,7 @@ class Guesses:
         now = asyncio.get_running_loop().time()
         if int(now // _HOUR) != self._hour:
             self._hour = int(now // _HOUR)
-            # A wait that lasts is kept, or the change of the hour would be the time to guess.
+            # A wait that still lasts is kept. Otherwise the change of the hour would be the time to guess.
             self._by_pair = {key: seen for key, seen in self._by_pair.items() if seen.until > now}
             self._by_network.clear()
         seen = self._by_pair.get(pair)

@@ -162,7 +162,7 @@ class Ingest:
             self._wake.notify()
         self._thread.join(_STOP_SECONDS)
         while self._thread.is_alive() and not self._hangs:
-            # It gets on, or is found to hang.
+            # The thread either goes on, or is found to hang.
             self._thread.join(_LOOK_SECONDS)
         self._ended.set()
         self._looker.join()
@@ -193,7 +193,7 @@ class Ingest:
             self._wake.notify()
         if len(items) == 1:
             return await items[0].future
-        # Each piece is counted or not; where the sender tries again, those that were are there already.
+        # Each piece is counted or not. If the sender tries again, the counted pieces are already there.
         found = await asyncio.gather(*(item.future for item in items), return_exceptions=True)
         for one in found:
             if isinstance(one, BaseException):
@@ -224,7 +224,7 @@ class Ingest:
         self._metrics.reports(problem, reports)
         return Problem(problem)
 
-    # ---------------------------------------------------------------- the threads
+    # ---------------------------------------------------------------- threads
 
     def _run(self) -> None:
         while items := self._gathered():
@@ -235,10 +235,11 @@ class Ingest:
                 self._metrics.store_error()
                 self._answer_all(items, "store", str(error))
             except Exception as error:
-                # Whatever it is, the next reports must not wait for ever. Its text could quote what was sent.
+                # Whatever the error is, the next reports must not wait for ever. The error's text could quote what was
+                # sent.
                 self._answer_all(items, "broken", f"the collector could not store reports: {type(error).__name__}")
             with self._wake:
-                # Those that were given up have their answer; what became of them, their receipts say.
+                # Requests that were given up already have their answer. Their receipts say what became of them.
                 given_up, self._hangs, self._committing = self._hangs, False, None
             if not given_up:
                 _deliver(items)
@@ -254,7 +255,7 @@ class Ingest:
                     continue
                 self._hangs = True
                 self._metrics.store_error()
-                # Copies: the commit may end meanwhile, and put its own answers into the originals.
+                # These are copies, because the commit may end meanwhile and put its own answers into the originals.
                 waiting = list(self._committing[1])
                 for queue in (self._singles, self._batches):
                     queue.take(waiting, queue.reports)
@@ -269,7 +270,7 @@ class Ingest:
         self._wait_for_more()
         with self._wake:
             items: list[_Item] = []
-            # People first; of batches one piece at least, so that they go on however many people come.
+            # People come first. At least one piece of a batch is taken, so that batches go on however many people come.
             self._last = self._singles.take(items, MAX_COMMIT)
             self._lately = _LATELY if self._last else max(0, self._lately - 1)
             self._batches.take(items, 1 if self._lately else MAX_COMMIT)
@@ -323,7 +324,7 @@ class Ingest:
         fate = np.zeros(len(valid), dtype=np.int64)
         refused = taken if isinstance(taken, str) else None
         if not isinstance(taken, str) and len(taken) == len(valid) and (taken == NEW).all():
-            # As nearly always: all are valid and new.
+            # This is nearly always the case: all reports are valid and new.
             for item in group:
                 item.answer = Outcome(item.body.n, 0, 0)
             self._metrics.reports("counted", len(valid), collection)
@@ -341,11 +342,12 @@ class Ingest:
                 self._metrics.reports("already", 1, collection)
                 continue
             if kept and refused is not None:
-                # Since the request was looked at; of what is only paused, devices shall come again.
+                # The survey's state has changed since the request was checked. If the survey is only paused, devices
+                # shall come again.
                 item.answer = Problem("closed" if refused == "closed" else "not-open")
                 continue
             if uninvited and item.alone:
-                # Who refuses it counts it.
+                # The code that refuses the report counts it.
                 item.answer = Problem("not-invited")
                 continue
             already = kept - counted - uninvited
@@ -433,7 +435,7 @@ def _impossible(valid: Callable[[int, int], bool], n: int) -> Iterator[int]:
 def _deliver(items: list[_Item]) -> None:
     for loop in {item.loop for item in items}:
         mine = [item for item in items if item.loop is loop]
-        # A port that was shut has nobody to answer; what others sent is still to be written.
+        # A port that was closed has nobody to answer. The reports of other ports are still to be written.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, mine)
 

@@ -233,7 +233,7 @@ code {{ font-size: 8pt; }}
 
 def sheet(links: Iterable[Link], position: int, url: str, path: str, title: str) -> str:
     """Return a page to print and cut: a QR code and the link for every person of the round that is open."""
-    import segno  # who invites by mail needs no drawing
+    import segno  # it is imported here because invitations by mail need no drawing
 
     cards = []
     for one in links:

@@ -188,7 +188,8 @@ class Metrics:
                 now = batches.get(collection, -1)
                 before, part = self._waiting.pop(collection, (now, _Part()))
                 if now != before:
-                    # An inbox is emptied as a whole, so all that had been counted when it had fewer batches.
+                    # An inbox is emptied as a whole. So everything that was counted at an earlier number of batches may
+                    # be shown.
                     self._shown.merge(part)
                     part = _Part()
                 part.merge(self._marked.pop(collection, _Part()))
@@ -250,7 +251,7 @@ def machine_gauges(database: Path | None) -> dict[str, float]:
     if database is not None:
         files = [database, database.with_name(database.name + "-wal")]
         held = sum(file.stat().st_size for file in files if file.exists())
-        # A commit adds some pages: exact sizes would count them.
+        # Exact sizes would count commits, because a commit adds some pages.
         found["deniable_database_bytes"] = -(-held // _STEP) * _STEP
         found["deniable_disk_free_bytes"] = shutil.disk_usage(database.parent).free // _STEP * _STEP
     with open("/proc/meminfo", encoding="ascii") as lines:

@@ -129,7 +129,7 @@ class SecurityMiddleware:
             else:
                 await self._app(scope, receive, sending)
         except Exception as error:
-            # Neither its text nor where it was: both can quote what was sent.
+            # Neither the error's text nor its traceback is logged, because both can quote what was sent.
             access.error("%s %s broke: %s", scope["method"], _template(scope), type(error).__name__)
             if not status:
                 await Problem("broken").response()(scope, receive, sending)

@@ -60,7 +60,7 @@ class Outages:
                 burst.uploads += requests
                 burst.last = now
                 return
-            # Those of the first line need no second one.
+            # Requests of the first line need no second line.
             self._bursts[cause] = _Burst(now, now)
         log.error("503 for %s: %s", _number(requests), cause)
 

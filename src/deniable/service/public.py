@@ -137,7 +137,7 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
     cors, here = _cors(access.page_origins), "/api/v1/collections/{id}"
     app = Starlette(
         routes=[
-            # What comes most is found first.
+            # The most frequent request comes first, so that it is found first.
             Route(f"{here}/reports", reports, methods=_posted(cors), middleware=cors),
             Route(f"{here}/receipts", receipts, methods=_posted(cors), middleware=cors),
             Route(f"{here}/state", pages.state, middleware=cors),
@@ -196,14 +196,14 @@ def _cors(origins: Sequence[str]) -> list[Middleware]:
     allowed: dict[str, Any] = {
         "allow_methods": ["GET", "POST"],
         "allow_headers": ["content-type"],
-        # Else a page elsewhere would not be told how long to wait.
+        # Otherwise a page on another origin could not read how long to wait.
         "expose_headers": ["retry-after"],
         "max_age": 600,
     }
     return [Middleware(CORSMiddleware, allow_origins=list(origins), **allowed)]
 
 
-# -------------------------------------------------------------------- what is read
+# -------------------------------------------------------------------- data that clients read
 
 
 class _Pages:
@@ -305,7 +305,7 @@ def _tagged(request: Request, content: bytes, tag: str, media_type: str, cache: 
     return Response(content, headers=headers, media_type=media_type)
 
 
-# -------------------------------------------------------------------- what is sent
+# -------------------------------------------------------------------- data that clients send
 
 
 class _Reports:
@@ -331,7 +331,7 @@ class _Reports:
             if outcome.invalid < n and held is not None:
                 scope[TAKEN] = held.row.id
             if outcome.invalid == n == 1:
-                # As a rejection it was counted where it was found.
+                # It was counted as a rejection where it was found.
                 await Problem("invalid-report").response()(scope, receive, send)
             else:
                 await _said(send, 201 if outcome.counted == n else 200, outcome)
@@ -346,7 +346,7 @@ class _Reports:
         if authorization:
             sender = await self._senders.may_send(authorization, held.row.slug, self._access.guesser(scope, headers))
         elif held.survey.page.access != "invited":
-            # Invited people may sit in one room, behind one address; their links are the limit.
+            # Invited people may sit in one room, behind one address. Their links are the limit.
             self._access.check(scope, headers)
         state = held.state(self._collector.clock)
         if state == "closed":
@@ -425,7 +425,7 @@ class _Senders:
         def ended(task: asyncio.Task[Analyst | None]) -> None:
             del self._under_way[name]
             if not task.cancelled():
-                # The loop would log an error that nobody waits for any more.
+                # Otherwise the loop would log an error that nobody waits for any more.
                 task.exception()
 
         task = self._under_way[name] = asyncio.create_task(found())
@@ -433,7 +433,8 @@ class _Senders:
         return task
 
     def _remember(self, name: str, until: float, who: Analyst | None) -> None:
-        # The newest last; wrong ones take no place of a right one, which is not looked up for anybody again.
+        # The newest entry comes last. Wrong tokens are dropped first, so that a right token stays known and is not
+        # looked up again.
         self._known.pop(name, None)
         while len(self._known) >= _TOKENS:
             wrong = (known for known, (_, of) in self._known.items() if of is None)
@@ -462,12 +463,13 @@ class _Lookups:
         given_up = threading.Event()
 
         def looked() -> Found:
-            # Whoever asked has an answer, and the next one waits.
+            # The request that asked already has an answer, and the next request waits.
             if given_up.is_set():
                 raise StoreError(ingest.HANGS)
             return read()
 
-        # Nobody cancels it, so that its thread counts until it comes back; only the end of the loop leaves it behind.
+        # Nobody cancels this task, so its thread counts until it comes back. Only the end of the loop leaves the thread
+        # behind.
         task = asyncio.create_task(to_thread.run_sync(looked, limiter=self._limiter, abandon_on_cancel=True))
         self._pending.add(task)
         task.add_done_callback(self._ended)
@@ -485,7 +487,7 @@ class _Lookups:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._pending.discard(task)
         if not task.cancelled():
-            # Else the loop would log an error that nobody waits for.
+            # Otherwise the loop would log an error that nobody waits for.
             task.exception()
 
 
@@ -527,7 +529,7 @@ def _refusal(problem: Problem) -> Response:
     """Return a problem as a response to a request that posted something."""
     response = problem.response()
     if problem.name in ("slow", "too-large", "too-many", "token", "busy"):
-        # What is still to come is not read.
+        # The rest of the request is not read.
         response.headers["Connection"] = "close"
     return response
 

@@ -14,7 +14,7 @@ LEAST_WORDS = 3
 
 def cannot_work(collection: Collection, contributors: int | None) -> str:
     """Return why a survey cannot work, and what would help; "" if it can, or no number of people is planned."""
-    from deniable.planning import infeasibility  # and scipy, which a collector that is only serving needs none of
+    from deniable.planning import infeasibility  # it loads scipy, which serving does not need
 
     return "" if contributors is None else infeasibility(collection, contributors)
 

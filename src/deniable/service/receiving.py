@@ -43,7 +43,7 @@ async def read_body(headers: Headers, receive: Receive, most: int, seconds: floa
         late = True
         task.cancel()
 
-    # As asyncio.timeout does it, which takes as long as all else that is done to a body of one report.
+    # This does the same as asyncio.timeout, which takes as long as all other work on a body of one report.
     timer = asyncio.get_running_loop().call_later(seconds, expire)
     try:
         more = True

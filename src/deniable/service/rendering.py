@@ -37,7 +37,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # jinja's own filter makes the rest of a sentence small.
+    # jinja's own filter would make the rest of a sentence lower case.
     made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return made
 

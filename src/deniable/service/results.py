@@ -77,7 +77,7 @@ class Results:
         if self.data["intervals"] == "one":
             return page
         first = _AT_EVERY_LOOK if self.data["intervals"] == "any" else _NONE_WHILE_OPEN
-        # Without intervals there is nothing to say of what they cover.
+        # Without intervals, the note about what they cover is left out.
         said = {self.summary.interval_text} if self.data["intervals"] == "none" else set()
         return replace(page, notes=(first, *(note for note in page.notes if note not in said)))
 
@@ -183,7 +183,7 @@ def _progress(
     if n < LEAST_REPORTS or len({day for day, _, _ in drained}) < LEAST_DAYS:
         return progress
     first, last = (date.fromisoformat(drained[end][0]) for end in (0, -1))
-    # A release holds whole days, so the day before this one counts, and this one only if it is in it.
+    # A release holds whole days. So yesterday counts, and today counts only if the release contains it.
     days = max(1, (max(last, now.date() - timedelta(days=1)) - first).days + 1)
     pace = n / days
     closes = moment(page.closes_at, "closes_at")

@@ -172,7 +172,7 @@ def combined(surveys: Surveys, slug: str) -> Rounds:
     if offered and not all(one.is_raw for one in estimates.values()):
         estimator, estimates = UNMIXED, phases.estimate(estimator=UNMIXED)
     summary = summarize_phases(phases, estimates)
-    # A headline is read after the estimates were seen, so it rests on intervals that hold together.
+    # A headline is read after the estimates were seen, so it needs simultaneous intervals.
     wide = summarize_phases(phases, estimates, simultaneous=True, asked=QuestionSet(means=means_of(survey.collection)))
     said = findings(survey.collection, survey.page, estimates, summary, wide)
     warnings = phases.warnings(estimator)

@@ -200,7 +200,7 @@ def send_file(
                 if max_epsilon is not None:
                     require(total, total, max_epsilon)
         else:
-            # Nothing is drawn for a survey that does not take it.
+            # Nothing is randomised for a survey that does not take reports.
             remote.check_open()
             remote.check_unused()
             if remote.name is not None:
@@ -215,7 +215,7 @@ def send_file(
                     answers,
                     kept,
                     SecureRandomness(),
-                    # A ledger of files adds up whole budgets; reports of one memo are added up in the person's.
+                    # A ledger of files adds up whole budgets. Reports of one memo are added up in the person's ledger.
                     max_epsilon=max_epsilon if memos is None else None,
                     delimiter=delimiter,
                     decimal=decimal,
@@ -474,7 +474,7 @@ class Remote:
         for _ in range(TRIES):
             request = urllib.request.Request(self._api + path, content, {"Content-Type": media_type})
             if self._token is not None and content is not None:
-                # A redirection does not take it elsewhere.
+                # A redirection does not take the header elsewhere.
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
@@ -496,7 +496,7 @@ class Remote:
                 last, least = str(error), 0.0
             except http.client.HTTPException:
                 last, least = "the server that answered is not a collector", 0.0
-            # Full jitter, so that devices that were turned away together do not come back together.
+            # The full delay is random, so that devices that were turned away together do not come back together.
             self._sleep(max(least, random.uniform(0, wait)))
             wait = min(2 * wait, _LONGEST)
         raise UploadError(f"the collector did not answer in {TRIES} tries ({last}); run the same command again later")

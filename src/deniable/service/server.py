@@ -112,7 +112,7 @@ def running(
         judged = JudgedClock(clock, patience=patience)
         collector = Collector(store, judged, drain_seconds, configuration.results.while_open, judged.steady)
         collector.start()
-        # Whatever waits when the ports are shut is written then.
+        # Reports that wait when the ports are closed are written then.
         stack.callback(collector.stop)
         path = sqlite_path(configuration.database)
         if path is not None:
@@ -126,7 +126,7 @@ def running(
             stack.enter_context(_serving(app, listening, share))
             for (app, listening), share in zip(apps, shares, strict=True)
         ]
-        # Both ports shut at once, so that one grace is waited and not two.
+        # Both ports are closed at once, so that one grace period is waited, not two.
         stack.callback(_shut, servers)
         yield Running(collector, _origin(public), _origin(admin))
 
@@ -211,7 +211,7 @@ def _most_connections() -> int:
 def _serving(app: ASGIApp, listening: socket.socket, share: Connections) -> Iterator[uvicorn.Server]:
     config = uvicorn.Config(
         app,
-        # A callable does where uvicorn says a class.
+        # uvicorn asks for a class, but calls it like any callable.
         http=cast(type[asyncio.Protocol], functools.partial(Connection, share)),
         loop="uvloop",
         ws="none",
@@ -223,10 +223,10 @@ def _serving(app: ASGIApp, listening: socket.socket, share: Connections) -> Iter
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=_BACKLOG,
     )
-    # Its lines have addresses, and ids where a path has them.
+    # uvicorn's log lines contain addresses, and ids if a path has them.
     logging.getLogger("uvicorn.access").disabled = True
     server = uvicorn.Server(config)
-    # Signals are the main thread's; a server elsewhere leaves them alone.
+    # Signals belong to the main thread. A server in another thread leaves them alone.
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
@@ -235,7 +235,7 @@ def _serving(app: ASGIApp, listening: socket.socket, share: Connections) -> Iter
         yield server
     finally:
         server.should_exit = True
-        # What waits for a database that does not answer cannot be cancelled, and is left.
+        # A request that waits for a database that does not answer cannot be cancelled. It is left behind.
         thread.join(GRACE_SECONDS + 1)
 
 

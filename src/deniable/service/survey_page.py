@@ -174,7 +174,7 @@ def page_hash(text: str) -> str:
     >>> page_hash('{"b": 72.0, "a": "é"}') == page_hash('{ "a":"\u00e9", "b":72.0 }')
     True
     """
-    # Numbers stay the texts that were written: the client has no other way to write Python's.
+    # Numbers stay the texts that were written, because the client has no other way to write numbers as Python does.
     data = json.loads(text, parse_float=_Number, parse_int=_Number)
     return hashlib.sha256(_canonical(data).encode()).hexdigest()
 

@@ -111,7 +111,7 @@ class Survey:
         reports = from_wire(self.collection.mechanism, rows)
         content = None
         if self.page.retention == "reports":
-            from deniable.files import write_reports  # and the reader of Parquet, which sums need none of
+            from deniable.files import write_reports  # it loads the reader of Parquet, which sums do not need
 
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "batch.parquet"
@@ -181,7 +181,7 @@ def check_slug(slug: str) -> None:
         )
 
 
-# -------------------------------------------------------------------- what is done to surveys
+# -------------------------------------------------------------------- actions on surveys
 
 
 @dataclass(frozen=True)
@@ -425,7 +425,7 @@ class Surveys:
             )
         return reports_of_steps(self.store, survey.collection, row.source)
 
-    # ---------------------------------------------------------------- what the clock does
+    # ---------------------------------------------------------------- scheduled work
 
     def tick(self, surveys: dict[str, Survey], *, final: bool = True) -> None:
         """Close the surveys whose time is over, and delete receipts whose time is over; called every few seconds.

@@ -172,7 +172,7 @@ class _Verifier:
         checks += [("sum", self._check_sum), ("reports", self._check_reports)]
         return Verification(tuple(_checked(name, check) for name, check in checks))
 
-    # ---------------------------------------------------------------- what is asked, and by what
+    # ---------------------------------------------------------------- the survey and its client
 
     def _check_collection(self) -> str:
         answer = self._get(self._api)
@@ -243,7 +243,7 @@ class _Verifier:
                     raise _WrongError(f"the file {served} differs from the file of this release")
         return f"its {len(found)} files are those of this release, byte for byte"
 
-    # ---------------------------------------------------------------- what is published
+    # ---------------------------------------------------------------- published data
 
     def _check_batches(self) -> str:
         answer = self._get(f"{self._api}/batches")
@@ -371,7 +371,7 @@ class _Verifier:
             raise _WrongError("the aggregate is not the sum of the reports")
         return f"the aggregate is the sum of {n:,} published reports"
 
-    # ---------------------------------------------------------------- asking
+    # ---------------------------------------------------------------- requests
 
     def _get(self, address: str) -> Answered:
         return self._fetch(address)

@@ -66,7 +66,8 @@ def read_number(text: str) -> tuple[Reading, str]:
         return _MARK[_OTHER[mark]], f"{_sign(sign)}{whole.replace(mark, '')}.{fraction}"
     if found := _GROUPS.fullmatch(text):
         sign, whole, mark, rest = found.groups()
-        if mark in rest:  # several groups: the mark can only stand between thousands
+        # A mark that divides several groups can only stand between thousands.
+        if mark in rest:
             return _MARK[_OTHER[mark]], _sign(sign) + whole + rest.replace(mark, "")
         return ("1.500" if mark == "." else "1,500"), text
     if found := _FRACTION.fullmatch(text):

@@ -58,7 +58,7 @@ class DictionaryFile:
     words: Dictionary
 
     def __post_init__(self) -> None:
-        # A document from a stranger must not make its reader open other files than those that came with it.
+        # A document from a stranger must not make its reader open files other than those that came with it.
         if not isinstance(self.file, str) or self.file in ("", ".", "..") or set("/\\\0") & set(self.file):
             raise InvalidParameterError(
                 f"file of a dictionary must be the name of a file, got file={quoted(self.file)}"
@@ -171,7 +171,7 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
         If there is no such file, the file is not UTF-8, or a line is empty. The message names an empty line.
     """
     text = read_document(path)
-    # Not splitlines: it also divides at characters that may be part of a word.
+    # splitlines is not used, because it also divides at characters that may be part of a word.
     words = text.removesuffix("\n").split("\n")
     if "\r" in text:
         words = [word.removesuffix("\r") for word in words]

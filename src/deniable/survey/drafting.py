@@ -144,7 +144,7 @@ def _drafted(column: ColumnTally, most: int, kinds: bool) -> tuple[Attribute | N
     if (reason := _unfit(column, kinds)) is not None:
         return *column.left_out(reason), None
     for kind in DRAFTED if kinds else (KINDS[USUAL],):
-        # Lists are several answers, whatever they are of.
+        # A list is several answers, whatever its items are.
         if (kind.several or not column.lists) and (draft := kind.draft(column, most)) is not None:
             keys, remarks, alike = draft
             return None if keys is None else Attribute(column.name, kind=kind.name, **keys), remarks, alike

@@ -230,7 +230,8 @@ def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
             return column.dictionary_encode()
         if len(column.dictionary) <= len(column):
             return column
-        # A dictionary of many batches may be larger than one. No text is copied row by row: it may be long.
+        # A dictionary of many batches may be larger than one batch. No text is copied row by row, because it may be
+        # long.
         used = pc.unique(column.indices.drop_null())
         return pa.DictionaryArray.from_arrays(pc.index_in(column.indices, used), column.dictionary.take(used))
     except pa.ArrowException:
@@ -357,7 +358,7 @@ def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
 def _text_array(answers: pa.Array, name: str) -> pa.Array:
-    # Its text is a number whose unit is not said: one second is 1, or 1000000000.
+    # The text of a duration is a number without its unit: one second is 1, or 1000000000.
     if pa.types.is_duration(answers.type):
         raise unreadable(name, answers.type)
     try:

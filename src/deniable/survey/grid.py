@@ -118,7 +118,7 @@ class Grid:
         if not pair or any(isinstance(end, bool) or not isinstance(end, (int, float, np.integer)) for end in ends):
             raise InvalidParameterError(f"range of {where} must be two numbers, got range={quoted(ends)}")
         low, high = ends
-        # The comparison is false for NaN, too; integers are compared before they are made floats.
+        # The comparison is also false for NaN. Integers are compared before they become floats.
         if not -MAX_BOUND <= low < high <= MAX_BOUND:
             raise InvalidParameterError(
                 f"range of {where} must go from a smaller to a larger number within [-1e15, 1e15], got "

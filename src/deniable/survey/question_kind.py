@@ -214,7 +214,7 @@ class QuestionKind(ABC):
         labels = np.array(question.labels, dtype=object)
         return pa.array(labels, pa.string()).take(pa.array(codes[:, 0], pa.int64()))
 
-    # ---------------------------------------------------------------- what people read
+    # ---------------------------------------------------------------- texts for people
 
     @abstractmethod
     def described(self, question: Question) -> str:

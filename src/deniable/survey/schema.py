@@ -310,7 +310,8 @@ def _read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: i
     for j, attribute in enumerate(attributes):
         if attribute.ask_if is None:
             continue
-        # Whoever is not asked has the declared code, whatever stands in the table: an error would tell the condition.
+        # A person who is not asked has the declared code, whatever the table contains: an error would tell the
+        # condition.
         asked = next(i for i, one in enumerate(attributes) if one.name == attribute.ask_if.question)
         allowed = attributes[asked].codes(attribute.ask_if.answers)
         unasked = ~np.isin(base[:, places[asked]], allowed)

@@ -55,11 +55,13 @@ class TextCodes:
         mixed = np.array([first ^ (last * _MIX & _ALL) ^ length for first, last, length in ends], dtype=np.uint64)
         bits = max(3, (8 * len(texts)).bit_length())
         self._shift = np.uint64(64 - bits)
-        # A text that is not where it is looked for first costs the processor a wrong guess for every row.
+        # If a text is not in the place where it is sought first, the processor guesses wrong for every row. So the best
+        # spread is chosen.
         spreads = (np.uint64(_SPREAD * (2 * i + 1) & _ALL) for i in range(_TRIED))
         self._spread = max(spreads, key=lambda spread: len(np.unique(mixed * spread >> self._shift)))
         self._texts = _words(np.frombuffer(b"".join(texts), np.uint8))
-        # The first and the last eight bytes, length, code, start among the texts.
+        # The columns are the first eight bytes, the last eight bytes, the length, the code, and the start among the
+        # texts.
         self._table = np.full((1 << bits, 5), _FREE)
         start = 0
         places = (mixed * self._spread >> self._shift).tolist()
@@ -94,7 +96,7 @@ class TextCodes:
         bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
         size = int(bounds[-1])
         content = np.frombuffer(buffer, np.uint8, size) if size else np.empty(0, np.uint8)
-        # Eight bytes are read where a text begins: the last texts are read from a copy with zeros behind it.
+        # Eight bytes are read where a text begins. So the last texts are read from a copy with zeros behind it.
         whole = max(0, size - 7)
         rows = int(np.searchsorted(bounds[:-1], whole))
         start = int(bounds[rows])
@@ -138,7 +140,7 @@ def _look_up(
 
     The first of `words` begins at byte `origin` of the texts.
     """
-    # Unsigned places need no look whether they count from the end.
+    # Unsigned indices need no check for negative values.
     last_place, column = np.uint64(len(table) - 1), np.uint64(j)
     stop = np.int64(bounds[row])
     for i in range(row, end):

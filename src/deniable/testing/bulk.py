@@ -106,7 +106,7 @@ def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 
     generator = np.random.default_rng(seed)
     anywhere = generator.integers(ends[-1], size=changes - changes // 2)
     borders = generator.choice(np.concatenate([ends - 1, ends - honest.sizes]), size=changes // 2)
-    # The first bit of a word decides most, then the first ones of its pieces of sixteen and thirty-two.
+    # The first bit of a word decides most, then the first bits of its pieces of sixteen and thirty-two.
     kinds = (np.full(changes, 63), 16 * generator.integers(4, size=changes) + 15, generator.integers(64, size=changes))
     bits = np.choose(generator.choice(3, size=changes, p=(0.5, 0.25, 0.25)), kinds)
     neighbours = 0
@@ -169,7 +169,8 @@ def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, s
     pairs = rows - np.arange(1, lags + 1)
     certain = math.log(4 * lags / FAMILY_WISE_ERROR)
     largest = float(np.abs(centred).max()) ** 2
-    # Of the two halves together; the estimated mean moves a sum by a few variances, here allowed to be 4 `certain`.
+    # The bound is for both halves together. The estimated mean moves a sum by a few variances, and 4 `certain` are
+    # allowed for it.
     bounds = 2 * np.sqrt(pairs * certain) * variance + (4 * largest / 3 + 4 * variance) * certain
     worst = int((np.abs(sums) / bounds).argmax())
     found, chance = (float(numbers[worst] / pairs[worst]) / variance for numbers in (sums, bounds))

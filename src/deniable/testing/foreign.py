@@ -139,7 +139,7 @@ def _unbiased(reports: list[list[Any]], estimate: Estimator, k: int) -> None:
     size = len(reports[0]) // _BATCHES
     tail = FAILURE / (2 * k * k)
     limit = -special.stdtrit(_BATCHES - 1, tail)
-    # A report of probability q may be missing among all draws while q is below log(1/tail)/draws.
+    # A report of probability q may be missing among all draws if q is below log(1/tail)/draws.
     rare = _STEP * math.log(1 / tail) / len(reports[0])
     for value, of_value in enumerate(reports):
         batches = [of_value[start : start + size] for start in range(0, size * _BATCHES, size)]

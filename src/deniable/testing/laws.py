@@ -110,7 +110,7 @@ def _integers(exact: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return np.array([[int(cell * common) for cell in row] for row in exact], dtype=object), common
 
 
-# ---------------------------------------------------------------- what one report says
+# ---------------------------------------------------------------- likelihood of one report
 
 _RATIOS = 1e-9
 
@@ -212,7 +212,7 @@ def is_data(mechanism: Any) -> None:
 
 def reports_match_their_declaration(mechanism: Any) -> None:
     """`report_fields` tells what `randomize` returns, and `report_type` builds the same batch from its arrays."""
-    for n in (0, 1, 40):  # empty, interpreted, compiled
+    for n in (0, 1, 40):  # the batches are empty, interpreted and compiled
         reports = some_reports(mechanism, n, 1)
         fields, declared = columns(reports), mechanism.report_fields
         hold(len(fields) == len(declared), f"reports have {len(fields)} fields, report_fields lists {len(declared)}")
@@ -331,7 +331,7 @@ def ratio_keeps_the_budget(mechanism: Any, declared: Any = None, tight: float | 
     budget = exact_number(mechanism.epsilon if declared is None else declared)
     limit = context.divide(Decimal(budget.numerator), Decimal(budget.denominator))
     lowest = Decimal(mechanism.privacy().epsilon if tight is None else tight)
-    slack = Decimal("1e-45")  # the 50-digit logarithm's own error
+    slack = Decimal("1e-45")  # this is the error of the 50-digit logarithm itself
     hold(logarithm <= limit + slack, f"ln ratio {logarithm} exceeds the declared epsilon {limit}")
     near = abs(logarithm - lowest) <= Decimal("1e-9") * max(lowest, Decimal("0.01"))
     hold(near, f"ln ratio is {logarithm}, the tight epsilon is said to be {lowest}")
@@ -515,7 +515,7 @@ def simulated_aggregates_follow_the_law(mechanism: Any, draws: int = 4000, seed:
     spread = np.sqrt(np.diag(covariance))
     error = z * spread / math.sqrt(draws) + 1e-9
     hold(bool((np.abs(deviation.mean(axis=0)) <= error).all()), "simulated aggregates have other means than reports")
-    # Var(sample covariance) = (s_ii s_jj + s_ij^2 + k_iijj)/draws; fourth cumulants add up like variances.
+    # Var(sample covariance) = (s_ii s_jj + s_ij^2 + k_iijj)/draws, and fourth cumulants add up like variances.
     sample = deviation.T @ deviation / draws
     error = 1.1 * z * np.sqrt((np.outer(spread**2, spread**2) + covariance**2 + cumulant).clip(0) / draws) + 1e-9
     hold(bool((np.abs(sample - covariance) <= error).all()), "simulated aggregates have other covariances than reports")
@@ -546,7 +546,8 @@ def intervals_cover(mechanism: Any, n: int = 5000, draws: int = 3000, seed: int 
         estimate = mechanism.estimate(simulated(mechanism, counts, rng))
         lower, upper = (estimate[0] if mechanism.records else estimate).interval(0.95)
         hits += (lower <= held / n) & (held / n <= upper)
-    # Exact binomial bounds of the simulation itself; 0.005 is the score interval's own discreteness at n = 5000.
+    # These are exact binomial bounds of the simulation itself. 0.005 is the score interval's own discreteness at n =
+    # 5000.
     error = FAMILY_WISE_ERROR / 2 / len(shares)
     low, high = stats.binom.ppf(error, draws, 0.945), stats.binom.isf(error, draws, 0.955)
     covered = hits[: len(shares)]

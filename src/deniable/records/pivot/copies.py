@@ -57,7 +57,8 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) ->
 def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
     """Return the reports that `copy_words` would write, drawing only the first bits of words if these decide."""
     n, d = codes.shape
-    # Whole steps of targets are written, those too many over by the next row: the last one has a place for them.
+    # Whole steps of targets are written. The next row overwrites those that are too many, and the last row has extra
+    # memory for them.
     memory = np.empty(n * d + TOGETHER, dtype=code_dtype(k))
     reports = memory[: n * d].reshape(n, d)
     short = k <= SHORT_PIECES
@@ -70,12 +71,12 @@ def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int)
     for start in range(0, n, step):
         rows = slice(start, start + step)
         block = codes[rows]
-        # The loop reads some pieces beyond the last record's, which decide nothing.
+        # The loop reads some pieces beyond those of the last record. These pieces decide nothing.
         pieces = stream.take(-(-(block.size + TOGETHER) // share)).view(piece)
         found = doubtful[: run(block, pivots[rows], pieces, *tables, k, memory[start * d :], doubtful)]
         open_rows.append(start + found)
         begun.append(pieces[: block.size].reshape(block.shape)[found])
-    # The rest of the words of those records in which a beginning does not tell.
+    # If the beginning of a word does not decide, the rest of the words of its record is drawn.
     found = np.concatenate(open_rows)
     chosen = pivots[found]
     around = (chosen[:, None].astype(np.int64) + np.arange(d)) % d
@@ -93,7 +94,7 @@ def piece_tables(lies: Words, k: int, bits: int, number: type[np.floating[Any]])
     turned = lies[np.arange(d)[:, None], (np.arange(d) - np.arange(d)[:, None]) % d]
     padded = np.pad(turned, ((0, 0), (0, -d % TOGETHER)))
     steps = np.divide(2.0 ** (64 - bits), padded.astype(np.float64), out=np.zeros(padded.shape), where=padded > 0)
-    # Wider by more than what the roundings of two products and a quotient can amount to.
+    # The margin is wider than what the roundings of two products and a quotient can amount to.
     margin = 16 * float(np.finfo(number).eps)
     tables = steps * (1 - margin), steps * (1 + margin), np.where(padded > 0, 0, k)
     return tuple(table.astype(number) for table in tables)
@@ -126,7 +127,8 @@ def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[
         held, steps = np.empty(codes.shape[0], dtype=number), np.empty(low.shape[1], dtype=number)
         found = 0
         for i in range(codes.shape[0]):
-            # Before all else: records are far apart in memory, and one that is waited for holds up all that follows.
+            # This loop comes first: records are far apart in memory, and a record that is waited for holds up all that
+            # follows.
             held[i] = number(codes[i, pivots[i]])
         for i in range(codes.shape[0]):
             row, s = np.uint64(i), np.uint64(pivots[np.uint64(i)])
@@ -194,7 +196,8 @@ def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: Simu
     """
     k = len(privatised)
     result = np.empty((len(lies), k), dtype=np.int64)
-    # A mixture of a uniform code and a copy; where copies are rarer than other codes, of a uniform and a uniform other.
+    # The distribution is a mixture of a uniform code and a copy. If copies are rarer than other codes, it is a mixture
+    # of a uniform code and a uniform other code.
     rare = np.array([lie * k > SCALE for lie in lies], dtype=np.bool_)
     uniform = np.array(
         [SCALE - (k - 1) * lie if few else lie for lie, few in zip(lies, rare, strict=True)], dtype=object

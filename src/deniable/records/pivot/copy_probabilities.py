@@ -292,10 +292,10 @@ def _least_squares(columns: Floats, target: Floats, lower: Floats) -> Floats:
     if scale <= _UNIFORM:
         return np.zeros(columns.shape[1])
     if np.linalg.matrix_rank(columns, tol=_COLLINEAR * scale) < columns.shape[1]:
-        # A slight ridge picks, among equally good gains, those of least norm.
+        # Among equally good gains, a slight ridge picks those of least norm.
         columns = np.concatenate([columns, _RIDGE * scale * np.eye(columns.shape[1])])
         target = np.concatenate([target, np.zeros(columns.shape[1])])
-    from scipy import optimize  # takes longer to import than all of this package
+    from scipy import optimize  # this import takes longer than all of this package
 
     solution = optimize.lsq_linear(columns, target, (lower, np.ones(len(lower))), method="bvls", tol=1e-14)
     return np.asarray(solution.x, dtype=np.float64)

@@ -145,7 +145,7 @@ def _pseudo_inverse(matrix: Floats) -> Floats:
         return np.linalg.pinv(matrix, rcond=DAMPED).astype(np.float64)
     except np.linalg.LinAlgError:
         # LAPACK's divide and conquer fails to converge on rare singular matrices that its older iteration solves.
-        from scipy import linalg  # where numpy gives up
+        from scipy import linalg  # scipy is needed only where numpy gives up
 
         u, s, vt = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
         kept = s > DAMPED * s.max()

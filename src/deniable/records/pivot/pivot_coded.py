@@ -124,7 +124,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        # Of every record a pivot through its oracle, coded into the record.
+        # The pivot of every record goes through its oracle, and is coded into the record.
         (sizes, lies), d = self._draws, len(self.sizes)
         surround = _surround_alike if len(set(self.sizes)) == 1 else _surround
         reports, pivots = self.layout.empty(len(codes)), sample_pivots(rng, len(codes), d)
@@ -227,7 +227,7 @@ def _surround_again(
     again: NDArray[np.bool_],
     surround: Callable[..., int],
 ) -> None:
-    # The pivot's report stays: only the uniform choices around it are drawn again.
+    # The pivot's report stays. Only the uniform choices around it are drawn again.
     todo = np.flatnonzero(again)
     while todo.size:
         words = draw(rng, todo.size * len(sizes)).reshape(todo.size, len(sizes))
@@ -241,7 +241,7 @@ def _surround_again(
 def _privatise(
     words: Words, codes: Codes, pivots: Codes, lies: Words, sizes: NDArray[np.uint64], reports: NDArray[Any]
 ) -> None:
-    # GRR of the pivot by the first word of the row.
+    # The first word of the row decides GRR of the pivot.
     one = np.uint64(1)
     for i in range(words.shape[0]):
         s = np.int64(pivots[i])
@@ -257,7 +257,8 @@ def _privatise(
 def _surround(
     words: Words, pivots: Codes, sizes: NDArray[np.uint64], reports: NDArray[Any], again: NDArray[np.bool_]
 ) -> int:
-    # Every attribute but the pivot by a word of its own; returns how many rows must be drawn again, and marks them.
+    # Every attribute but the pivot has a word of its own. The function returns how many rows must be drawn again, and
+    # marks them.
     d = sizes.shape[0]
     one, zero = np.uint64(1), np.uint64(0)
     groups = sizes[0]
@@ -281,7 +282,8 @@ def _surround(
             bound = width if j == 0 else size - width
             word = words[i, t]
             t += 1
-            # The high word of a 64 x 33-bit product, in halves, and the low word, which says whether it is uniform.
+            # `choice` is the high word of a 64 x 33-bit product, made of halves. `rest` is its low word, which says
+            # whether the choice is uniform.
             choice = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
             rest = word * bound
             wrong |= rest < bound and rest < (zero - bound) % bound
@@ -298,8 +300,8 @@ def _surround(
 def _surround_alike(
     words: Words, pivots: Codes, sizes: NDArray[np.uint64], reports: NDArray[Any], again: NDArray[np.bool_]
 ) -> int:
-    # `_surround` over equal domains: attribute 0 copies, all others are among k - 1 codes; without a branch, by drawing
-    # the pivot like the others and putting it right.
+    # This is `_surround` over equal domains: attribute 0 copies, and all others are among k - 1 codes. It needs no
+    # branch, because it draws the pivot like the others and then puts it right.
     one = np.uint64(1)
     bound = sizes[0] - one
     limit = (_MOST % bound + one) % bound
@@ -357,7 +359,7 @@ def tally_coded(codes: Codes, sizes: NDArray[np.uint64], starts: NDArray[np.int6
 
 def decoded_pivots(sizes: Sequence[int], reports: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the pivot of every report in reports[n, d], or -1 if two or more attributes could be the pivot."""
-    # Unsigned: the product of two domain sizes that differ is below 2^64.
+    # Numbers are unsigned, because the product of two domain sizes that differ is below 2^64.
     groups = np.where(
         np.array(sizes) == min(sizes),
         reports.astype(np.uint64),

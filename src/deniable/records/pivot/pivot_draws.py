@@ -29,7 +29,7 @@ def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
     """Return n independent, exactly uniform attributes in 0..d-1; each word gives several of them."""
     share = _pivots_per_word(d)
     if n == 1:
-        # The first of those that a word makes, without the others.
+        # This is the first of the pivots that a word makes, without the others.
         product = d**share
         while (word := int(draw(rng, 1)[0])) * product % SCALE < SCALE % product:
             pass
@@ -92,7 +92,7 @@ def draw_targets(
         s, t = pivots[place, 0], pivots[place, 1]
         given = np.int64(reports[i, s]) * strides[place] + np.int64(reports[i, t])
         for j in range(words.shape[1]):
-            # One comparison after the other: the second costs next to nothing where there is one pivot.
+            # One comparison comes after the other: if there is one pivot, the second comparison costs next to nothing.
             if j == s:
                 continue
             if j == t:

@@ -385,7 +385,7 @@ class TableLaw(PivotLaw):
                 for j, drew, privatised in sampled_reports(self.oracles, codes[part], drawn, rng):
                     block[drew, j] = privatised
             else:
-                # All go through GRR; what is not a pivot is overwritten before anybody sees it.
+                # All columns go through GRR. Those that are not pivots are overwritten before anybody sees them.
                 block[:] = layout.randomize(codes[part], rng)
                 drawn = sample_attributes(rng, len(block), len(self.pivots))
             for rows, words in blocks(rng, len(block), d):
@@ -401,6 +401,6 @@ class TableLaw(PivotLaw):
 def largest_quotient(likely: NDArray[Any], unlikely: NDArray[Any]) -> Fraction:
     """Return the largest quotient likely/unlikely of int[reports] each, among reports whose `unlikely` is not zero."""
     pairs = [(a, b) for a, b in zip(likely.tolist(), unlikely.tolist(), strict=True) if b > 0]
-    # Floats single out the few that may be the largest; fractions decide.
+    # Floats single out the few quotients that may be the largest, and fractions decide.
     bound = max(a / b for a, b in pairs) * (1 - 1e-12)
     return max(Fraction(a, b) for a, b in pairs if a / b >= bound)

@@ -138,7 +138,7 @@ def statistical_cpl(
     for i in range(d):
         for j in [j for j in range(d) if j != i]:
             table = counts[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
-            table = table[table.sum(axis=1) > 0]  # nothing is conditional on what nobody holds
+            table = table[table.sum(axis=1) > 0]  # no share is conditional on a value that nobody holds
             estimates[i, j], errors[i, j] = _worst_log_ratio(table)
             chance[i, j], p_values[i, j] = _significance(table, estimates[i, j], surrogates, rng)
             if table.min() < SPARSE_CELL:
@@ -200,7 +200,7 @@ def _significance(
         size = min(step, surrogates - begin)
         tables = law.rvs(size=size, random_state=rng.generator).astype(np.int64)
         drawn[begin : begin + size] = _log_ratios(tables)[0].max(axis=-1)
-    # "higher": an infinite neighbour must not be interpolated with.
+    # "higher" does not interpolate, because a neighbour may be infinite.
     return float(np.quantile(drawn, 0.95, method="higher")), float((1 + (drawn >= observed).sum()) / (1 + surrogates))
 
 

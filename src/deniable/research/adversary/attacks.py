@@ -95,7 +95,7 @@ def attack(mechanism: FrequencyOracle[Any], reports: Any, rng: Randomness) -> ND
         allowed = candidates(mechanism, batch(*block) if several else block[0])
         guesses[start : start + step] = allowed.argmax(axis=1) if says_one(mechanism) else _choose(allowed, rng)
     if n == 0:
-        candidates(mechanism, reports)  # refuses reports of another type also where there are none
+        candidates(mechanism, reports)  # this call refuses reports of another type even without reports
     return guesses
 
 
@@ -106,7 +106,7 @@ def _filled(allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _choose(allowed: NDArray[np.bool_], rng: Randomness) -> NDArray[np.int64]:
     filled = _filled(allowed)
     sizes = filled.sum(axis=1, dtype=np.uint64)
-    # Uniform up to k/2^32: guesses protect nobody, so they need no rejection.
+    # The rank is uniform up to k/2^32. Guesses protect nobody, so they need no rejection.
     rank = ((draw(rng, len(filled)) >> np.uint64(32)) * sizes) >> np.uint64(32)
     chosen: NDArray[np.int64] = (filled.cumsum(axis=1, dtype=np.uint64) > rank[:, None]).argmax(axis=1)
     return chosen

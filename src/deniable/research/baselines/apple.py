@@ -220,8 +220,8 @@ class AppleCMS(FixedSketch[IndexedBits]):
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # First how many contributors fall into each cell of each function, then two binomials per cell: bits are
-        # independent. Time O(min(n, k hashes) + hashes m).
+        # The number of contributors in each cell of each function is drawn first. Then bits are independent, so each
+        # cell needs two binomials. The time is O(min(n, k hashes) + hashes m).
         cells = np.zeros((self.hashes, self.m), dtype=np.int64)
         many = counts > self.hashes
         every = np.arange(self.hashes)

@@ -78,7 +78,7 @@ class FixedHashes:
     def coefficients(self) -> NDArray[np.uint64]:
         """Coefficients (a, b, c) of every function, uint64[hashes, 3] in 0..P-1."""
         stream = hashlib.shake_256(b"deniable fixed hashes\0" + str(self.seed).encode()).digest(24 * self.hashes)
-        # 64 bits modulo a 31-bit prime: uniform up to 2^-33. Nothing private is decided by it.
+        # 64 bits modulo a 31-bit prime are uniform up to 2^-33. They decide nothing private.
         words = np.frombuffer(stream, dtype="<u8").astype(np.uint64).reshape(self.hashes, 3)
         return np.ascontiguousarray(words % np.uint64(PRIME))
 
@@ -158,7 +158,7 @@ def hash_codes(
     prime, shift = np.uint64((1 << 31) - 1), np.uint64(31)
     for i in range(codes.shape[0]):
         x, j = np.uint64(codes[i]), index[i]
-        # 2^31 = 1 modulo P: folding the high bits twice leaves a residue in 0..P. Products stay below 2^63.
+        # 2^31 = 1 modulo P, so folding the high bits twice leaves a residue in 0..P. Products stay below 2^63.
         value = coefficients[j, 2] * x + coefficients[j, 1]
         value = (value & prime) + (value >> shift)
         value = (value & prime) + (value >> shift)

@@ -118,13 +118,13 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         scales = min(math.ceil(16 * self._one / budget), DEFAULT_CLAMP_LIMIT)
         clamp = scales if self.clamp is None else self.clamp
         settle(self, clamp=checked_integer("clamp", clamp, 0, MAX_GRID))
-        noise_weights(budget, self._one, -self._low)  # proves the ratio of these very integers, or raises
+        noise_weights(budget, self._one, -self._low)  # it proves the ratio of these very integers, or raises
 
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Components:
-        # One 64-bit word per component, looked up in the cumulative table of a component that is 0. The component that
-        # is 1 has the mirror image of that table.
+        # Each component has one 64-bit word, looked up in the cumulative table of a component that is 0. The component
+        # that is 1 has the mirror image of that table.
         reports = np.empty((len(codes), self.k), dtype=np.int16)
         last, guide = self._inverse
         run = randomize_components.for_batch(len(codes))
@@ -189,7 +189,8 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         absent, present = self.component_channel()
         return LargestComponent(self.k, absent, present, 1 - self._low)
 
-    # 0 for a component at or below zero, 2 at or above one, 1 between; beyond these the likelihood ratio is constant.
+    # A level is 0 for a component at or below zero, 2 at or above one, and 1 between. Beyond these ends the likelihood
+    # ratio is constant.
     levels = 3
 
     def _levels(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -267,14 +268,14 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         return matrix.reshape(products.shape)
 
     def _check_enumerable(self) -> None:
-        # Two levels in 32 components exceed every limit: no need for the huge power.
+        # Two levels in 32 components exceed every limit, so the huge power need not be computed.
         self._check_channel(self.k, len(self._weights) ** min(self.k, 32))
 
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Components are independent, and those of one value are of two kinds: two multinomials over the levels of each
-        # component. Time O(k levels), whatever the number of contributors.
+        # Components are independent, and those of one value are of two kinds. So two multinomials over the levels make
+        # each component. The time is O(k levels), whatever the number of contributors.
         n = int(counts.sum())
         levels = np.arange(self._low, self._high + 1)
         absent = self.component_channel()[0]
@@ -334,11 +335,11 @@ class LargestComponent(SupportLaw):
         return float(self.present[-self.high :].sum()) ** 2
 
 
-# Clamped discrete Laplace noise as an integer table: its weights, its inverse, its kernels.
+# This part has clamped discrete Laplace noise as an integer table: its weights, its inverse, its kernels.
 #
 # A component is `resolution` times a bit plus noise P(z) proportional to a^|z|, a = e^(-epsilon/(2 resolution)),
-# clamped to -clamp..resolution+clamp. Reflecting the range turns the law for bit 0 into the law for bit 1, so one table
-# of integer weights over 2^64 is all there is. Two answers differ in two components, so each of these may change its
+# clamped to -clamp..resolution+clamp. Reflecting the range turns the distribution for bit 0 into that for bit 1, so one
+# table of integer weights over 2^64 is enough. Two answers differ in two components, so each of these may change its
 # probability by a factor e^(epsilon/2).
 
 
@@ -366,11 +367,12 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
     """
     levels = resolution + 2 * clamp + 1
     middle = levels // 2
-    # The weights of all levels are at most one unit above their share of this mass, so something is always left.
+    # The weight of each level is at most one unit above its share of this mass, so something is always left.
     mass = SCALE - levels
     low, high = exp_bounds(-epsilon / (2 * resolution))
     powers_low, powers_high = _power_bounds(low, high, resolution + clamp + 1)
-    # P(z) = (1-a)/(1+a) a^|z|; all noise beyond -clamp, or beyond clamp + resolution, has a^distance/(1+a).
+    # P(z) = (1-a)/(1+a) a^|z|. All noise beyond -clamp, or beyond clamp + resolution, has the probability
+    # a^distance/(1+a).
     inner_low, inner_high = _floor(mass * (1 - high) / (1 + high)), _ceil(mass * (1 - low) / (1 + low))
     outer_low, outer_high = _floor(mass / (1 + high)), _ceil(mass / (1 + low))
     weights = [0] * levels
@@ -381,7 +383,7 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
         weights[levels - 1 - i] = -(-smaller >> 2 * _FRACTION_BITS)
         weights[i] = max(larger >> 2 * _FRACTION_BITS, weights[levels - 1 - i])
     spare = SCALE - sum(weights)
-    weights[(levels - 1) // 2] += spare // 2  # the middle one itself, if there is one
+    weights[(levels - 1) // 2] += spare // 2  # this is the middle level itself, if there is one
     weights[middle] += spare - spare // 2
     if min(weights) < 1 or half_ratio(weights) ** 2 > exp_bounds(epsilon)[0]:
         raise InvalidParameterError(
@@ -464,7 +466,8 @@ def _randomize_few(
     clamp: int,
     reports: Components,
 ) -> None:
-    # Interpreted, the loop would look up a thousand components one by one, which numpy does at once.
+    # Without compilation the loop would look up a thousand components one by one, while numpy looks all of them up at
+    # once.
     reports[:] = np.searchsorted(last, words, side="left") - clamp
     for r, x in enumerate(codes.tolist()):
         reports[r, x] = resolution - int(reports[r, x])

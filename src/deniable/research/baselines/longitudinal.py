@@ -155,7 +155,7 @@ class LOUE(MemoisedBits):
         _check_below(self)
         _, q1 = self.first_stage
         ratio, _ = exp_bounds(spent(self.epsilon_once))
-        # With x = Q2/2^64: p = 1/4 + x/2 and q = q1/2 + (1 - q1) x.
+        # With x = Q2/2^64, p = 1/4 + x/2 and q = q1/2 + (1 - q1) x.
         square = (1 - q1) / 2 * (ratio - 1)
         linear = (1 - q1 / 2) / 2 - (1 - q1) / 4 - ratio * ((1 - q1) * 3 / 4 - q1 / 4)
         constant = (1 - q1 / 2) / 4 - ratio * q1 * 3 / 8

@@ -83,16 +83,16 @@ def draw_point(code: int, included: bool, draw: int, q: int, t: int) -> int:
     q, t : int
         Number of elements of the field, and dimension.
     """
-    # The value's vector; its first nonzero entry, at `first`, is 1.
+    # This is the value's vector. Its first nonzero entry, at `first`, is 1.
     x, first = [0] * t, t - 1
     while code > 0:
         code, x[first] = divmod(code - 1, q)
         first -= 1
-    # Entry `first` of the report is determined by its other entries, which `draw` says, and by the product <u, x>.
+    # Entry `first` of the report follows from the product <u, x> and from the other entries, which `draw` determines.
     total = 0
     if not included:
-        # Either u is zero after `first`, and then u[first] = 1 and anything may precede it; or it is not, and u[first]
-        # takes one of the q - 1 values that make the product nonzero.
+        # Either u is zero after `first`. Then u[first] = 1, and anything may precede it. Or u is not zero there. Then
+        # u[first] takes one of the q - 1 values that make the product nonzero.
         if draw < q**first:
             return point_count(q, first) + draw
         rest, nonzero = divmod(draw - q**first, q - 1)
@@ -148,8 +148,9 @@ def draw_points(
     where X' is the leading e + 1 digits of X. The number of u is lo + q^e (u[first] + q hi).
     """
     # All numbers are whole and exact in doubles. A quotient of a by b is floor((a + 1/2)/b): (a + 1/2)/b is at least
-    # 1/(2b) away from any integer, and the rounding error is less since a lies below 2^36. Nothing is looked up, which
-    # takes longer than to compute it: q = N(2) - 1, q^s = (q - 1) N(s) + 1, and quotients of powers are exact.
+    # 1/(2b) away from any integer, and the rounding error is smaller because a lies below 2^36. Nothing is looked up,
+    # because that takes longer than to compute it: q = N(2) - 1, q^s = (q - 1) N(s) + 1, and quotients of powers are
+    # exact.
     zero, one, half, t = 0.0, 1.0, 0.5, points.shape[0] - 1
     field, top = points[2] - 1.0, points[t] - points[t - 1]
     units, reciprocal, scale = field - 1.0, 1.0 / field, field / top
@@ -157,8 +158,8 @@ def draw_points(
     inside, other = np.int64(0), np.int64(0)
     for i in range(codes.shape[0]):
         other += np.int64(included[i])
-    # Step by step over the rows of a strip, and without branches on what nobody can foresee: the loops vectorise.
-    # Eight arrays and not rows of one: the compiler sees that they do not overlap.
+    # The loops go step by step over the rows of a strip, without branches that nobody can foresee, so that they
+    # vectorise. Eight arrays are used, not rows of one array, so that the compiler sees that they do not overlap.
     strip = min(STRIP, codes.shape[0])
     draw, base = np.empty(strip, np.float64), np.empty(strip, np.float64)
     first, x = np.empty(strip, np.float64), np.empty(strip, np.float64)
@@ -185,7 +186,7 @@ def draw_points(
                 base[i] = bound if x[i] >= bound else base[i]
         for i in range(n):
             x[i] -= base[i]
-            power = np.divide(top, base[i] * units + one)  # q^first; without a look for a divisor of zero
+            power = np.divide(top, base[i] * units + one)  # q^first; np.divide does not check for a divisor of zero
             before = np.floor((power - half) * shorter)
             beyond = draw[i] - power
             rest = np.floor((beyond + half) * shorter)
@@ -216,7 +217,7 @@ def draw_points(
                 total[i] -= (u[i] - left_u * field) * (x[i] - left_x * field)
                 u[i], x[i] = left_u, left_x
         for i in range(n):
-            # Towards minus infinity, as the remainder must be.
+            # The quotient is rounded towards minus infinity, because the remainder must not be negative.
             own = total[i] - np.floor((total[i] + half) * reciprocal) * field
             found = number[i] + first[i] * own
             result[i] = np.int64(found if done[i] < zero else done[i])
@@ -252,7 +253,7 @@ def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:
         extended += counts[:, None]
         counts = np.concatenate([histogram[:before].sum(keepdims=True), extended.ravel()])
     check_counts(counts, n)
-    # Modulo 2^64, which the sum of many large counts may exceed.
+    # The comparison is modulo 2^64, because the sum of many large counts may exceed it.
     if int(histogram.min()) < 0 or (int(counts.sum()) - n * point_count(q, t - 1)) % (1 << 64):
         raise DamagedStateError(
             f"each of the n={n} reports must be counted exactly once for each value that the report supports, but "
@@ -272,7 +273,7 @@ def _line_sums(function: Counts, q: int, s: int) -> Counts:
     else:
         transform = fft.fftn(transform.reshape((q,) * s)).ravel()
     points = point_count(q, s)
-    # The function is real: half of the multiples of y suffice.
+    # The function is real, so half of the multiples of y suffice.
     multiples = np.arange(q // 2 + 1)
     result = np.empty((points, q), dtype=np.int64)
     step = max(1, LINE_ENTRIES // len(multiples))

@@ -188,8 +188,8 @@ class PGR(PureOracle[Codes]):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
-        # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection. For many
-        # contributors half a word does where it tells.
+        # One 64-bit word decides whether one of the s or of the N - s points is reported. The point is drawn uniformly
+        # by rejection. For many contributors half a word is enough where it decides.
         reports = np.empty(len(codes), dtype=code_dtype(self.points))
         many, others = worth_compiling(len(codes)), self.points - self.preferred
         uniform = uniform_below_by_halves if many and self.points <= HALF_BOUNDS else uniform_below

@@ -106,7 +106,7 @@ class PublicRows(FrequencyOracle[Codes]):
         return matrix
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Different rows share the contributors: no product law replaces the reports.
+        # Different rows share the contributors, so no product distribution replaces the reports.
         return self._simulate_by_reports(counts, rng)
 
     @cached_property

@@ -171,7 +171,8 @@ class RecursiveHadamard(PublicRows):
         differences, per_class = self.differences(aggregate)
         p, q = map(float, self.response.support_probabilities)
         frequencies = differences / (aggregate.n * (p - q))
-        # A report carries v's low bits with probability p+q if its contributor does, else 2q: take out v's own holders.
+        # A report carries v's low bits with probability p+q if its contributor does, else 2q. So v's own holders are
+        # taken out.
         held = np.clip(frequencies, 0.0, 1.0)
         carried = np.resize(per_class / aggregate.n, self.k)
         others = np.divide(carried - held * (p + q), 1 - held, out=np.full(self.k, p + q), where=held < 1)

@@ -236,7 +236,7 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- exact law
 
     def _channel(self) -> NoReturn:
-        # Of a collector who reads all reports no channel of one report says what is learned.
+        # If a collector reads all reports, no channel of one report says what the collector learns.
         raise TooLargeError(
             f"the channel of {self} is too large to list, because reports of one deal depend on each other and the "
             f"channel covers all {self.n} contributors together. Read privacy(), which states what every adversary "
@@ -326,7 +326,7 @@ class DealtOracle(DealtMechanism[Reports]):
             aggregate.n,
             variance,
             OwnIntervals(partial(self.frequency_bounds, aggregate)),
-            # How more than two dealt counts are correlated is not determined here.
+            # For more than two dealt counts, their correlation is not determined here.
             joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
             scarce=few(variance, self.support_step / aggregate.n),
         )

@@ -89,7 +89,7 @@ def score_bounds(frequencies: Floats, variance: Variance, tail: float) -> tuple[
     """
     z = -NormalDist().inv_cdf(tail)
     level, slope, curvature = quadratic(variance)
-    # (f^ - f)^2 <= z^2 (level + slope f + curvature f^2)
+    # The interval contains every f with (f^ - f)^2 <= z^2 (level + slope f + curvature f^2).
     lead, middle = 1 - z**2 * curvature, frequencies + z**2 * slope / 2
     root = middle**2 - lead * (frequencies**2 - z**2 * level)
     solved = (root > 0) & (lead > 0)

@@ -112,7 +112,7 @@ def bounds(
         return wide_score_bounds(frequencies, law.reporters, variance, step, tail, target)
     starts = np.clip(frequencies, 0.0, 1.0)
     if not law.ordered:
-        # Where the variance falls towards 0 and 1, the nearest frequency need not be the least unlikely one.
+        # If the variance falls towards 0 and 1, the nearest frequency need not be the least unlikely one.
         grid = np.linspace(0.0, 1.0, 2 * _TRIED + 1)
         spread = np.array([variance(f) for f in grid.tolist()]) + np.finfo(float).tiny
         starts = grid[((frequencies[:, None] - grid) ** 2 / spread).argmin(axis=1)]
@@ -152,7 +152,7 @@ def holder_bounds(law: SupportLaw, count: int, start: float, deviation: float, t
         return tails.index(best) / n, (n - tails[::-1].index(best)) / n
 
     def ends(tail_of: Callable[[int], float], middle: float) -> int:
-        # Without order the tail may fall again beyond the estimate, and rise and fall with every second holder.
+        # Without order, the tail may fall again beyond the estimate, and may rise and fall with every second holder.
         limit = n if law.ordered else math.ceil(middle)
         near = tail_of if law.ordered else (lambda m: max(tail_of(m), tail_of(min(m + 1, n))))
         return _least(near, limit, tail, middle + deviation * n * _quantile(tail), deviation * n)
@@ -203,7 +203,7 @@ def population_bounds(law: SupportLaw, count: int, start: float, tail: float) ->
         return law.at_most_drawn(count, f)
 
     if law.ordered or law.reporters > _TRIED:
-        # As for holders: without order, from the estimate outwards.
+        # The search is as for holders: without order it goes outwards from the estimate.
         inner = (1.0, 0.0) if law.ordered else (start, start)
         ends = _crossing(at_least, 0.0, inner[0], tail), _crossing(at_most, 1.0, inner[1], tail)
         return min(ends), max(ends)
@@ -235,7 +235,7 @@ def _crossing(probability: Callable[[float], float], outer: float, inner: float,
         return outer
     if excess(inner) <= 0:
         return inner
-    from scipy import optimize  # takes longer to import than all of this package
+    from scipy import optimize  # this import takes longer than all of this package
 
     found = float(optimize.brentq(excess, outer, inner, xtol=_ROUNDING))
     return min(max(found + math.copysign(2 * _ROUNDING, outer - inner), 0.0), 1.0)

@@ -122,7 +122,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
             return lower - step / 2, upper + step / 2
         if not scarce:
             return wide_score_bounds(frequencies, n, variance, step, tail, target)
-        # Each part's own bounds, which together fail no likelier than the sum of their tails.
+        # Each part has its own bounds. Together they fail with at most the sum of their tail probabilities.
         ends = [part.interval(1 - 2 * tail / len(parts), target=target) for part in parts]
         weighted = [part.n / n * np.array(end) for part, end in zip(parts, ends, strict=True)]
         lower, upper = np.sum(weighted, axis=0)
@@ -151,7 +151,7 @@ def _quadratic(mechanism: Part, reports: int, n: int) -> tuple[float, float, flo
     """
     weight = reports / n
     level, slope, curvature = quadratic(lambda f: _variance(mechanism, f, reports) * weight**2)
-    # A convex one is below the line between its ends.
+    # A convex variance is below the line between its ends.
     return (weight, level, slope, curvature) if curvature < 0 else (weight, level, slope + curvature, 0.0)
 
 
@@ -189,7 +189,7 @@ def _any_split(
         deviation = z * np.sqrt(np.interp(f, among, largest))
         kept = np.flatnonzero(np.abs(f - estimate) <= deviation)
         if len(kept) == 0:
-            # Only outside [0, 1]: the variance of the nearest frequency.
+            # The estimate is outside of [0, 1], so the variance of the nearest frequency is used.
             at = int(np.abs(f - estimate).argmin())
             found.append((estimate - deviation[at], estimate + deviation[at]))
             continue
@@ -250,7 +250,7 @@ def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> R
 def _check(collection: Collection, aggregate: Aggregate) -> None:
     """Raise MismatchError unless an aggregate belongs to the same survey, whatever its deal is."""
     mine, theirs = collection.mechanism, aggregate.mechanism
-    # A collection's id is a hash of its content: with the aggregate's mechanism it must be the one reported to.
+    # A collection's id is a hash of its content. With the aggregate's mechanism, the id must be that of the reports.
     try:
         same = replace(collection, mechanism=theirs).id == aggregate.collection
     except DeniableError:

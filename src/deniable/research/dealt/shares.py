@@ -70,7 +70,7 @@ class Shares:
 
     def __getitem__(self, rows: int | slice) -> Shares:
         """Return the share of one contributor, or the shares of a slice of contributors."""
-        # Indexing first: a row beyond the last must be an IndexError, or iterating would never end.
+        # Indexing comes first: a row beyond the last must be an IndexError, or iterating would never end.
         found = (column[rows] for column in self.columns)
         return Shares(self.deal_id, tuple(part if isinstance(rows, slice) else part[None] for part in found))
 

@@ -51,13 +51,13 @@ def spectrum(
     edges[m] = 2^L. The polynomial of GF(2^dimension) is given without its leading term.
     """
     bits, cell_bits = int(edges[-1]).bit_length() - 1, (len(edges) - 2).bit_length()
-    # Counters of 32 bits halve the memory that is visited at random; n reports add 2^L n to one of them at most.
+    # Counters of 32 bits halve the memory that is visited at random. n reports add at most 2^L n to one of them.
     chunk = min(CHUNK, ((1 << 31) - 1) >> bits)
     part = np.zeros(1 << dimension, dtype=np.int32)
     total = part if len(w) <= chunk else part.astype(np.int64)
     for start in range(0, len(w), chunk):
         rows = slice(start, start + chunk)
-        # Sorted by w, reports of one hash function share one transform and one visit of its 2^L positions.
+        # If sorted by w, reports of one hash function share one transform and one visit of its 2^L positions.
         keys = w[rows].astype(np.uint64) << np.uint64(bits + cell_bits) | cells[rows].astype(np.uint64)
         if offsets is not None:
             keys |= offsets[rows].astype(np.uint64) << np.uint64(cell_bits)
@@ -98,7 +98,7 @@ def decode_spectrum(state: Counts, n: int, bits: int, k: int) -> Counts:
     DamagedStateError
         If a check fails.
     """
-    # Sums wrap around, which does no harm: only the result must fit.
+    # Sums may wrap around without harm, because only the result must fit.
     transform: Counts = state.astype(np.int32 if n << bits < 1 << 31 else np.int64)
     walsh_hadamard(transform)
     rests, smallest, largest = divide_exactly(transform, bits)
@@ -132,7 +132,7 @@ def transformed_at(state: Counts, x: int) -> int:
 def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Halves:
     """Return uint32[n], which is sum_j <alpha^j w, x> 2^j, j < bits, for every row."""
     values = np.zeros(len(codes), dtype=np.uint32)
-    # One dtype for the loop, which is compiled once then; w is a copy, which it uses up.
+    # The loop has one dtype, so that it is compiled once. w is copied, because the loop changes it.
     evaluate(codes.astype(np.uint32), w.astype(np.uint32), dimension, polynomial, bits, values)
     return values
 
@@ -147,7 +147,8 @@ def evaluate(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: in
     zero, one, four, fifteen = np.uint32(0), np.uint32(1), np.uint32(4), np.uint32(15)
     eight, sixteen, parities = np.uint32(8), np.uint32(16), np.uint32(0x6996)
     mask, low, leading = np.uint32((1 << dimension) - 1), np.uint32(polynomial), np.uint32(1 << (dimension - 1))
-    # Functional by functional: the loop over the rows of a strip, which stay in the first-level cache, vectorises.
+    # The outer loop goes over functionals. So the loop over the rows of a strip, which stay in the first-level cache,
+    # vectorises.
     for start in range(0, codes.shape[0], STRIP):
         x, a, value = codes[start : start + STRIP], w[start : start + STRIP], values[start : start + STRIP]
         for j in range(bits):
@@ -165,7 +166,8 @@ def evaluate(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: in
 
 @evaluate.for_few
 def _evaluate_few(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: int, values: Halves) -> None:
-    # Interpreted, the loop would take twice as long as the rest of a report: Python counts a parity in one step.
+    # Without compilation, the loop would take twice as long as the rest of a report, while Python counts a parity in
+    # one step.
     modulus = 1 << dimension | polynomial
     values[:] = [functionals(x, one, modulus, bits) for x, one in zip(codes.tolist(), w.tolist(), strict=True)]
 
@@ -189,7 +191,7 @@ def add_spectra(
     top, mask, low = np.uint32(dimension - 1), np.uint32((1 << dimension) - 1), np.uint32(polynomial)
     functional_shift, offset_shift = np.uint64(bits + cell_bits), np.uint64(cell_bits)
     offset_mask, cell_mask = np.uint64(size - 1), np.uint64((1 << cell_bits) - 1)
-    accepted = np.empty(size * lanes, dtype=np.int32)  # entry (u, lane), then transformed over u
+    accepted = np.empty(size * lanes, dtype=np.int32)  # it has entries (u, lane), and is then transformed over u
     functions = np.empty(lanes, dtype=np.uint32)
     positions = np.zeros(size, dtype=np.uint32)
     i = 0

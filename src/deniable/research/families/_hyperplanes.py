@@ -130,7 +130,7 @@ def transform_tiles(
                 index += frequency
                 if index >= p:
                     index -= p
-            # The quotient of a sum below 2^63 is off by one at most, which the rest shows.
+            # The quotient of a sum below 2^63 is off by at most one, which the rest shows.
             for r in range(width):
                 rest = sums[r] - np.int64(float(sums[r]) * reciprocal) * modulus
                 rest += modulus * (np.int64(rest < 0) - np.int64(rest >= modulus))
@@ -196,7 +196,8 @@ def _agreements(counters: Counts, total: int, p: int, dimension: int, k: int) ->
     for modulus in chosen:
         q = modulus.prime
         inverse = pow(p, -1, q)
-        # Transform T[., u] over t at the frequencies -s, divided by p; then entry (u, s) belongs to the vector s u.
+        # T[., u] is transformed over t at the frequencies -s, and divided by p. Then entry (u, s) belongs to the vector
+        # s u.
         columns = (counters % q if int(counters.max()) >= q else counters).astype(np.uint32)
         transformed = transform_columns(columns, np.arange(p - 1, 0, -1), powers(modulus, p, inverse), modulus)
         spectrum = np.empty(p**dimension, dtype=np.uint32)
@@ -236,7 +237,7 @@ def apply_functionals(codes: Codes, w: Codes, p: int, low: Integers, exponent: i
     `low` holds the k coefficients of the field's polynomial below the leading coefficient.
     """
     cells = np.empty(len(codes), dtype=np.int64)
-    # One dtype for the loop, which is compiled once then.
+    # The loop has one dtype, so that it is compiled once.
     evaluate(codes.astype(np.int64), w.astype(np.int64), p, low, exponent, cells)
     return cells
 
@@ -248,7 +249,7 @@ def count_hyperplanes(w: Codes, cells: Codes, p: int, low: Integers, exponent: i
 
 
 # In both kernels a quotient a // p is floor((a + 1/2)/p) in doubles: (a + 1/2)/p is at least 1/(2p) > 2^-17 away from
-# any integer, and the rounding error below 2^-19 since a/p < 2^33.
+# any integer, and the rounding error is below 2^-19 because a/p < 2^33.
 
 
 @kernel
@@ -264,7 +265,7 @@ def evaluate(codes: Integers, w: Integers, p: int, low: Integers, exponent: int,
             a, x = rest, left
         cell, weight = np.int64(0), np.int64(1)
         for j in range(exponent):
-            if j > 0:  # times alpha
+            if j > 0:  # the vector is multiplied by alpha
                 top = vector[dimension - 1]
                 for d in range(dimension - 1, 0, -1):
                     total = vector[d - 1] + (base - top) * low[d]
@@ -304,7 +305,7 @@ def add_hyperplanes(
             rest = np.int64((float(z) + 0.5) * reciprocal)
             values[j] = z - rest * base
             z = rest
-            if j > 0:  # times alpha
+            if j > 0:  # the vector is multiplied by alpha
                 top = vectors[j - 1, dimension - 1]
                 for d in range(1, dimension):
                     total = vectors[j - 1, d - 1] + (base - top) * low[d]
@@ -325,7 +326,8 @@ def add_hyperplanes(
                     total = u[d] * scale
                     line += (total - np.int64((float(total) + 0.5) * reciprocal) * base) * weights[d]
                 counters[t * scale % base, line] += 1
-                # Count c up by one: a digit that overflows has been added p times, which is zero; carry to the next.
+                # Count c goes up by one. A digit that overflows was added p times, which is zero, so it carries to the
+                # next digit.
                 following, j = np.int64(c + 1), 0
                 while j < highest:
                     t += values[j]

@@ -92,7 +92,7 @@ class BinaryFieldFamily(CountedFamily):
     def __post_init__(self) -> None:
         settle(self, k=checked_integer("k", self.k, 2, 1 << MAX_BITS), m=checked_integer("m", self.m, 2, MAX_CELLS))
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- distribution
 
     @cached_property
     def bits(self) -> int:
@@ -122,7 +122,7 @@ class BinaryFieldFamily(CountedFamily):
         return tuple((draw(rng, rows) >> np.uint64(64 - self.bits)).astype(one.dtype) for one in self.parameter_columns)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        # One dtype for the loop, which is compiled once then.
+        # The loop has one dtype, so that it is compiled once.
         x, a0, a1 = (column.astype(np.uint64) for column in (codes, *parameters))
         cells = np.empty(len(x), dtype=np.uint64)
         hash_codes(x, a0, a1, self.bits, np.uint64(self.polynomial), np.uint64(self.m), cells)
@@ -168,7 +168,7 @@ def hash_codes(
     for i in range(codes.shape[0]):
         x, slope = codes[i], a1[i]
         product = np.uint64(0)
-        for j in range(bits):  # Horner's rule, from the highest coefficient of a1
+        for j in range(bits):  # this is Horner's rule, from the highest coefficient of a1
             overflow = product >> top
             coefficient = (slope >> (top - np.uint64(j))) & one
             product = ((product << one) & mask) ^ (overflow * polynomial) ^ (coefficient * x)

@@ -194,7 +194,7 @@ class LinearFamily(TransformedFamily):
         if self.p**self.exponent != self.m:
             raise InvalidParameterError(f"m must be a prime power for the hash family “linear”, got m={self.m}")
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- distribution
 
     @cached_property
     def p(self) -> int:
@@ -219,7 +219,7 @@ class LinearFamily(TransformedFamily):
     @cached_property
     def polynomial(self) -> Polynomial:
         """Modulus of GF(p^b), with its constant coefficient first."""
-        if self.p == 2:  # the same polynomial, found faster
+        if self.p == 2:  # this finds the same polynomial faster
             return digits(_gf2.smallest_irreducible(self.dimension), 2, self.dimension + 1)
         return smallest_irreducible(self.p, self.dimension)
 

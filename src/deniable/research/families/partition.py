@@ -93,7 +93,7 @@ class PartitionFamily(TransformedFamily):
     def __post_init__(self) -> None:
         settle(self, k=checked_domain(self.k), m=checked_integer("m", self.m, 2, MAX_CELLS))
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- distribution
 
     @cached_property
     def value_bits(self) -> int:

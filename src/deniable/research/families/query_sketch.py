@@ -116,7 +116,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         return self.sketch.randomize(inputs, rng)
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
-        # The reports that support each query; O(n q) time at most.
+        # This counts the reports that support each query, in O(n q) time at most.
         return self.sketch.count_support(reports, self._codes), len(columns_of(reports)[0])
 
     def _check_rows(self, reports: Any) -> Any:
@@ -134,7 +134,7 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
         """Variance of an estimated frequency from n contributors whose true value is f, noise only."""
         return self.sketch.variance(f, n)
 
-    # ---------------------------------------------------------------- what the sketch says
+    # ---------------------------------------------------------------- properties of the sketch
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:

@@ -233,7 +233,7 @@ def _share(told: Floats, rates: Floats, level: float) -> TrueNumber:
     noise = float(noise_variances(rates).mean())
     spread = float(stats.norm.ppf(0.5 + level / 2)) ** 2 / n
     middle = (2 * value + spread) / (2 * (1 + spread))
-    # Negative only where no share from 0 to 1 is near: the noise happened to be far out.
+    # The square is negative only if no share from 0 to 1 is near, because the noise happened to be far out.
     square = middle**2 - (value**2 - spread * noise) / (1 + spread)
     half = math.sqrt(max(square, 0.0))
     lower, upper = (min(max(end, 0.0), 1.0) for end in (middle - half, middle + half))

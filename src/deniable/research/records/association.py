@@ -101,7 +101,7 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
             f"scores must be two lists, with {table.shape[0]} numbers for the first attribute and {table.shape[1]} "
             "numbers for the second attribute"
         )
-    # Unbiased estimates of scores and squared scores from one report of each code.
+    # These are unbiased estimates of scores and squared scores from one report of each code.
     (x, x2), (y, y2) = (
         ((one - one.mean()) @ inverse(oracle), (one - one.mean()) ** 2 @ inverse(oracle))
         for one, oracle in zip(numbers, table.oracles, strict=True)

@@ -177,7 +177,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
                 noise_absent=group.noise_absent[place] / size**2,
                 noise_present=group.noise_present[place] / size**2,
                 labels=(),
-                support=None,  # of the group's counts
+                support=None,  # the counts are those of the group
                 joint=None,
                 processing=group.processing if (size == 1).all() else (*group.processing, SPREAD),
             )

@@ -217,7 +217,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         first, marginals = phase_one_marginals(aggregate)
         maps = checked_alignment(alignment, first.sizes)
         partitions = dependence_groups(dependence_matrix(tables))
-        # The pairwise rule looks at two attributes only: whatever the groups, P is a part of the same matrix.
+        # The pairwise rule looks only at two attributes. So P is a part of the same matrix, whatever the groups are.
         every = learn_copy_probabilities(marginals, n2, method, alignment=maps) if method != "joint" else None
 
         def learned(partition: Groups) -> GroupedCorrRR:
@@ -279,7 +279,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
             error, m = expected_error(part, [marginals[j] for j in group], n2), len(group)
             total += sum(float(variance.mean()) for variance in error.variance)
             if part.law.gains is not None:
-                # The bias of target j is linear in the marginals: -(1 - 1/m) g_j + sum_s a_js g_s/m.
+                # The bias of target j is linear in the marginals: it is -(1 - 1/m) g_j + sum_s a_js g_s/m.
                 weights = (part.law.gains / m - np.eye(m)) ** 2
                 added = weights @ [noise[j] for j in group]
                 total += sum(
@@ -351,7 +351,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         return matrix
 
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Groups are randomised on their own, so their counts are independent given the records.
+        # Groups are randomised separately, so their counts are independent given the records.
         places, total = stretches(self.sizes), np.zeros(self.state_size, dtype=np.int64)
         for group, part in zip(self.groups, self.parts, strict=True):
             drawn = part.simulate_aggregate(records[:, group], held, rng).counts

@@ -88,7 +88,7 @@ def _least_norm(own: Floats, oracle: GRR, reports: list[Floats], n2: int, d: int
     mean = nearest_distribution(optimum)
     slope = len(reports) * (mean - 1 / k) / sum(float(law @ law) for law in reports)
     laws = [1 / k + np.outer(law, slope) for law in reports]
-    # Towards the constant table just far enough that nothing is negative: the mean stays.
+    # Each table is moved towards the constant table just far enough that nothing is negative. Its mean stays.
     lowest = np.min([law.min(axis=0) for law in laws], axis=0)
     short = lowest < 0
     share = float((-lowest[short] / (mean - lowest)[short]).max()) if short.any() else 0.0

@@ -188,7 +188,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         return self.system.estimates(aggregate.counts, aggregate.n, self.singular)
 
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # Cost: O(C (r + m) d), C pairs of pivots and m the number of different reports that occur.
+        # The cost is O(C (r + m) d), with C pairs of pivots and m the number of different reports that occur.
         pairs = self.law.pivots
         drawn = rng.generator.multinomial(held, np.full(len(pairs), 1 / len(pairs)), size=len(held))
         total = np.zeros(self.state_size, dtype=np.int64)
@@ -222,16 +222,16 @@ def _half_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR,
     return grr_oracles(sizes, checked_share(epsilon, 2))
 
 
-# Equations from pair counts under two pivots to pairs of attributes, and the way back.
+# This part has the equations from pair counts under two pivots to pairs of attributes, and the way back.
 #
-# Given the pivots' reports all codes are independent, so the expected table of reported pairs (j, l) is linear in the
-# true tables of the pivots, and the tables of all pairs together solve a linear system, as many equations as unknowns:
+# Given the pivots' reports, all codes are independent. So the expected table of reported pairs (j, l) is linear in the
+# true tables of the pivots. The tables of all pairs together solve a linear system with as many equations as unknowns:
 #
 #     E C_jl/n = 1/C sum_(s < t) (L_j * L_l)' (GRR_s x GRR_t) T_st,
 #
-# L_j the law of attribute j's code given both reports and * the product row by row. True tables share their margins,
-# T_jl = 1/(k_j k_l) + g_j/k_l + g_l/k_j + D_jl with g and D centred: these are the unknowns. Unlike one pivot, two show
-# the dependence between attributes.
+# L_j is the distribution of attribute j's code given both reports, and * is the product row by row. True tables share
+# their margins: T_jl = 1/(k_j k_l) + g_j/k_l + g_l/k_j + D_jl, with g and D centred, which are the unknowns. Unlike one
+# pivot, two pivots show the dependence between attributes.
 
 
 MAX_CELLS = 1 << 10

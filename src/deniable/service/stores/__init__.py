@@ -79,7 +79,7 @@ def _opened(url: str, create: bool, upgrade: Upgrade) -> Store:
         from deniable.service.stores.postgres import PostgresStore
 
         return PostgresStore(url, create=create, upgrade=upgrade)
-    # An address may hold a password.
+    # An address may contain a password, so only its beginning is quoted.
     raise InvalidParameterError(
         f"database must be sqlite:PATH or an address that begins with postgresql://, got {url.partition(':')[0]}:..."
     )

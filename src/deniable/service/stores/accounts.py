@@ -83,7 +83,7 @@ class Accounts(ABC):
                 *(name, role, password, _joined(surveys)),
             )
             if added:
-                # A session that began while an account of this name was removed must not open the new one.
+                # A session that began while an account of this name was removed must not open the new account.
                 run("DELETE FROM sessions WHERE analyst = ?", name)
         return bool(added)
 
@@ -155,7 +155,7 @@ class Accounts(ABC):
         not added if the account has a token with this label.
         """
         with self._working() as run:
-            # Whoever changes or removes the account at this moment is waited for.
+            # The row lock waits for anyone who changes or removes the account at this moment.
             found = run(f"SELECT password FROM analysts WHERE name = ?{self._changes}", analyst)
             if not found or (password is not None and found[0][0] != password):
                 return False

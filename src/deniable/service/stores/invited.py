@@ -89,7 +89,7 @@ class Invitations(Accounts):
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:
         """Make invitations void; reports that were counted stay counted."""
         with self._working() as run:
-            # Reports that are being taken are waited for: what counts has its invitation.
+            # The row lock waits for reports that are being taken: a counted report has its invitation.
             ((number,),) = run(f"SELECT number FROM collections WHERE id = ?{self._changes}", collection)
             for name in sorted(set(names)):
                 run(

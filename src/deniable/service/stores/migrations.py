@@ -52,10 +52,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE inbox_of_before",
     ),
     (
-        # Of every release its numbers, and of the last one the sum, which analysts see.
+        # Every release keeps its numbers, and the last release its sum, which analysts see.
         "CREATE TABLE releases (collection TEXT NOT NULL, batches BIGINT NOT NULL, day TEXT NOT NULL,"
         " n BIGINT NOT NULL, counts {bytes} NOT NULL, PRIMARY KEY (collection, batches))",
-        # What was drained before had been seen by analysts, batch for batch.
+        # Analysts had already seen, batch for batch, what was drained before.
         "INSERT INTO releases SELECT b.collection, b.number, b.day, (SELECT sum(e.n) FROM batches e WHERE"
         " e.collection = b.collection AND e.number <= b.number), c.counts FROM batches b JOIN collections c"
         " ON c.id = b.collection AND c.batches = b.number",
@@ -64,7 +64,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " JOIN collections c ON c.id = b.collection AND c.batches > b.number",
     ),
     (
-        # Names of surveys between blanks, or NULL for all of them.
+        # Names of surveys are between blanks. NULL means all surveys.
         "ALTER TABLE analysts ADD COLUMN surveys TEXT",
         "ALTER TABLE sessions ADD COLUMN label TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE sessions ADD COLUMN created TEXT NOT NULL DEFAULT ''",
@@ -81,18 +81,19 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX audit_by_time ON audit (at)",
     ),
     (
-        # Invitations of a collection: what a link's holder sends as the id, the channel, and the group for reminders.
+        # An invitation has the id that the link's holder sends, the channel, and the group for reminders.
         "CREATE TABLE invitations (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL, tag TEXT NOT NULL,"
         " part BIGINT NOT NULL, PRIMARY KEY (collection, nullifier)){clustered}",
     ),
     (
-        # Surveys that are being made in a browser, and results that were put on the public port.
+        # These are surveys that are being made in a browser, and results that were put on the public port.
         "CREATE TABLE drafts (slug TEXT PRIMARY KEY, draft TEXT NOT NULL)",
         "CREATE TABLE published (collection TEXT NOT NULL, name TEXT NOT NULL, page TEXT NOT NULL,"
         " PRIMARY KEY (collection, name))",
     ),
     (
-        # What a device finds its report by: in no table with an id, and apart from the reports once they are drained.
+        # A device finds its report by the leaf. It is in no table with an id, and apart from the reports once they are
+        # drained.
         "ALTER TABLE inbox ADD COLUMN leaf {bytes}",
         "ALTER TABLE batches ADD COLUMN leaves {bytes}",
         "ALTER TABLE releases ADD COLUMN leaves {bytes}",

@@ -96,7 +96,7 @@ class _Connection(psycopg.Connection[Any]):
             while True:
                 ready = yield waits
                 if not ready and time.monotonic() > self.until:
-                    # Closed, so that nobody waits for it again, not even to roll back.
+                    # The connection is closed, so that nobody waits for it again, not even to roll back.
                     self.pgconn.finish()
                     raise psycopg.OperationalError("the database did not answer in time")
                 waits = gen.send(ready)
@@ -228,7 +228,7 @@ class PostgresStore(Store):
         return self._lanes[2].transaction()
 
     def _tables(self, run: Run) -> int:
-        # Two collectors that start at once make the tables one after the other.
+        # The lock makes two collectors that start at once create the tables one after the other.
         run("SELECT pg_advisory_xact_lock(hashtext('deniable tables'))")
         return int(
             run("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'")[0][0]
@@ -263,7 +263,8 @@ class PostgresStore(Store):
         ((width,),) = run("SELECT max(length(report)) FROM inbox WHERE collection = ?", collection)
         at_a_time = max(1, AT_A_TIME // (width or 1))
         while True:
-            # What comes in meanwhile may be taken along: never fewer than were counted, only we take any out.
+            # Reports that arrive meanwhile may be taken along. There are never fewer than were counted, because only
+            # this collector takes any out.
             ((part, some),) = run(_SOME, collection, at_a_time)
             content += part or b""
             reports += some
@@ -278,7 +279,8 @@ class PostgresStore(Store):
 
     def _settle(self) -> bool:
         # A plain vacuum leaves the bytes of deleted rows on their pages, and freezing leaves the transaction's number
-        # in the rows that stay: only a new file has neither. Its lock is not waited for: uploads would wait behind it.
+        # in the rows that stay. Only a new file has neither. The vacuum does not wait for its lock, because uploads
+        # would wait behind it.
         with contextlib.suppress(StoreError), self._lanes[1].alone() as run:
             run("SELECT set_config('lock_timeout', ?, false)", _SETTLE_LOCK)
             try:
@@ -289,7 +291,8 @@ class PostgresStore(Store):
         return False
 
     def _erase(self) -> None:
-        # Only a rewritten table has no dead rows. The survey is deleted either way: what fails is left to autovacuum.
+        # Only a rewritten table has no dead rows. The survey is deleted either way, and autovacuum does what fails
+        # here.
         with (
             contextlib.suppress(psycopg.Error),
             psycopg.connect(self.url, autocommit=True, connect_timeout=_CONNECT_SECONDS) as connection,
@@ -299,7 +302,7 @@ class PostgresStore(Store):
             for table in _OF_SURVEYS:
                 try:
                     connection.execute(f"VACUUM (FULL) {table}".encode())
-                except psycopg.errors.LockNotAvailable:  # a backup reads it
+                except psycopg.errors.LockNotAvailable:  # a backup reads the table
                     connection.execute(f"VACUUM {table}".encode())
 
     def backup(self, output: Path) -> None:
@@ -318,7 +321,7 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         for lane in self._lanes:
-            # What a thread is still waiting for, from a server that does not answer, ends with the process.
+            # A thread that still waits for a server that does not answer ends with the process.
             if lane.lock.acquire(timeout=_CLOSE_SECONDS):
                 lane.close()
                 lane.lock.release()
@@ -366,6 +369,6 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        # The server's first sentence only: its details can quote rows.
+        # Only the server's first sentence is quoted, because its details can quote rows.
         first = (error.diag.message_primary or str(error)).strip().splitlines()
         raise StoreError(f"the database refused: {first[0] if first else type(error).__name__}") from error

@@ -50,7 +50,7 @@ def check_dump(source: Path) -> None:
         )
     checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
     lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()
-    # The list of its contents would be whole in a file that was cut short.
+    # The list of contents would be complete even in a file that was cut short, so everything is read.
     _run([program, "--file=/dev/null", str(source)])
     checked_version({key: value for key, _, value in (line.partition("\t") for line in lines) if value}, what)
 

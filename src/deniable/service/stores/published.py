@@ -27,7 +27,7 @@ class PublishedTable(ABC):
         """Replace the published pages of a collection; an empty set of pages withdraws them."""
         with self._working() as run:
             run("DELETE FROM published WHERE collection = ?", collection)
-            # A survey that was deleted meanwhile publishes nothing.
+            # A survey that was deleted in the meantime publishes nothing.
             if run("SELECT 1 FROM collections WHERE id = ?", collection):
                 for name, page in pages.items():
                     run("INSERT INTO published VALUES (?, ?, ?)", collection, name, page)

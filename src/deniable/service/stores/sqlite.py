@@ -26,8 +26,8 @@ from deniable.service.stores.accounts import Run
 from deniable.service.stores.sqlite_files import TIMEOUT, dated, errors, hold_lock, read_only, write_backup
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
-# One statement, and at most one row of answer, however many rows are meant: each lets go of the interpreter once, and
-# waits for it again while requests are read.
+# There is one statement for all rows, with at most one row as its answer. Each statement and each row of an answer lets
+# go of the interpreter once, and waits for it again while requests are read.
 _PIECES = (
     "WITH RECURSIVE places (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM places WHERE i + 1 < ?3),"
     " pieces (i, piece) AS (SELECT i, substr(?1, 1 + ?2 * i, ?2) FROM places)"
@@ -44,7 +44,7 @@ _PRAGMAS = (
     # Deleted rows are overwritten before they are forgotten.
     "secure_delete = ON",
     "mmap_size = 0",
-    # What a statement would need to be undone is kept here, not in a file elsewhere that nobody overwrites.
+    # Data to undo a statement stays in memory, not in a file elsewhere that nobody overwrites.
     "temp_store = MEMORY",
 )
 MOST_REWRITTEN = 1 << 28
@@ -105,7 +105,7 @@ class SqliteStore(Store):
                 yield _runner(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                # SQLite has rolled back by itself if the disk is full.
+                # SQLite has already rolled back by itself if the disk is full.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -138,7 +138,7 @@ class SqliteStore(Store):
         new = np.ones(len(ids), dtype=np.bool_)
         if known is not None:
             new[[int(i) for i in str(known).split(",")]] = False
-        # Nobody else writes between the look and this.
+        # Nobody else writes between the query and this statement.
         if new.any():
             run(f"{_PIECES} INSERT INTO receipts SELECT ?4, piece FROM pieces", *_pieces(ids[new]), collection)
         return new
@@ -171,12 +171,12 @@ class SqliteStore(Store):
         return bytes(content), reports
 
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:  # noqa: ARG002
-        return True  # there is nobody else
+        return True  # a SQLite database has only one collector
 
     def _settle(self) -> bool:
         with self._write_lock, contextlib.suppress(sqlite3.Error):
             connection = self._open(self._writer)
-            # A backup that is being read is not waited for: the log is cut the next time.
+            # This does not wait for a backup that is being read: the log is cut the next time.
             connection.execute("PRAGMA busy_timeout = 0")
             try:
                 ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -186,7 +186,7 @@ class SqliteStore(Store):
         return False
 
     def _erase(self) -> None:
-        # Deleted rows were overwritten in the file; a rewritten file is smaller as well. A reader would keep the log.
+        # Deleted rows were overwritten in the file. A rewritten file is smaller as well. A reader would keep the log.
         with self._write_lock, self._read_lock, contextlib.suppress(sqlite3.Error):
             connection = self._open(self._writer)
             pages, free, size = (
@@ -206,7 +206,7 @@ class SqliteStore(Store):
         return dated(self.path, what)
 
     def close(self) -> None:
-        # What a thread is still at, on a disk that does not answer, ends with the process.
+        # A thread that still works on a disk that does not answer ends with the process.
         with _held(self._write_lock) as mine, _held(self._read_lock) as reading:
             if not (mine and reading):
                 return

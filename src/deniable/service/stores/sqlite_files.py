@@ -168,7 +168,7 @@ def _end_log(path: Path) -> None:
                 f"the database {path} is being written by another program; try again when that program is done"
             ) from error
     except sqlite3.Error:
-        # A database that cannot be read is why there are backups.
+        # Backups exist because a database may be unreadable.
         pass
 
 

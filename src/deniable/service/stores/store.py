@@ -166,7 +166,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         """Numbers by collection: its batches, and the waiting reports that lie in an order which says nothing."""
         return {}
 
-    # ---------------------------------------------------------------- what each database does its own way
+    # ---------------------------------------------------------------- methods of each database
 
     @abstractmethod
     def _taking(self) -> AbstractContextManager[Run]:
@@ -249,7 +249,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         if version == VERSION and not restored:
             return
         with self._migrating() as run:
-            # Again: another collector may have been here.
+            # The version is read again, because another collector may have upgraded the database.
             version = self._version(run) or 0
             for step in STEPS[version:]:
                 for statement in step:
@@ -376,7 +376,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
     def move(self, collection: str, before: Sequence[State], state: State, accepts_until: str | None = None) -> bool:
         """Move a collection to another state and return True; return False if it was in none of the states `before`."""
         with self._working() as run:
-            # Whoever is taking reports for it is waited for.
+            # The row lock waits for anyone who is taking reports for the collection.
             ((found,),) = run(f"SELECT state FROM collections WHERE id = ?{self._changes}", collection)
             if found not in before:
                 return False
@@ -420,7 +420,8 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                     continue
                 number, one = found[0][1], posted[collection]
                 ids, rows, invited = one.ids, one.stored, one.invited
-                # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
+                # Rows are sorted by id. Otherwise two collectors that are sent the same ids would lock each other out.
+                # The first of equal ids comes first.
                 items = np.ascontiguousarray(ids).view(f"V{ID_BYTES}")[:, 0]
                 order = np.argsort(items, kind="stable")
                 first = np.ones(len(order), dtype=np.bool_)
@@ -433,7 +434,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                     distinct = distinct[known]
                 fate[distinct] = self._record(run, number, ids[distinct])
                 taken = rows[fate == NEW]
-                # In the order of the receipts, or of arrival, the rank of a row would say whose it is.
+                # In the order of the receipts or of arrival, the rank of a row would say whose it is.
                 self._put(run, number, taken[permutation(SecureRandomness(), len(taken))])
                 outcome[collection] = fate
         return outcome
@@ -467,7 +468,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                 return 0
             if close:
                 run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
-            # Whole days: what came before today is released without the batch that is drained now.
+            # Releases are of whole days: what came before today is released without the batch that is drained now.
             self._release(run, collection, step, day)
             ((number, batches),) = run("SELECT number, batches FROM collections WHERE id = ?", collection)
             ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", number)
@@ -485,8 +486,8 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                     *(collection, batches + 1, day, added, batch.content, sorted_leaves(leaves).tobytes()),
                 )
             elif held and (batches, held) != self._stirred.get(collection):
-                # Some came since the last time, and would be beside their receipts until there are enough of them. Or
-                # another collector has drained those that were stirred, and as many have come since.
+                # Either some reports came since the last time, and would be beside their receipts until there are
+                # enough of them. Or another collector has drained those that were stirred, and as many have come since.
                 together = np.concatenate(self._taken_out(run, number), axis=1)
                 stirred = len(together)
                 self._put(run, number, together[permutation(SecureRandomness(), stirred)])
@@ -503,7 +504,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         """Take all reports out of an inbox; return them and their leaves, uint8[n, width] and uint8[n, 32]."""
         content, reports = self._emptied(run, number)
         rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
-        # Reports that came to an earlier release have no leaf.
+        # Reports that came to an earlier version of the program have no leaf.
         return rows[:, :-LEAF_BYTES], filled(rows[:, -LEAF_BYTES:])
 
     def release(self, collection: str, step: Step, day: str) -> bool:
@@ -515,7 +516,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
         row = _row(*run(f"{_ROWS} WHERE c.id = ?", collection)[0])
         if not is_due(row.batches, row.last_day, row.released, step, day):
             return False
-        # Of earlier releases only the numbers stay.
+        # Only the numbers of earlier releases stay.
         run("UPDATE releases SET counts = ? WHERE collection = ? AND batches = ?", b"", row.id, row.released.batches)
         ((counts,),) = run("SELECT counts FROM collections WHERE id = ?", row.id)
         leaves, root = self._release_leaves(run, row.id, row.released.batches, row.n - row.released.n)
@@ -584,13 +585,13 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
                 for table in ("receipts", "invitations"):
                     run(f"DELETE FROM {table} WHERE collection = ?", number)
 
-    # ---------------------------------------------------------------- what is counted only
+    # ---------------------------------------------------------------- counters
 
     def reject(self, counts: Mapping[tuple[str, str, str], int]) -> None:
         """Count rejected reports by collection, day and reason."""
         with self._working() as run:
             for (collection, day, reason), count in sorted(counts.items()):
-                # A survey that was deleted meanwhile keeps none.
+                # A survey that was deleted in the meantime keeps none.
                 run(
                     "INSERT INTO rejections SELECT id, ?, ?, ? FROM collections WHERE id = ?"
                     " ON CONFLICT (collection, day, reason) DO UPDATE SET count = rejections.count + ?",

@@ -45,7 +45,7 @@ class DictionaryWord(QuestionKind):
                 raise InvalidParameterError(f"labels of {where} must be distinct, got {quoted(label)} twice")
 
     def new_labels(self, question: Question) -> tuple[str, ...]:
-        # The words have been looked at when the dictionary was made: only what comes after them is new.
+        # The words were checked when the dictionary was made, so only labels after them are new.
         return question.labels[len(question.categories) :]
 
     def entry(self, question: Question) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class DictionaryWord(QuestionKind):
         return f" (dictionary): the {len(question.categories):,} words of {quoted(question.dictionary.file)}{further}"
 
     def answers(self, question: Question) -> dict[str, Any]:
-        # A reference, since there may be millions of words.
+        # The entry has a reference, because there may be millions of words.
         return {**self.entry(question), "missing": question.missing, "other": question.other}
 
 

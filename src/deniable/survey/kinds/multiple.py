@@ -78,7 +78,7 @@ class Multiple(QuestionKind):
     def encode(self, question: Question, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
         """Write into the column of each option whether each contributor ticks the option."""
         if pa.types.is_null(column.type):
-            # Nobody has answered: in a column of texts, null could be an empty cell.
+            # Nobody has answered. In a column of texts, null could also be an empty cell.
             column = column.cast(pa.list_(pa.string()))
         read = _listed_boxes if is_list_type(column.type) else _divided_boxes
         ticked, reasons = read(question, column)
@@ -108,7 +108,7 @@ class Multiple(QuestionKind):
             return _drafted(column, column.counts, column.missing, SEPARATORS[0])
         for separator in SEPARATORS:
             if boxes := _divided(column, separator):
-                # In a text, nothing ticked and missing are the same.
+                # In a text, an answer without a tick and a missing answer look the same.
                 return _drafted(column, boxes, 0, separator)
         return None
 
@@ -168,7 +168,7 @@ def _divided(column: ColumnTally, separator: str) -> dict[str, int]:
         for part in {part.strip() for part in text.split(separator)} - {""}:
             boxes[part] = boxes.get(part, 0) + count
             cells[part] = cells.get(part, 0) + 1
-    # What occurs in one cell only is a category with a comma in it, or open text.
+    # A part that occurs in one cell only comes from a category with a comma, or from open text.
     shared = sum(times > 1 for times in cells.values())
     fits = 2 <= len(boxes) <= MAX_BOXES and len(boxes) < len(column.counts) + 2
     return boxes if fits and 2 * shared >= len(boxes) else {}

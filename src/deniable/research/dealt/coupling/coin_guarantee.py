@@ -47,7 +47,7 @@ def binomial_law(trials: int, probability: float) -> tuple[int, Floats]:
 def _convolved(one: Floats, other: Floats) -> Floats:
     if len(one) * len(other) <= _DIRECT_PRODUCTS:
         return np.convolve(one, other)
-    # Beyond some 10^6 contributors: absolute errors near 1e-16, far below any delta that is asked for.
+    # Beyond some 10^6 contributors, absolute errors are near 1e-16, far below any delta that is asked for.
     length = len(one) + len(other) - 1
     size = fft.next_fast_len(length, real=True)
     return np.maximum(fft.irfft(fft.rfft(one, size) * fft.rfft(other, size), size)[:length], 0.0)
@@ -187,7 +187,7 @@ def known_base_rate(coin: Coin, theta: Fraction) -> float:
             continue  # this report of the peer does not occur
         if false == 0:
             return math.inf
-        worst = max(worst, truth / false)  # a truth is always the more telling: p > q
+        worst = max(worst, truth / false)  # a truth always tells more than a lie, because p > q
     return log_up(worst)
 
 
@@ -195,9 +195,10 @@ def jrr_guarantee(coin: Coin, n: int, theta: float, colluders: int, delta: float
     """Return the guarantee of JRR, with the weakest rows first."""
     drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
     rate = known_base_rate(coin, Fraction(theta))
-    if n % 2:  # a mixture of the paired case and of randomised response is bounded by the worse of the two
+    # A mixture of the paired case and of randomised response is bounded by the worse of the two.
+    if n % 2:
         rate = max(rate, worst_epsilon(2, coin.q, coin.q))
-    # A lie then gives the sign or the only peer away.
+    # A lie then gives away the sign or the only peer.
     attained = n % 2 == 0 and (coin.plus == 0 or colluders in (1, n - 1))
     peer, mine = "collector and my peer", "my report and {}, known to be my peer"
     return _guarantee(

@@ -103,7 +103,7 @@ class PairedSupports(SupportLaw):
         Dropping out is taken to be independent of the pairs.
         """
         half, reporters = self.n // 2, self.reporters
-        # Who has no peer reports as likely as anybody.
+        # A contributor without a peer is as likely to report as any other.
         alone = reporters / self.n if self.n % 2 else 0.0
         weights = (1 - alone) * _whole_pairs(half, reporters) + alone * _whole_pairs(half, reporters - 1)
         kept = np.flatnonzero(weights > 1e-15)
@@ -196,7 +196,7 @@ def _given(law: PairedSupports, holders: int) -> tuple[int, Floats]:
     if r > _ASSIGNED:
         return _listed(_at_mean(law, holders, *functions), first, size)
     (none, one, both), (other, own) = functions
-    # The frequency under which m holders are likeliest: the coefficient stands out from the rounding of all others.
+    # At the frequency under which m holders are likeliest, the coefficient exceeds the rounding errors of all others.
     around = min(r + 1, fft.next_fast_len(int(_DEVIATIONS * math.sqrt(r * f * (1 - f))) + _ROOM))
     angles = -2 * np.pi * np.arange(around) / around
     y = np.exp(1j * angles)[:, None]
@@ -351,7 +351,7 @@ class SignedCoins(CoupledMechanism[Reports], TypedShares):
         """
 
     def _dealt_types(self) -> DealtTypes:
-        # Two signs, and the type of the one who is left over.
+        # The types are two signs, and the type of the contributor who is left over.
         return DealtTypes(SIGN_TYPES, counts=tuple(sign_counts(self.n)))
 
     def _check_coins(self) -> None:

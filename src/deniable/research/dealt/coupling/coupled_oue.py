@@ -143,14 +143,14 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         """
         budget = checked_epsilon(epsilon)
         lower, _ = exp_bounds(spent(budget))
-        # (1 - q (1 + x))/(q (1 - x)) = e^epsilon at x = mu weight.
+        # This solves (1 - q (1 + x))/(q (1 - x)) = e^epsilon at x = mu weight.
         x = peer_posterior(n, colluders) * exact(checked_weight(weight))
         if x >= 1:
             raise InvalidParameterError(
                 f"colluders must be <= {(n - 1) // 2} for n={n}, got colluders={colluders}: with more colluders, it "
                 "can be certain that the peer of a contributor is a colluder"
             )
-        q = float(1 / (1 + x + lower * (1 - x))) * (1 + 2.0**-51)  # a float stands for its shortest decimal
+        q = float(1 / (1 + x + lower * (1 - x))) * (1 + 2.0**-51)  # a float means its shortest decimal
         return cls(k, q, n, weight, colluders, deal_id)
 
     @property
@@ -160,7 +160,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         return ReportField("ones", "uint8", width), ReportField("truth", "uint8", width)
 
     def _deal(self, n: int, rng: Randomness) -> Columns:
-        # Every bit anew: one pairing for all bits would betray who is paired with whom.
+        # Every bit is paired anew, because one pairing for all bits would betray who is paired with whom.
         ones, truth = (np.zeros((n, packed_width(self.k)), dtype=np.uint8) for _ in range(2))
         for v in range(self.k):
             types = deal_types(self.coupling.draw_counts(n, rng), rng)
@@ -196,7 +196,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         told = self.coupling.simulate_counts(self.n, self.k, rng)
         ones = told[:, SAY_1].copy()
         for v, (holders, truthful) in enumerate(zip(counts.tolist(), told[:, TRUTH].tolist(), strict=True)):
-            # The marginals method has no limit on the population.
+            # The marginals method does not limit the population.
             pool = [holders, self.n - holders]
             ones[v] += rng.generator.multivariate_hypergeometric(pool, truthful, method="marginals")[0]
         return ones

@@ -158,7 +158,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         return cls(p, rho, n, colluders, deal_id)
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:
-        # Truth if C + R > 0. One 64-bit word per report draws C; R is the share's sign, 0 for the unpaired contributor.
+        # The truth is reported if C + R > 0. One 64-bit word per report draws C. R is the share's sign, and 0 for the
+        # unpaired contributor.
         lies = np.array([self.coin.minus, self.coin.plus, self.coin.unpaired], dtype=np.uint64)
         reports = np.empty(len(codes), dtype=np.uint8)
         for rows, words in blocks(rng, len(codes)):
@@ -216,7 +217,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
         true_counts, pool = self._checked_counts(counts, 2), sign_counts(self.n)
         lies = np.array([float(lie) for lie in (self.coin.lie_minus, self.coin.lie_plus, self.coin.q)])
         size, draw = checked_integer("runs", runs, 1), rng.generator.binomial
-        # The marginals method has no limit on the population.
+        # The marginals method does not limit the population.
         one = rng.generator.multivariate_hypergeometric(pool, int(true_counts[1]), size=size, method="marginals")
         ones = draw(one, 1 - lies).sum(axis=1) + draw(np.array(pool) - one, lies).sum(axis=1)
         return np.stack([self.n - ones, ones], axis=1).astype(np.int64)

@@ -137,13 +137,13 @@ class JRRLocalHashing(SignedCoins[Any]):
     # ---------------------------------------------------------------- contributor and collector
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Any:
-        # The hash is drawn before the answer is looked at.
+        # The hash function is drawn before the answer is looked at.
         parameters = self.hashes.draw_parameters(rng, len(codes))
         cells = self.response._randomize(self.hashes.hash(codes, *parameters), columns, rng)
         return self.hashes.join(parameters, cells)
 
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        # The reports that support each value, in O(n k) time.
+        # This counts the reports that support each value, in O(n k) time.
         checked = self.hashes.checked(reports)
         return self.hashes.tally(checked).astype(np.int64, copy=False), len(columns_of(checked)[0])
 
@@ -172,7 +172,7 @@ class JRRLocalHashing(SignedCoins[Any]):
         return p, c * p + (1 - c) * q
 
     def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:
-        # The response's; rows at delta are upper bounds, because two answers may share a cell.
+        # The guarantee is that of the response. Rows at delta are upper bounds, because two answers may share a cell.
         guarantee = self.response.guarantee_against(theta=theta, colluders=colluders, delta=delta)
         rows = tuple(replace(row, status="upper bound") if row.delta else row for row in guarantee.trust_models)
         remark = "the hash function in a report is public and independent of the answer"
@@ -188,7 +188,7 @@ class JRRLocalHashing(SignedCoins[Any]):
         return self.hashes.join(tuple(np.repeat(column, self.m) for column in parameters), cells)
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # By making all reports.
+        # The simulation makes all reports.
         truth = np.repeat(np.arange(self.k), counts)
         return self._tally(self.randomize(truth, self.deal(self.n, rng), rng))[0]
 

@@ -133,7 +133,7 @@ def best_truthfulness(task: KaryTask) -> tuple[float, float]:
     for first, second in itertools.combinations(bounds, 2):
         candidates += _inside(np.asarray((first - second).trim(1e-300).roots()), floor, task.top)
     for bound in bounds:
-        # In z = p - 1/k the variance is (c0 + c1 z + c2 z^2)/z^2: stationary at z = -2 c0/c1.
+        # In z = p - 1/k the variance is (c0 + c1 z + c2 z^2)/z^2, which is stationary at z = -2 c0/c1.
         edge = (task.independent - bound * task.coupling)(Polynomial([floor, 1.0])).coef
         if len(edge) > 1 and edge[1] != 0:
             candidates += _inside(np.array([floor - 2 * edge[0] / edge[1]]), floor, task.top)
@@ -288,8 +288,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         held = 0 if count is None else checked_integer("count", count, 0, n)
         task = KaryTask(size, n, held, float(budget), float(mu), float(pair_rate(n)), reveal, float(cap or math.inf))
         p, s = best_truthfulness(task)
-        # Crossings are known to about 1e-9: an optimum that near to the end of the range is the end of the range. Under
-        # a cap it never is: there my share tells all.
+        # Crossings are known to about 1e-9, so an optimum this near to the end of the range is the end of the range.
+        # With a cap it never is, because at the end my share tells all.
         extreme = cap is None and s >= min(p, 1 - p) * (1 - 1e-7)
         s, step = (0.0 if s < 1e-9 else s), 2.0**-53
         while True:
@@ -300,14 +300,14 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
             told = known(size, coin, mu) > budget
             if not told and (cap is None or revealed_shares(size, coin, Fraction(1)) <= cap):
                 return cls(size, p, rho, n, colluders, deal_id)
-            # What tells too much is the truth, or else a lie: then less of s alone will do.
+            # Either the truth tells too much, or a lie does. If a lie does, a smaller s alone is enough.
             lies = bool(s) and not extreme and lie_tells_more(size, coin, mu if told else Fraction(1))
             p, s, step = (p if lies else p - step), (max(s - 2 * step, 0.0) if s else 0.0), 2 * step
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:
-        # The truth with probability p + R s, p without a peer; else a lie, uniformly.
+        # The truth is reported with probability p + R s, or p without a peer. Otherwise a lie is drawn uniformly.
         lies = [self.coin.minus, self.coin.plus, self.coin.unpaired]
-        # A sure lie needs 2^64, which no word holds: a flag says so.
+        # A certain lie needs 2^64, which no word holds, so a flag says so.
         limits = np.array([min(lie, SCALE - 1) for lie in lies], dtype=np.uint64)
         certain = np.array([lie == SCALE for lie in lies])
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
@@ -336,7 +336,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         return kary_guarantee(self.k, self.coin, self.n, colluders, delta)
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # In O(k^2) time.
+        # The time is O(k^2).
         draw, lies = rng.generator, (self.coin.minus, self.coin.plus, self.coin.unpaired)
         rest, liars = counts, np.zeros_like(counts)
         for size, lie in zip(sign_counts(self.n), lies, strict=True):

@@ -164,7 +164,8 @@ def optimal_parameters(
     most = 1.0 if cap is None else math.tanh(float(cap) / 2)
     gain, rho = alone, 0.0
     if alone > mu * most:
-        # The bound on colluders is met, p + mu s = pi(epsilon), and s at its end: q, or pi(epsilon_aux) - p with a cap.
+        # The bound on colluders is met with p + mu s = pi(epsilon), and s is at its end: q, or pi(epsilon_aux) - p with
+        # a cap.
         coupled = (alone - mu * most) / (1 - mu)
         correlation = -((most - coupled) ** 2) / (1 - coupled * coupled)
         if cap is None:
@@ -176,7 +177,7 @@ def optimal_parameters(
 
 def _rounded(p: float, rho: float, n: int, colluders: int, budget: Fraction, cap: Fraction | None) -> JRRParameters:
     """Lower p, and |rho| with it, in steps of the last place until the implemented integers keep both bounds."""
-    # ratio <= e^budget if and only if the worst lie probability x satisfies x (1 + e^budget) >= 1.
+    # The ratio is at most e^budget exactly if the worst lie probability x satisfies x (1 + e^budget) >= 1.
     needed = 1 / (1 + exp_bounds(budget)[0])
     capped = Fraction(0) if cap is None else 1 / (1 + exp_bounds(cap)[0])
     mu = peer_posterior(n, colluders)

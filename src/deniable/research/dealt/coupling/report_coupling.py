@@ -141,10 +141,10 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         budget, held = checked_epsilon(epsilon), checked_integer("count", count, 0, n)
         found = []
         for weight in (1, 0):
-            # (p + x q)/(q (1 - x)) = e^epsilon at x = mu weight.
+            # This solves (p + x q)/(q (1 - x)) = e^epsilon at x = mu weight.
             x = peer_posterior(n, colluders) * weight
             q = 1 / ((1 - x) * (1 + exp_bounds(spent(budget))[0])) if x < 1 else Fraction(1)
-            p = float(1 - q) - 2.0**-52  # two units below: a float stands for its shortest decimal
+            p = float(1 - q) - 2.0**-52  # p is two units lower, because a float means its shortest decimal
             if p > 0.5:
                 found.append(cls(p, n, float(weight), colluders, deal_id))
         return min(found, key=lambda mechanism: mechanism.variance(held / n))

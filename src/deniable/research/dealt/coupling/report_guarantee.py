@@ -59,7 +59,7 @@ def report_coupling_guarantee(
 def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int, delta: float) -> Guarantee:
     """Return the guarantee of CoupledOUE, with the weakest rows first."""
     view = coupling.view(n, 0.0)
-    # Two bits tell two answers apart, one in either direction, and are dealt independently: their bounds add.
+    # Two bits distinguish two answers, one in either direction. They are dealt independently, so their bounds add up.
     rare = view.epsilon_at(delta / 2, (0,)) + view.epsilon_at(delta / 2, (1,))
     unrelated = "all reports; everybody else is known to hold none of the two answers compared"
     return _guarantee(

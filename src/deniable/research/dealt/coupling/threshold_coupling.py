@@ -49,7 +49,8 @@ def pair_sums(pair: Sequence[float], pairs: int) -> Window:
         reach = int(_DEVIATIONS * deviation) + 64
         start = max(0, int(pairs * mean) - reach)
         length = min(2 * reach + 1, 2 * pairs + 1 - start)
-    # The characteristic function at the length-th roots of unity; what lies outside the window is negligible.
+    # These are values of the characteristic function at the length-th roots of unity. Everything outside of the window
+    # is negligible.
     root = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length)
     circular = fft.irfft((pair[0] + root * (pair[1] + root * pair[2])) ** pairs, length)
     return Window(start, np.maximum(np.roll(circular, -(start % length)), 0.0))
@@ -213,7 +214,7 @@ class ThresholdCoupling:
             + 2 * holders * others * float(self.covariance(1, 0))
             + others * (others - 1) * float(self.covariance(0, 0))
         )
-        # Two coupled contributors who differ have none: rounding must not make it negative.
+        # Two coupled contributors who differ have no variance, and rounding must not make it negative.
         return max(holders * p * (1 - p) + others * q * (1 - q) + float(pair_rate(n)) * pairs, 0.0)
 
     # ------------------------------------------------------------ views
@@ -223,7 +224,7 @@ class ThresholdCoupling:
 
         The two answers are 1 and 0, in this order.
         """
-        says = np.zeros((2, 3))  # says[x, type]: the report
+        says = np.zeros((2, 3))  # says[x, type] is the report
         says[:, SAY_1] = 1
         says[1, TRUTH] = 1
         table = self.pairs.astype(np.float64)

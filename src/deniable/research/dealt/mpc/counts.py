@@ -52,7 +52,7 @@ async def less(session: Session, left: Shares, right: Shares) -> Shares:
 
 async def less_than(session: Session, left: Shares, bound: int) -> Shares:
     """Return shares of [left < bound] for a public bound, one per row, with at most 2 width products per row."""
-    # A constant is a polynomial of degree 0, the same share for everybody.
+    # A constant is a polynomial of degree 0, which is the same share for everybody.
     right = public_bits([bound], left.shape[1])
     return await _compared(session, left, right, left * right)
 

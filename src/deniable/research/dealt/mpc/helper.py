@@ -41,13 +41,14 @@ async def deal(session: Session, plan: Plan) -> Shares:
 
 def _stop(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
-    # Not sys.exit: whatever waits for a lost peer would wait on.
+    # sys.exit is not enough, because threads that wait for a lost peer would wait on.
     os._exit(FAILED)
 
 
 def _read_job() -> dict[str, Any]:
     line = bytearray()
-    # Unbuffered: the thread that watches the pipe must not share a lock with the end of the process.
+    # The read is unbuffered, because the thread that watches the pipe must not share a lock with the end of the
+    # process.
     while not line.endswith(b"\n"):
         part = os.read(0, 1 << 16)
         if not part:
@@ -99,7 +100,7 @@ def main() -> None:
     create_server = loop.create_server
 
     def listen(factory: Any, port: int, ssl: Any) -> Any:  # noqa: ARG001
-        # mpyc would listen on every interface; this socket is the starter's, bound to the loopback one.
+        # mpyc would listen on every interface. This socket is the starter's, which is bound to the loopback interface.
         return create_server(factory, sock=listening, ssl=ssl)
 
     loop.create_server = listen

@@ -31,7 +31,8 @@ def run_helpers(plan: Plan, parties: int, timeout: float, module: str = MODULE) 
         If a helper fails, or the helpers are not done after `timeout` seconds.
     """
     with ExitStack() as stack:
-        # Bound by the system to free ports and handed over open: nobody can take one in between.
+        # The system binds the sockets to free ports, and they are handed over open. So nobody can take a port in
+        # between.
         sockets = [stack.enter_context(_listening(parties)) for _ in range(parties)]
         ports = [listening.getsockname()[1] for listening in sockets]
         helpers: list[subprocess.Popen[bytes]] = []
@@ -64,15 +65,15 @@ def _start(listening: socket.socket, log: IO[bytes], module: str) -> subprocess.
         stderr=log,
         pass_fds=[listening.fileno()],
         env=environment,
-        # An interrupt at the terminal reaches this process alone, which ends them all.
+        # An interrupt at the terminal reaches only this process, which ends all helpers.
         start_new_session=True,
     )
 
 
 def _send(helper: subprocess.Popen[bytes], job: dict[str, Any]) -> None:
     assert helper.stdin is not None
-    with suppress(BrokenPipeError):  # its exit status says why
-        # Left open: its end tells the helper that this process is gone.
+    with suppress(BrokenPipeError):  # the helper's exit status says why
+        # The pipe stays open: its end tells the helper that this process is gone.
         helper.stdin.write(json.dumps(job).encode() + b"\n")
         helper.stdin.flush()
 
@@ -93,7 +94,8 @@ def _results(helpers: list[subprocess.Popen[bytes]], logs: list[IO[bytes]], time
         finished, waiting = wait(readers, max(deadline - time.monotonic(), 0), FIRST_EXCEPTION)
         failed = [index for index, reader in enumerate(readers) if reader in finished and reader.exception()]
         if failed:
-            # Those who lost this one as a peer report it within moments, but it may not have been the first to do so.
+            # Helpers that lost this one as a peer report the loss within moments. But this one may not have been the
+            # first to fail.
             wait(readers, 1.0)
             failed = [index for index, reader in enumerate(readers) if reader.done() and reader.exception()]
             raise DealingError(f"helper {_blamed(failed, logs)}; no share of this deal may be used")

@@ -46,14 +46,14 @@ def load_runtime(arguments: Sequence[str] = ()) -> Any:
     asyncio.set_event_loop(asyncio.new_event_loop())
     try:
         with warnings.catch_warnings():
-            # mpyc 0.11 looks into numpy.core.
+            # mpyc 0.11 looks into numpy.core, which numpy has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
             from mpyc import runtime
     except ImportError as error:
         raise MissingExtraError('dealing without a dealer needs mpyc: pip install "deniable[mpc]"') from error
     finally:
         sys.argv = kept
-    # mpyc would unpickle whatever a peer sends. Messages here are numbers: JSON carries them and runs nothing.
+    # mpyc would unpickle whatever a peer sends. Messages here are numbers, so JSON carries them and runs nothing.
     runtime.pickle = SimpleNamespace(dumps=lambda value: json.dumps(value).encode(), loads=json.loads)
     return runtime.mpc
 

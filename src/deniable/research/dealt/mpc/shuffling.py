@@ -63,7 +63,7 @@ def _split(wanted: list[int]) -> tuple[list[int], list[int], list[int], list[int
     n = len(wanted)
     half = n // 2
     place = sorted(range(n), key=wanted.__getitem__)
-    goes_up: list[bool | None] = [None] * n  # by place on leaving
+    goes_up: list[bool | None] = [None] * n  # the index is the place on leaving
     starts = [(n - 1, False), *((j, True) for j in range(n))]
     for start, up in starts:
         j = start

@@ -198,8 +198,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         return (self.k,)
 
     def _deal(self, n: int, rng: Randomness) -> Columns:
-        # Whole batches are dealt whatever n, and the shares of the first n contributors returned: who joins later needs
-        # another deal. Contributor i, in the order of joining, is of batch i // size.
+        # Whole batches are dealt whatever n is, and the shares of the first n contributors are returned. Contributors
+        # who join later need another deal. Contributor i, in the order of joining, belongs to batch i // size.
         group, types = self._deal_within(np.repeat(np.arange(-(-n // self.size)), self.size), rng)
         return group[:n], types[:n]
 

@@ -78,7 +78,7 @@ class QuotaGroups(DealtMechanism[Reports]):
         group, types = columns
         sizes = np.array(self.group_sizes)
         checked_codes(group, len(sizes))
-        # Here, where rows are those of the caller: a group would name a row among its members.
+        # The check is here, where rows are the caller's rows. A group would name a row among its members.
         wrong = types > sizes[group]
         if wrong.any():
             row = int(wrong.argmax())

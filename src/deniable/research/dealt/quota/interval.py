@@ -142,7 +142,7 @@ class _Types:
         least = max(0, self.b - _most_random(self.b, share))
         found = np.zeros((top - least + 1, self.weights.shape[1] + _most_random(top, share)))
         for random in range(_most_random(top, share) + 1):
-            # Of b truth-tellers b - random are left.
+            # From b truth-tellers, b - random are left.
             b = np.arange(max(self.b, least + random), top + 1)
             chance = np.exp(_log_choose(b, random) + special.xlogy(random, share) + special.xlog1py(b - random, -share))
             left = self.weights[b - self.b] * chance[:, None]
@@ -194,7 +194,7 @@ def columns_of(deals: Deals, truth: float, lie: float) -> Columns:
     types = None
     for law, reporters, times in deals:
         part = _worked_in(law, reporters, truth, lie)
-        # By doubling.
+        # Powers are made by doubling.
         while times:
             if times & 1:
                 types = part if types is None else types.plus(part)
@@ -316,7 +316,7 @@ def _binomial_at_most(x: NDArray[np.int64], b: int, f: float) -> Floats:
 
 
 def _around(mode: int, first: int, last: int) -> tuple[int, NDArray[np.int64]]:
-    # Variance below 400: what lies 20 deviations from the mode is negligible, up or down.
+    # The variance is below 400. Numbers more than 20 deviations above or below the mode are negligible.
     low = max(first, mode - 500)
     return low, np.arange(low, min(last, mode + 500))
 

@@ -67,7 +67,7 @@ def poisson_window(rate: float, minimum: int, maximum: int) -> Window:
     mode = min(max(int(rate), minimum), maximum)
     reach = int(11 * math.sqrt(max(mode, rate))) + 130
     low, high = max(minimum, mode - reach), min(maximum, mode + reach)
-    # Sums of small logarithms outward from the mode: log-factorials of 10^7 would lose eight digits.
+    # Small logarithms are summed outwards from the mode, because log-factorials of 10^7 would lose eight digits.
     up = np.cumsum(np.log(rate / np.arange(mode + 1, high + 1)))
     down = np.cumsum(np.log(np.arange(mode, low, -1) / rate))
     logs = np.concatenate([down[::-1], [0.0], up])
@@ -85,7 +85,7 @@ def sum_of(parts: list[tuple[Window, int]]) -> Window:
             for _ in range(times):
                 weights = np.convolve(weights, window.weights / window.weights.sum())
         return Window(start, weights)
-    # Of many counts the sum stays within a few standard deviations: a shorter, cyclic convolution has room for them.
+    # The sum of many counts stays within a few standard deviations, so a shorter, cyclic convolution has room for it.
     mean = sum((window.mean - window.start) * times for window, times in parts)
     spread = math.sqrt(sum(window.variance * times for window, times in parts))
     room = max(2 * int(_DEVIATIONS * spread) + 512, *(len(window.weights) for window, _ in parts))
@@ -188,14 +188,15 @@ class QuotaLaw(CountLaw):
         def excess(rate: float) -> float:
             return self.k * self._quota_window(rate).mean + rate * self.weight - self.n
 
-        # A count truncated from below exceeds its rate, by at most the minimum; truncation from above lowers it again.
+        # A count that is truncated from below exceeds its rate by at most the minimum. Truncation from above lowers it
+        # again.
         low = (self.n - self.k * self.minimum) / (self.weight + self.k)
         high = self.n / (self.weight + self.k)
         if excess(low) >= 0:
             return low
         while excess(high) <= 0:
             high *= 2
-        from scipy.optimize import brentq  # takes longer to import than all of this package
+        from scipy.optimize import brentq  # this import takes longer than all of this package
 
         return float(brentq(excess, low, high, rtol=1e-9))
 
@@ -217,7 +218,7 @@ class QuotaLaw(CountLaw):
         The covariance follows from k a + b = n and exchangeable quotas.
         """
         b, var_b = self.b.mean, self.b.variance
-        # Where hardly anybody is told what to say, n - b would cancel.
+        # If hardly anybody is told what to say, n - b would cancel.
         a = self.a.mean if self.n - b < 1e-3 * self.n else (self.n - b) / self.k
         return Moments(a, b, self.a.variance, var_b, -var_b / self.k)
 
@@ -237,7 +238,7 @@ def response_variance(law: CountLaw, truth: float, lie: float, holders: int | fl
     others = reporters - holders
     said, not_said = (m.a + truth * m.b) / n, (m.a + lie * m.b) / n
     pairs = n * (n - 1)
-    # P(both) - P(one) P(other), written in variances so that nothing large cancels.
+    # P(both) - P(one) P(other) is written in variances, so that nothing large cancels.
     aa = (m.var_a - m.a * (1 - m.a / n)) / pairs
     ab = (m.cov + m.a * m.b / n) / pairs
     bb = (m.var_b - m.b * (1 - m.b / n)) / pairs
@@ -265,7 +266,7 @@ def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum
 
     def fits(minimum: int) -> bool:
         low, middle, high = (v - p * (1 + 1e-12) for v, p in zip(variances(minimum), plain, strict=True))
-        # Variances are quadratic in the frequency, so is their difference: low + slope f + bend f^2.
+        # Variances are quadratic in the frequency, and so is their difference: low + slope f + bend f^2.
         bend = 2 * (low - 2 * middle + high)
         slope = high - low - bend
         top = -slope / (2 * bend) if bend < 0 else 0.0

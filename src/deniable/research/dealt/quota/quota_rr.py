@@ -155,7 +155,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
             )
 
     def _dealt_types(self) -> DealtTypes:
-        # A type per value; how many of each is secret.
+        # There is one type per value. How many contributors have each type is secret.
         return DealtTypes(self.k, tables=self.tables)
 
     @property
@@ -189,7 +189,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
             follow(columns[0][rows], reports[rows], self.k, reports[rows])
         return reports
 
-    # ---------------------------------------------------------------- what one report says
+    # ---------------------------------------------------------------- likelihood of one report
 
     def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:  # noqa: ARG002
         (p, q), own = self.support_probabilities, self._supported(reports)
@@ -209,7 +209,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     @property
     def _dealt_together(self) -> RelatedTypes:
-        # Two contributors' types, drawn without replacement from the dealt counts (a_1, ..., a_k, b).
+        # Two contributors' types are drawn without replacement from the dealt counts (a_1, ..., a_k, b).
         n, k, moments = self.n, self.k, self.law.moments
         means = np.array([moments.a] * k + [moments.b])
         between = (moments.var_b / k - moments.var_a) / (k - 1)  # quotas and b sum to n
@@ -264,7 +264,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         *forced, b = self.tables.draw_counts(rng)
-        # The marginals method has no limit on the population.
+        # The marginals method does not limit the population.
         truthful = rng.generator.multivariate_hypergeometric(counts, b, method="marginals")
         if self.epsilon_aux is not None:
             uniform = rng.generator.binomial(truthful, self.k * self.truthfulness[1])

@@ -181,8 +181,9 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         self._check_dealt_to(n)
         part = self.parts[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)]
         sampling = f * (1 - f) * (self.n - part.n) / (part.n * (self.n - 1))
-        # The quota deal's noise, its mean over samples, and f (1-f) (n - n_j)/(n_j (n-1)) for the sampling.
-        # The noise is quadratic in the sample's frequency, whose mean is f: half its bend is added.
+        # The variance is the quota deal's noise, averaged over samples, plus f (1-f) (n - n_j)/(n_j (n-1)) for the
+        # sampling. The noise is quadratic in the sample's frequency, whose mean is f. So its average adds the quadratic
+        # coefficient, `bend`, times the sampling variance.
         bend = 2 * (part.variance(0.0) - 2 * part.variance(0.5) + part.variance(1.0))
         return part.variance(f) + (bend + 1) * sampling
 
@@ -192,7 +193,8 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
         """Return the guarantee for the whole record, with a row for each adversary and its view."""
         guarantees = [part.privacy() for part in self.parts]
         worst = guarantees[0]
-        # My report alone says more of an attribute with more values or fewer contributors: every row its own worst.
+        # My report alone says more about an attribute with more values or fewer contributors. So every row has its own
+        # worst attribute.
         rows = zip(*(guarantee.trust_models for guarantee in guarantees), strict=True)
         remark = "the collector sees which attribute was dealt; that does not depend on the record"
         return replace(

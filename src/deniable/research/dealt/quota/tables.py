@@ -188,7 +188,7 @@ def search_cuts(
 @lru_cache(maxsize=16)
 def quota_tables(n: int, k: int, minimum: int, weight: Fraction) -> QuotaTables:
     """Return the tables for n contributors, with every quota >= minimum and weight R = `weight` per truth-teller."""
-    # The rate cancels in the guarantee: a float is as good as any, taken exactly.
+    # The rate cancels in the guarantee, so a float is good enough. It is taken exactly.
     rate = Fraction(quota_law(n, k, minimum, float(weight)).tilt)
     quota = quota_weights(rate, minimum, n - (k - 1) * minimum)
     return QuotaTables(n, k, quota, truth_weights(rate * weight, n - k * minimum))
@@ -253,7 +253,7 @@ def shuffle_from(types: NDArray[Any], words: Words, last: int) -> int:
             product = (rest & low) * bound
             rest >>= half
             biased = product & low
-            # The remainder is less than the bound: it is looked for where it can matter.
+            # The remainder is less than the bound, so it is computed only where it can matter.
             if last > 0 and (biased >= bound or biased >= np.uint64(1 << 32) % bound):
                 other = np.int64(product >> half)
                 kept = types[last]

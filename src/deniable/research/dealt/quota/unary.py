@@ -224,12 +224,14 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         return drawn
 
 
-# The law of a dealt bit: its counts of "say 1", "say 0" and "say the truth", in floats and in integers.
+# This part has the distribution of a dealt bit: its counts of "say 1", "say 0" and "say the truth", in floats and in
+# integers.
 #
 #     P(a, c, b) ~ one^-a zero^-c / (a! c! b!)   on  a >= a0,  c >= c0,  a + c + b = n,
 #
-# up to a factor: `one` and `zero` are the weights of a truth-teller relative to one contributor told "say 1" and one
-# told "say 0". It is the law of `law` with two quotas that differ, and is drawn from integer tables in the same way.
+# up to a factor. `one` and `zero` are the weights of a truth-teller relative to one contributor told "say 1" and one
+# told "say 0". This is the distribution of `law` with two quotas that differ, and is drawn from integer tables in the
+# same way.
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,8 @@ class UnaryLaw(CountLaw):
         """Rate of "say 1" under which the truncated Poisson counts sum to n on average."""
 
         def excess(rate: float) -> float:
-            # Added one by one: `sum` compensates from Python 3.12 on, and everybody's tables must be the same.
+            # The means are added one by one: `sum` compensates from Python 3.12 on, and everybody's tables must be the
+            # same.
             said, denied, truth = self._windows(rate)
             return said.mean + denied.mean + truth.mean - self.n
 
@@ -266,7 +269,7 @@ class UnaryLaw(CountLaw):
             low /= 2
         while excess(high) <= 0:
             high *= 2
-        from scipy.optimize import brentq  # takes longer to import than all of this package
+        from scipy.optimize import brentq  # this import takes longer than all of this package
 
         return float(brentq(excess, low, high, rtol=1e-9))
 

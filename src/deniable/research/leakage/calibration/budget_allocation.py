@@ -120,7 +120,7 @@ class _Problem:
 
         Each budget is raised to the least possible budget.
         """
-        # The prior-free sum is feasible, whatever the direction; raising budgets adds at most the least one to each.
+        # The prior-free sum is feasible, whatever the direction. Raising budgets adds at most the least budget to each.
         cap, total = float(self.caps.min()), float(direction.sum())
         low = max(0.0, cap - len(direction) * float(_LEAST)) / total
         top = float(EPSILON_MAX) / float(direction.max())

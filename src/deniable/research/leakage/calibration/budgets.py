@@ -458,7 +458,7 @@ class _AnyMechanism:
 
 
 def _prior(data: Observed, criterion: Criterion, along_tree: bool) -> _Prior:
-    # The prior-free bound needs the sizes only, and a tree has them whatever the number of attributes.
+    # The prior-free bound needs only the sizes. A tree has them whatever the number of attributes.
     if along_tree or criterion == "prior-free":
         return TreePrior.from_records(data)
     return data.joint()
@@ -486,7 +486,8 @@ def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactor
         return
     for name, attribute, size, oracle in zip(data.names, data.attributes, data.sizes, oracles, strict=True):
         law = oracle.support_law if size < data.domains[attribute] else None
-        # What a report says of categories that nobody holds: hashes share cells with them, and subsets hold some.
+        # A report may say something about categories that nobody holds: hashes share cells with them, and subsets
+        # contain some of them.
         subsets = law is not None and law.reachable is not None and oracle.report_fields[0].width is not None
         if law is not None and (law.hashes is not None or subsets):
             raise InvalidInputError(

@@ -211,7 +211,8 @@ def largest_below(
 
     high = min(high, limit)
     while excess(high) <= 0:
-        # Nearly the whole cap is used, or a mechanism spends less than it declares: look further up.
+        # Either nearly the whole cap is used, or a mechanism spends less than it declares and the search goes further
+        # up.
         if -1e-9 * cap < excess(high) or high >= limit:
             return high
         high = min(2 * high, limit)
@@ -219,7 +220,8 @@ def largest_below(
     over = min(x for x, value in tried.items() if value > 0)
     below = max(x for x, value in tried.items() if value <= 0 and x <= over)
     while over - below > 2e-9 * over:
-        # Not rounded: nine digits can be coarser than the bracket, and the middle would be its lower end for ever.
+        # The middle is not rounded: nine digits can be coarser than the bracket, and the middle would then always be
+        # its lower end.
         middle = (below + over) / 2
         below, over = (middle, over) if excess(middle) <= 0 else (below, middle)
     tidy = rounded_down(below)

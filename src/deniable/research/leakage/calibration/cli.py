@@ -130,7 +130,7 @@ def calibrate(
             delta=share(delta),
         )
     except TooLargeError as error:
-        # The library's own way out is in the library's language.
+        # The library's own remedy is in terms of Python, so this command words its own.
         reason = str(error).partition(": use ")[0]
         raise TooLargeError(
             f"{reason}; leave out --criterion to use a bound that can be computed, or give fewer --attributes"
