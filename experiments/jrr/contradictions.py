@@ -85,14 +85,14 @@ def _gaps(r: Results) -> list[Contradiction]:
             '"JRR consistently outperforms RR in terms of MSE for any M" (5.3.3).',
             "Algorithm 1, n = 10,000, share of ones .1. Each list of three numbers is for epsilon .01, .1 and 1. The numbers are exact.",
             f"JRR is worse from M = {three('Algorithm 1 worse from M', '.0f', '.0f', '.0f')} on. Its MSE is larger by at most "
-            f"{three('largest excess', '.1%', '.1%', '.1%')}. In the figure this is {three(SEEN, '.1f', '.2f', '.2f')} standard errors of "
+            f"{three('largest excess', '.1%', '.1%', '.1%')}. In the paper's figure, these excesses are {three(SEEN, '.1f', '.2f', '.2f')} standard errors of "
             "a ratio.",
             '1,000 runs cannot show such small differences. For very large M (90% of n), "JRR degrades to RR".',
         ),
         Contradiction(
             f'JRR\'s MSE: "which is about {traced(slip, ".1%")} of the one under RR" (5.3.1).',
             "Algorithm 1, n = 80,000, share of ones 1, epsilon .1, M = 5. The number is exact.",
-            f"It is {of_rr} of RR's MSE.",
+            f"JRR's MSE is {of_rr} of RR's MSE.",
             "This is a slip. The same paragraph says 90.9% less.",
         ),
         Contradiction(

@@ -122,7 +122,7 @@ def _which_m(results: Results) -> list[str]:
     exact = results.number("which-m-percentile", "exact law", ".3f", M=4)
     return [
         *quotes,
-        f"At M from 0 to 4 our percentile is {normal}, which rounds to the printed {setting('.7')}. (We computed {normal} with a normal "
+        f"For M from 0 to 4 our percentile is {normal}, which rounds to the printed {setting('.7')}. (We computed {normal} with a normal "
         f"approximation; the exact distribution gives {exact}. In {setting('95%')} of figures of {setting('1,000')} runs, the percentile "
         f"lies between {low} and {high}.)",
     ]

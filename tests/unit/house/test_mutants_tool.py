@@ -273,4 +273,4 @@ def test_every_mutant_of_the_samples_that_are_kept_died_or_is_proved(sample: dic
 def test_those_who_change_something_read_how_many_died_at_once() -> None:
     killed = [sum(one["first"] == "killed" for one in sample["results"]) for sample in SAMPLES]
     page = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
-    assert f"killed {', '.join(map(str, killed[:-1]))} and {killed[-1]} of" in page
+    assert f"killed {', '.join(map(str, killed[:-1]))} and {killed[-1]} faults" in page
