@@ -34,7 +34,6 @@ from deniable.core.checks import (
     checked_comparisons,
     checked_integer,
     checked_probability,
-    listed,
 )
 from deniable.core.fieller import fieller
 from deniable.core.result import Result
@@ -728,7 +727,7 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
         titles = []
     if not has_tables(mechanism):
         raise MismatchError(
-            f"a cross table of {listed(list(map(str, names)))} needs reports that combine two answers, but a report "
-            f"of {mechanism.name} is about one answer: collect again with PairSample (`deniable collection --pairs`)"
+            f"a cross table needs reports that combine two answers, but a report of {mechanism.name} is about one "
+            "answer: collect again with PairSample (`deniable collection --pairs`)"
         )
     return Crosstabs(mechanism.tables(aggregate), names, labels, made_from, titles)

@@ -200,7 +200,7 @@ def test_bad_questions_are_named() -> None:
     with pytest.raises(InvalidParameterError, match="target must be"):
         table.interval(target="everybody")  # type: ignore[arg-type]
     smp = SMP(collection.schema.sizes, 1.0)
-    with pytest.raises(MismatchError, match="a cross table of 0, 1, 2 needs reports that combine two answers"):
+    with pytest.raises(MismatchError, match="a cross table needs reports that combine two answers"):
         crosstabs(smp, smp.aggregate(smp.randomize([[0, 0, 0]], SimulationRandomness(1))))
     with pytest.raises(MismatchError, match="collection"):
         crosstabs(
