@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,29 @@ def test_errors_are_one_line(run: Run, files: list[str]) -> None:
     result = run("fit", "smoker ~ height", *files)
     assert result.exit_code == 2
     assert "got “height”" in result.stderr
+
+
+@pytest.fixture
+def few(run: Run, files: list[str], tmp_path: Path) -> Callable[..., Any]:
+    """Fit a model of `age` to the reports of 50 people, with more options of the command."""
+    (tmp_path / "few.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(50)))
+
+    def fitted(reports: Any, *options: str) -> Any:
+        survey, random = dn.Collection.load(files[0]), dn.SimulationRandomness(1)
+        path = tmp_path / "few.parquet"
+        write_reports(path, survey, [np.asarray(reports, dtype=np.uint8)], random)
+        return run("fit", "smoker ~ age", files[0], str(path), str(tmp_path / "few.csv"), *options)
+
+    return fitted
+
+
+def test_the_refusal_of_few_reports_names_the_option(few: Callable[..., Any]) -> None:
+    assert "pass --force to fit anyway" in few(np.zeros(50)).stderr
+
+
+def test_without_a_maximum_effects_and_predictions_are_not_determined(few: Callable[..., Any], tmp_path: Path) -> None:
+    # The reports change from "no" to "yes" at one age, so the likelihood rises as the slope rises.
+    picture = tmp_path / "few.png"
+    result = few(np.arange(50) > 24, "--force", "--effects", "--predict", "age=20:60", "--plot", str(picture))
+    assert result.stdout.count("Not determined, because the search found no maximum.") == 2
+    assert picture.stat().st_size > 10_000

@@ -333,9 +333,10 @@ def _error_warnings(expected: float | None, built: Built, force: bool) -> list[s
     needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
     if expected > MOST_ERROR and not force:
         raise NotIdentifiedError(
-            f"the expected standard error of a slope is {expected:.2g} per standard deviation of its column, which is "
+            f"the expected standard error of a slope is {expected:.3g} per standard deviation of its column, which is "
             f"too large. An error of {MOST_ERROR} needs about {needed:,} people, but there are {n:,}; pass force=True "
-            "to fit anyway"
+            "to fit anyway",
+            parameters=("force=True",),
         )
     warnings.append(
         f"expected standard error of a slope {expected:.2g} for one standard deviation of its column: there are few "

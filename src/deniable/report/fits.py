@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.errors import quoted
 from deniable.models.summary import FitSummary, number
-from deniable.report.page import Card, Mark, Page, Section
+from deniable.report.page import Card, Mark, Page, Part, Section
 from deniable.report.parts.coefficient_chart import CoefficientChart
 from deniable.report.parts.interval_chart import IntervalChart
 from deniable.report.parts.table import Table
@@ -75,8 +75,10 @@ def fit_page(
     )
 
 
-def _chart(labels: Sequence[str], frame: pandas.DataFrame, column: str, summary: FitSummary) -> IntervalChart:
+def _chart(labels: Sequence[str], frame: pandas.DataFrame, column: str, summary: FitSummary) -> Part:
     value, low, high = (frame[name].to_numpy(dtype=np.float64) for name in (column, "lower", "upper"))
+    if np.isnan(low).all():
+        return Text(("Not determined, because the search found no maximum.",))
     ends = [f"{number(a)} to {number(b)}" for a, b in zip(low, high, strict=True)]
     table = Table.of(["", column, f"{summary.level_text} interval"], [labels, list(map(number, value)), ends])
     marks = (

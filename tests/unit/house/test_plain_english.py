@@ -17,7 +17,7 @@ LIMITS = {
     "fronted of": 81,
     "headless who": 7,
     "number of nothing": 17,
-    "idiom": 8,
+    "idiom": 6,
     "house word": 6,
     "must be of": 0,
     "space before …": 0,
