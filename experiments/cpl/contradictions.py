@@ -45,22 +45,22 @@ def _sums(r: Results) -> list[Contradiction]:
             '"we can compute an upper bound for the TPL of an attribute by summing up all the CPL and DPL" (II-D4)',
             "CelebA (all 40 attributes), GRR at epsilon 1. 300 random sets of an attribute and its neighbours, for each of 2, 3, 5, 8 and 12 "
             "neighbours. Totals are exact.",
-            f"The exact total is above (6) for {_listed(shares)} of the sets. It is at most {_listed(most)} times (6).",
+            f"The exact total is above (6) for {_listed(shares)} of the sets. The exact total is at most {_listed(most)} times (6).",
             'Figure 4(b) "verifies the upper-bound approximation for TPL". (For the three attributes of this figure, (6) holds here, too.)',
         ),
         Contradiction(
             'In (6) the "relaxation components of CPL" are summed as well (II-D4).',
-            "CelebA, the worst releases with epsilon 1 and delta .01. 300 random sets for each of 2, 3, 5 and 8 neighbours. The delta of (6) is "
+            "CelebA, worst-case releases with epsilon 1 and delta .01. 300 random sets for each of 2, 3, 5 and 8 neighbours. The delta of (6) is "
             "compared with the exact delta at the epsilon of (6).",
             f"The delta of (6) is too small for {_listed(low)} of the sets. The exact delta is at most {_listed(factors)} times the delta of (6).",
             "The paper evaluates no sum of relaxations. (The theorem that it cites, II.3, is about one input queried several times.)",
         ),
         Contradiction(
             "From (14) on, delta is applied to single outputs.",
-            "A mechanism that reports the plain value, and a random number from a thousand values; exact",
-            f"By single outputs, this mechanism is ({setting('0')}, {number_of(nonce, 'nonce, by outputs', '.3f')})-private. By sets of outputs, its delta is "
+            "A mechanism that reports the plain value together with a random number from a thousand values; exact",
+            f"If delta is applied to single outputs, this mechanism is ({setting('0')}, {number_of(nonce, 'nonce, by outputs', '.3f')})-private. If delta is applied to sets of outputs, its delta is "
             f"{number_of(nonce, 'nonce, over events', '.0f')}.",
-            "Sets of outputs are meant. (With this meaning, (20) at its maximum and Algorithm 2, line 16, are right.)",
+            "The paper means sets of outputs. (With this meaning, (20) at its maximum and Algorithm 2, line 16, are right.)",
         ),
     ]
 
@@ -99,25 +99,23 @@ def _mechanisms(r: Results) -> list[Contradiction]:
         Contradiction(
             '"ITS consistently overestimates" OUE, so that it "can be used to estimate the CPL of OUE mechanisms" (V-A2)',
             "ITS as inferred here, all ordered pairs, epsilon 1; exact",
-            f"ITS underestimates the leakage by OUE's reports, in the mean by {its('Adult')} on Adult as it stands ({merged} with rare categories merged), "
-            f"{its('Cardio')} on Cardio and {its('CelebA')} on CelebA. ITS overestimates the leakage by OUE's attack, as the paper says, by "
-            f"{over('Adult')}, {over('Cardio')} and {over('CelebA')} on these data. It never underestimates this leakage.",
-            'The reference is "statistically estimated CPL". (If III-B estimates it, this is the leakage by the attack.) ITS may be '
-            "another algorithm: the paper's text does not have it.",
+            f"ITS underestimates the leakage by OUE's reports. The mean undershoot is {its('Adult')} on Adult as it stands ({merged} with rare categories "
+            f"merged), {its('Cardio')} on Cardio and {its('CelebA')} on CelebA. As the paper says, ITS overestimates the leakage by OUE's attack, and "
+            f"never underestimates it. The mean overshoot is {over('Adult')} on Adult, {over('Cardio')} on Cardio and {over('CelebA')} on CelebA.",
+            'The reference is "statistically estimated CPL". (If III-B estimates it, this is the leakage by the attack.) The true ITS may be another algorithm. (The paper\'s text does not have it.)',
         ),
         Contradiction(
             'OLH is "incurring only" a part "of the normalised TCPL compared to the SS mechanism" (V-B2)',
             "Adult as it stands, epsilon 1 and 3; exact",
-            f"Shares of Algorithm 2's total CPL: OLH has {total('OLH', 'attack_tcpl')} (epsilon 1 and 3) by guesses, and "
-            f"{total('OLH', 'channel_tcpl')} by reports. SS has {total('SS', 'attack_tcpl')} by guesses, and "
-            f"{total('SS', 'channel_tcpl')} by reports.",
+            f"The numbers are shares of Algorithm 2's total CPL, at epsilon 1 and 3. By guesses, OLH has {total('OLH', 'attack_tcpl')}, and SS has "
+            f"{total('SS', 'attack_tcpl')}. By reports, OLH has {total('OLH', 'channel_tcpl')}, and SS has {total('SS', 'channel_tcpl')}.",
             'The definition (22) allows "Algorithm 1 or statistical method". Figure 7 shows the second.',
         ),
         Contradiction(
             '"these results are consistent with other datasets" (V-B2)',
             "OLH and SS at epsilon 1; exact",
-            f"OLH's frequency error is {dearer['Adult']} times SS's on Adult, {dearer['Cardio']} on Cardio and "
-            f"{dearer['CelebA']} on CelebA.",
+            f"OLH's frequency error is {dearer['Adult']} times SS's frequency error on Adult, {dearer['Cardio']} times on Cardio "
+            f"and {dearer['CelebA']} times on CelebA.",
             "On all data sets, the guesses leak less with OLH. (This is true here, too.)",
         ),
     ]
@@ -134,12 +132,11 @@ def _pairs(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"most of the leakage values in all four datasets are close to zero" (III-C3)',
-            'All ordered pairs, GRR at epsilon 1, three of the four data sets (DSS is missing; Cardio is the paper\'s CVD). We take "close" as below .1. '
-            "Exact.",
-            f"On Cardio, most leakages are close to zero ({below('Cardio', tenth)}). On CelebA, about half are ({below('CelebA', tenth)}). On Adult, only "
-            f"{below('Adult', tenth)} are as it stands ({merged(tenth)} with rare categories merged).",
-            f'The paper gives no number for "close". (The share below .5 is {below("CelebA", half)} on CelebA, {below("Adult", half)} on Adult ({merged(half)} merged) and '
-            f"{below('Cardio', half)} on Cardio.)",
+            'All ordered pairs, GRR at epsilon 1, three of the four data sets; exact. (We do not have DSS. Cardio is the paper\'s CVD.) "Close to zero" means below .1 here.',
+            f"The share of leakages close to zero is {below('Cardio', tenth)} on Cardio and {below('CelebA', tenth)} on CelebA. It is "
+            f"{below('Adult', tenth)} on Adult as it stands, and {merged(tenth)} on Adult with rare categories merged.",
+            f'The paper gives no number for "close". (The share below .5 is {below("CelebA", half)} on CelebA and {below("Cardio", half)} on Cardio. It is '
+            f"{below('Adult', half)} on Adult as it stands, and {merged(half)} with rare categories merged.)",
         ),
     ]
 
@@ -164,29 +161,29 @@ def _budgets(r: Results) -> list[Contradiction]:
             '"the correlation-aware calibrated privacy budget is approximately five times higher" (V-C)',
             "GRR, criterion (6). 100 random choices of 21 of the 38 attributes that CelebA shares with LFW.",
             f"The median factor is {number_of(at[1], 'median', '.2f')} at a cap of {setting(1)} and {number_of(at[20], 'median', '.2f')} at a cap of "
-            f"{setting(20)}. The factor is {setting('4.5')} or more for {near(at[1])} of the choices at a cap of {setting(1)}. At a cap of {setting(20)} it is so "
-            f"large for none of the choices ({setting('95%')} confidence: for less than {none}).",
+            f"{setting(20)}. The factor is {setting('4.5')} or more for {near(at[1])} of the choices at a cap of {setting(1)}. At a cap of {setting(20)}, none "
+            f"of the choices has so large a factor. (With {setting('95%')} confidence, less than {none} of all choices have it.)",
             "The paper used other attributes and caps. (It lists neither.) At caps up to 2, some choices have a factor of five.",
         ),
         Contradiction(
             'The goal is a budget such that "the total privacy leakage (TPL) for each attribute remains within the predefined bound" (V-C).',
-            "The choices and budgets of the row above; totals exact",
+            "The same choices and budgets as in the row above; exact totals",
             f"At caps of {CAPS}, the exact total exceeds the cap for {_listed(broken)} of the choices. The excess is at most {_listed(over)} of the cap.",
-            "Figure 8 is about budgets and utility. The sentence states a goal. At a cap of 1 the excess is small. (It is.)",
+            "Figure 8 is about budgets and utility. The sentence states a goal. At a cap of 1 the excess is small. (This is true.)",
         ),
         Contradiction(
             'A budget from LFW "is close to the calibrated privacy budget using ground truth" (V-C).',
             "GRR, calibrated on LFW by exact totals. 200 random choices of 12 of 38 attributes, caps of 1, 5 and 10. Exact totals under CelebA's "
             "joint distribution.",
-            f"LFW's budgets are close: in the median {_listed(median)} times CelebA's. But they have no guarantee. Caps are exceeded for {_listed(theirs)} of "
-            f"the choices. The largest totals are {_listed(largest)} times the cap.",
+            f"LFW's budgets are close: in the median they are {_listed(median)} times CelebA's budgets. But they have no guarantee. The total exceeds the cap "
+            f"for {_listed(theirs)} of the choices. The largest totals are {_listed(largest)} times the cap.",
             'The paper claims no guarantee. Section VII-A says "it is possible that the assumed distribution deviates from the actual '
             'data distribution".',
         ),
         Contradiction(
             'Calibration by signed gradient descent "efficiently converges to the optimal solution" (appendix O).',
             "Equation (30), one budget for all attributes, any constant step; exact",
-            "The descent comes within one step of the largest feasible budget. It may stop at a larger budget. At such a budget, the total by (6) exceeds the cap.",
+            "The descent comes within one step of the largest feasible budget. The descent may stop at a larger budget. At such a budget, the total by (6) exceeds the cap.",
             "A small step makes the excess small. (The paper's step is missing from the text that we have.)",
         ),
     ]
@@ -208,18 +205,18 @@ def _tables(r: Results) -> list[Contradiction]:
         Contradiction(
             "Table I has the NMSE of the attacks against Algorithm 2, on Adult and Cardio.",
             "All ordered pairs, epsilon 1 and 3, eight mechanisms; exact",
-            f"We count cells within {setting('.01')} of the printed number. Adult as it stands has {near[AS_IS]} of {setting(16)} such cells, Adult with rare "
-            f"categories merged has {near[MERGED]}, and Cardio has {fit} of {setting(16)}. The largest differences are {far[AS_IS]}, {far[MERGED]} and "
+            f"We count the cells whose number is within {setting('.01')} of the printed number. They are {near[AS_IS]} of {setting(16)} on Adult as it stands, "
+            f"{near[MERGED]} of {setting(16)} on Adult with rare categories merged, and {fit} of {setting(16)} on Cardio. The largest differences are {far[AS_IS]}, {far[MERGED]} and "
             f"{most}.",
-            "The paper's encodings are others. (It does not give them. Both encodings of Adult are below.) Its values are drawn.",
+            "The paper used other encodings, and random draws. (It does not give its encodings. Both of our encodings of Adult are below.)",
         ),
         Contradiction(
             "Table II has the NMSE of the simulation against Algorithm 1, on Adult.",
             "GRR, epsilon 1, NMSE in 1e-4, every record used 25 times; one simulation",
             f"We have {ours[AS_IS]} with Adult as it stands, and {ours[MERGED]} with rare categories merged. The paper has "
-            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables decide our number, so it has no standard "
+            f"{traced(float(two[AS_IS]['paper']) / UNIT, '.3g')}. A few sparse tables dominate our number, so we give no standard "
             "error. This contradiction is undecided.",
-            "The paper's encoding is another. (It does not give it.) The number of times that a record is used, T, is missing from the text that we have.",
+            "The paper used another encoding. (It does not give its encoding. The text that we have lacks T, the number of uses of each record.)",
         ),
     ]
 
@@ -247,6 +244,6 @@ def corrections(r: Results) -> Sequence[str]:
         f"Male: {number_of(prior, 'radius 0', '.3f')}, and {number_of(prior, 'radius 0.1', '.3f')} within a radius of {setting('.1')} |",
         f"| The library did not help to choose attributes. | `select_attributes` chooses them, and says how far from the best choice it may be. | `selection` | the greedy choice is too small for "
         f"{number_of(chosen, 'greedy falls short', '.1%')} ± {number_of(chosen, 'standard error', '.1%')} of the sets at a cap of {setting('1.5')} |",
-        f"| Rare categories decided figures without a warning. | The library warns, and has `--merge-rare`. | `adult` | TCPL of Adult: {total[0]}, and "
+        f"| Rare categories decided numbers without a warning. | The library warns, and has `--merge-rare`. | `adult` | TCPL of Adult: {total[0]}, and "
         f"{total[1]} merged |",
     ]

@@ -134,7 +134,7 @@ def _benchmarks(results: Results) -> list[str]:
         results.number("fig6", "undershoot", ".3f", data=data, algorithm="ITS", reference="OUE, channel")
         for data in ("Adult", "Cardio")
     ]
-    quotes.append(f"It does so by {short[0]} on Adult and {short[1]} on Cardio")
+    quotes.append(f"The mean undershoot is {short[0]} on Adult and {short[1]} on Cardio")
     parts = [results.number("fig6", column, ".3f", data="CelebA", algorithm="GRF(0.2), components", reference="Algorithm 2")
              for column in ("undershoot", "overshoot")]  # fmt: skip
     quotes.append(
@@ -294,7 +294,7 @@ def _errata(results: Results) -> list[str]:
         f"the smallest valid delta at epsilon 1 is {number_of(sums[0], 'delta there', '.3f')}. The exact total is "
         f"{number_of(sums[0], 'total', '.3f')}. Even at epsilon 1.434, the smallest valid delta is "
         f"{number_of(sums[0], 'delta at the total', '.4f')}",
-        f"its delta is the sum of deltas, which is {number_of(sums[0], '(6), delta', '.2f')}. But the exact delta at epsilon 1 is "
+        f"by (6) the total has epsilon 1 and delta {number_of(sums[0], '(6), delta', '.2f')}. But the exact delta at epsilon 1 is "
         f"{number_of(sums[0], 'delta there', '.3f')}",
         f"released with epsilon 0 and delta {setting(0.1)}, (6) gives delta {number_of(sums[1], '(6), delta', '.1f')}. But the smallest valid delta is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
@@ -312,7 +312,7 @@ PAGE = Page(
     "cpl",
     (_pairs, _benchmarks, _table_1, adult, _tables_2_and_3, figure_8, beyond, _errata),
     stated={
-        "figure | r = 0 | r = .01 | r = .05 | r = .1": "settings",
+        "leakage | r = 0 | r = .01 | r = .05 | r = .1": "settings",
         "first six shared attributes": "a setting",
         "categories below 5% merged": "a setting",
         "considers 21 of the attributes": "the paper, section V-C",
