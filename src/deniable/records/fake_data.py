@@ -226,8 +226,11 @@ class RSFD(FakeData):
     """Each contributor reports one uniformly sampled attribute and hides it among fake reports of the other attributes.
 
     With GRR, reports are an [n, d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32
-    that can hold every code of the largest domain. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)].
-    Every attribute starts at a byte boundary.
+    that can hold the codes of all attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every
+    attribute starts at a byte boundary.
+
+    Two records that differ in only one attribute can be harder to tell apart than epsilon allows. The method `privacy`
+    lists the epsilon for such records in `per_attribute`, one number for each attribute.
 
     Parameters
     ----------

@@ -83,8 +83,8 @@ class SPL(SplitRecords, SimulatedByMarginal):
     """Each contributor reports every attribute through a frequency oracle, with an equal share of the budget for each.
 
     With GRR, reports are an [n, d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32
-    that can hold every code of the largest domain. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)].
-    Every attribute starts at a byte boundary.
+    that can hold the codes of all attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every
+    attribute starts at a byte boundary.
 
     Parameters
     ----------

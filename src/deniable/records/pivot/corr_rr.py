@@ -69,7 +69,8 @@ class CorrRR(OnePivot):
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
     copy_probabilities : float[d, d]
         Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column). The
-        diagonal entries are one. The class method `learn` computes such a matrix. The guarantee epsilon holds for any
+        diagonal entries are one. The class method `learn` computes such a matrix from the reports of the first phase,
+        for an expected number n2 of contributors in the second phase. The guarantee epsilon holds for any
         probabilities.
     alignment : sequence of (larger, smaller, map), optional
         Public maps between the codes of pairs of attributes. Without a map, each code of the attribute with fewer codes

@@ -6,7 +6,7 @@ Pinzon, Palamidessi, Gambs, *Frequency estimation of evolving data under local d
 
 Each of these mechanisms randomises in two stages. The first stage draws a *permanent response*, once. For every report,
 the second stage randomises the permanent response again. The memoised mechanisms of this library are `MemoisedGRR`,
-`MemoisedOUE` and `MemoisedHash`. They have the same two budgets and the same first stage, and use random words in the
+`MemoisedOUE` and `MemoisedHash`. They have the same two budgets and the same first stage, and use random numbers in the
 same way. Only their second stages are different:
 
 * In L-GRR and LOLOHA, one report spends less than `epsilon_once` if there are more than two codes or cells. The method

@@ -77,7 +77,8 @@ class CondRR(OnePivot):
     conditionals : sequence of d sequences of d tables
         The entry conditionals[s][j][y] is the distribution of attribute j if the pivot is s and its reported code is y.
         Each distribution must sum to 1 within 1e-9. The entries conditionals[s][s] are empty. The class method `learn`
-        makes such tables. The guarantee epsilon holds for any distributions.
+        makes such tables from the reports of the first phase. Its argument n2 is the expected number of contributors in
+        the second phase. The guarantee epsilon holds for any distributions.
 
     Raises
     ------

@@ -131,7 +131,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     copy_probabilities : sequence of float[m, m]
         One matrix of copy probabilities for every group. Here m is the number of attributes of the group. Entry [i, j]
         is the probability that attribute i copies the report of attribute j, if attribute j is the pivot. For a group
-        of one attribute, the matrix is ((1,),).
+        of one attribute, the matrix is ((1,),). The class method `learn` makes the groups and matrices from the reports
+        of the first phase, for an expected number n2 of contributors in the second phase.
     alignment : sequence of (larger, smaller, map), optional
         Public maps between attributes of one group that have different numbers of possible answers. Without a map, each
         code of the attribute with fewer codes is matched with consecutive codes of the other attribute.
