@@ -1,9 +1,8 @@
 """Generalised randomised response (GRR): report the true answer, or one of the other k-1 answers.
 
-GRR is described by Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016). It is also
-called direct encoding or k-RR. If k < 3 e^epsilon + 2, its variance for rare answers is smaller than the variance of
-OUE (Wang, Blocki, Li, Jha 2017). The error of `SubsetSelection` is never larger than the error of GRR. For small k, the
-two mechanisms are the same.
+GRR is described by Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016). If k < 3
+e^epsilon + 2, the variance of GRR for rare answers is smaller than the variance of OUE (Wang, Blocki, Li, Jha 2017).
+The error of `SubsetSelection` is never larger than the error of GRR. For small k, the two mechanisms are the same.
 """
 
 from __future__ import annotations

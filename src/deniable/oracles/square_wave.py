@@ -52,10 +52,10 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     Use it for means, distribution functions and quantiles of ordered answers. For the frequencies of single answers,
     other oracles have a smaller error, for example `SubsetSelection`.
 
-    The window b sets which reports count as near the truth. A report is a number y from 0 to k + 2b - 1. Report y is
-    *near* code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far
-    report has probability Q/2^64, where Q = ceil(2^64/((2b + 1) E + k - 1)). Here E is a rational lower bound of
-    e^epsilon, with a relative error below 1e-55. The near reports share the remaining probability equally.
+    The window b sets which reports are near the truth. A report is a number y from 0 to k + 2b - 1. Report y is *near*
+    code x if x <= y <= x + 2b. So 2b + 1 reports are near each code, and k-1 reports are far from it. Each far report
+    has probability Q/2^64, where Q = ceil(2^64/((2b + 1) E + k - 1)). Here E is a rational lower bound of e^epsilon,
+    with a relative error below 1e-55. The near reports share the remaining probability equally.
 
     Every client derives a report y from a uniform 64-bit random word u in the same way. With T = (k-1) Q there are
     three cases:

@@ -11,12 +11,12 @@ differential privacy* (PVLDB 2023). It is RS+FD with GRR, except that the fake o
 instead of uniformly. The closer the priors are to the true distributions, the harder it is to tell which attribute was
 sampled.
 
-Erratum: the paper of 2021 spends the "amplified" budget eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Take two
-records that differ in all d attributes. There is a report that supports, in every attribute, the answer of the first
-record and not the answer of the second record. The likelihood ratio between the two records is then e^eps', not e^eps.
-Now take two records that differ in one attribute. With GRR, the ratio is at most e^eps only if all sizes are equal.
-With OUE, the ratio is at most e^eps only if the fakes are zero. In this implementation the sampled attribute spends
-epsilon, not eps'.
+Erratum: the paper of 2021 spends the "amplified" budget a = ln(d (e^epsilon - 1) + 1) on the sampled attribute. Take
+two records that differ in all d attributes. There is a report that supports, in every attribute, the answer of the
+first record and not the answer of the second record. With the budget a, the likelihood ratio of this report between the
+two records is e^a, not e^epsilon. Now take two records that differ in one attribute. With GRR, the ratio is at most
+e^epsilon only if all sizes are equal. With OUE, the ratio is at most e^epsilon only if the fakes are zero. In this
+implementation the sampled attribute spends epsilon, not a.
 """
 
 from __future__ import annotations

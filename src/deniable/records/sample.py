@@ -2,8 +2,8 @@
 
 Every contributor draws one of the d attributes uniformly, and reports the answer through the attribute's frequency
 oracle with the whole epsilon. The report also names the attribute. Splitting the budget over all attributes (`SPL`) is
-rarely better than sampling one attribute. The reason is that n/d reports at epsilon carry more information than n
-reports at epsilon/d.
+rarely better than sampling one attribute. The reason is that n/d reports at epsilon usually carry more information than
+n reports at epsilon/d.
 
 `SMP` uses the same oracle for every attribute. `AdaptiveSMP` uses for each attribute the oracle with the least expected
 error for its size. For example, it may use GRR for a small domain, subset selection for a medium domain, and a sketch

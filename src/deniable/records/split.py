@@ -4,11 +4,11 @@ Each of the d attributes is reported through its own frequency oracle with the b
 spend epsilon. SPL is the baseline of the literature on several attributes. It is better than sampling one attribute
 (`SMP`) only if epsilon/d is large.
 
-All mechanisms of this library that learn how attributes depend on each other use `SPLPairs` as their first phase.
-Contributors report exactly as in `SPL` with GRR. Only the collector differs. The collector of `SPL` counts how often
-each code was reported. The collector of `SPLPairs` keeps a table of the reported codes for every pair of attributes.
-The frequencies of single attributes follow from these tables. The paper on Corr-RR (Seeam, Zheng, Hu, sections 3.3.5
-and 3.3.6) also estimates joint distributions in its first phase.
+All mechanisms of this library that learn how attributes depend on each other use `SPLPairs` as their first phase. With
+`SPLPairs`, contributors report exactly as with `SPL` and GRR. Only the collector does something else. The collector of
+`SPL` counts how often each code was reported. The collector of `SPLPairs` keeps a table of the reported codes for every
+pair of attributes. The frequencies of single attributes follow from these tables. The paper on Corr-RR (Seeam, Zheng,
+Hu, sections 3.3.5 and 3.3.6) also estimates joint distributions in its first phase.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ Every contributor draws a hash function h from a public family. The device hashe
 randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
 
 A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
-that it reports one particular other cell. Two values collide if h maps both to the same cell. Suppose that every two
-values collide with the same probability c. Then a report supports v with probability p1 = p if its contributor holds v,
-and with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family and every
-m.
+that it reports one particular other cell. Two values collide if h maps both values to the same cell. Suppose that every
+two values collide with the same probability c. Then a report supports v with probability p1 = p if its contributor
+holds v, and with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family
+and every m.
 
 Hash families (class `HashFamily`) differ in the report, in the collector's state, and in how the state is decoded.
 """

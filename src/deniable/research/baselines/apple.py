@@ -1,9 +1,9 @@
 """Apple's private count-mean sketch (`AppleCMS`) as published, including its bias.
 
 The mechanism is from Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. The
-library includes it to show its bias (Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private
-Frequency Estimator for Large Dictionaries*, section 3.7). To collect data, use `CountMeanSketch`. It is unbiased, and
-for rare values it has less variance than `AppleCMS`.
+library includes `AppleCMS` to show its bias. The bias is described by Pan, *Improving Count-Mean Sketch as the Leading
+Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 3.7. To collect data, use
+`CountMeanSketch`. It is unbiased, and for rare values it has less variance than `AppleCMS`.
 """
 
 from __future__ import annotations

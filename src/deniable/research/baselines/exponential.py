@@ -35,7 +35,8 @@ class Exponential(RandomizedResponse):
         Number of possible answers k, from 2 to 2^32.
     epsilon : float, Fraction, Decimal or str
         Declared privacy budget in nats, from 2e-6 to 32. A float is read as the decimal that Python prints for it, so
-        0.1 is read as 1/10. The method `privacy` states the tight value, which is epsilon/2.
+        0.1 is read as 1/10. The method `privacy` states the smallest epsilon for which the guarantee holds, which is
+        half of the declared epsilon.
 
     Raises
     ------

@@ -82,8 +82,8 @@ class THE(OneStage):
         as the decimal that Python prints for it, so 0.1 is read as 1/10.
     theta : float, Fraction, Decimal or str, optional
         Threshold, greater than 1/2 and at most 1. The default has the least variance as the frequency goes to 0
-        (`optimal_theta`). The object stores the threshold in `theta`, and its specification states it, so that client
-        and server use the same threshold.
+        (`optimal_theta`). The object and its specification state the threshold in `theta`, so that client and server
+        use the same threshold.
 
     Raises
     ------

@@ -2,9 +2,10 @@
 
 The mechanism is from Chen, Kairouz, Ozgur, *Breaking the communication-privacy-accuracy trilemma* (2020). Pan,
 *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*,
-section 4.3, describes it as a sketch of 2^b cells. The *low bits* of a value are the last b - 1 binary digits of its
-code. Values with different low bits never have the same cell. Values with the same low bits are called *companions*,
-and have the same cell in half of the rows. So a frequent value raises the error of its companions.
+section 4.3, describes recursive Hadamard response as a sketch with 2^b cells. The *low bits* of a value are the last b
+- 1 binary digits of its code. Values with different low bits never have the same cell. Values with the same low bits
+are called *companions*, and have the same cell in half of the rows. So a frequent value raises the error of its
+companions.
 """
 
 from __future__ import annotations

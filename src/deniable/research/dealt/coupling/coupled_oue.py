@@ -4,13 +4,13 @@ Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose joint ran
 Blocki, Li, Jha 2017). In their proposal, paired contributors randomise their vectors of bits jointly. This class
 differs in two ways:
 
-* This class couples the *reports* of paired contributors. JRR couples their decisions to tell the truth. A contributor
+* JRR couples the decisions of paired contributors to tell the truth. This class couples their *reports*: a contributor
   reports 1 for a bit if a uniform number U is less than a threshold t. The paired contributor uses 1 - U in place of U.
-  This coupling lowers the variance of rare values.
+  This coupling lowers the variance of rare values below the variance of OUE.
 * Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
   (docs/theory/coupling.md).
 
-For rare values the variance is 1 - e^-epsilon times the variance of OUE.
+If all pairs are coupled, the variance for rare values is 1 - e^-epsilon times the variance of OUE.
 """
 
 from __future__ import annotations

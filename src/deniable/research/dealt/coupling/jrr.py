@@ -2,11 +2,11 @@
 
 JRR is from Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estimation via joint randomized
 response* (PoPETs 2025(3)). The dealer sees neither data nor reports. The dealer forms random pairs of contributors and
-deals the signs R = +1 and R = -1 to the two contributors of each pair. Each contributor draws a number C and tells the
-truth if C + R > 0 (Theorem 5 of the paper).
+deals the signs R = +1 and R = -1 to the two contributors of each pair. Each contributor draws a random number C and
+tells the truth if C + R > 0 (Theorem 5 of the paper).
 
-Each report alone has the distribution of randomised response. But if one of two paired contributors lies, the other one
-is less likely to lie. So the errors of the two contributors tend to cancel if most answers are the same.
+Each report alone has the distribution of randomised response. But if one of two paired contributors lies, the other
+contributor is less likely to lie. So the errors of the two contributors tend to cancel if most answers are the same.
 
 The pairing lowers the error, and it costs privacy. The method `privacy` states the cost. The published epsilon holds
 against an adversary who looks at one report and ignores all others. The page docs/theory/jrr.md has proofs, errata and

@@ -56,7 +56,8 @@ class JRRLocalHashing(SignedCoins[Any]):
     m : int
         Number of cells m, from 2 to 65535.
     p, rho : float
-        Parameters of k-ary JRR over the m cells. The page of `KaryJRR` explains them.
+        Parameters of k-ary JRR over the m cells. p is the probability of reporting the true cell. rho is at most 0, and
+        sets how strongly the two reports of a pair depend on each other. The page of `KaryJRR` has the limits of rho.
     n : int
         Number of contributors who receive a share. Fewer contributors may report.
     colluders : int, optional

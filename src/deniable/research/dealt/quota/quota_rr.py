@@ -9,8 +9,8 @@ The types have the same distribution as in the following procedure. The dealer d
 response, and draws all of them again until every forced answer is dealt at least a0 times.
 
 The guarantee is pure, which means that delta is 0. It holds against a collector who knows the data and the types of
-everybody else. The dealer must not collude with the collector. If they collude, only the parameter `epsilon_aux` limits
-what they can learn. The proofs are on the page about quota randomised response, docs/theory/quota_rr.md.
+everybody else. The dealer must not collude with the collector. If the dealer colludes, only the parameter `epsilon_aux`
+limits what the two can learn. The proofs are on the page about quota randomised response, docs/theory/quota_rr.md.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 If there are many possible values, most of them are rare. The error of a rare value comes from the contributors who
 report 1 for it without holding it. A bit of OUE follows one of three instructions, called types: say 1 with probability
-q, say 0 with probability 1/2, and say the truth with probability 1/2 - q. Here the dealer deals these types for every
-bit, independently of all other bits. For each bit, the types have the same distribution as in the following procedure.
-The dealer draws the types as in OUE, and draws all of them again until the quotas `said` and `denied` are reached.
+q = 1/(e^epsilon + 1), say 0 with probability 1/2, and say the truth with probability 1/2 - q. In quota unary encoding,
+the dealer deals these types for every bit, independently of all other bits. For each bit, the types have the same
+distribution as in the following procedure. The dealer draws the types as in OUE, and draws all of them again until the
+quotas `said` and `denied` are reached.
 
 Before randomisation, the bits of two different answers differ in two places. The *likelihood ratio* of a reported bit
 is its probability under one answer, divided by its probability under the other answer. Each of the two bits has a
@@ -85,12 +86,13 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         Number of contributors who receive a share, at least 2. Fewer contributors may report.
     said, denied : int, optional
         Quotas of every bit: at least `said` contributors are told "say 1", and at least `denied` contributors are told
-        "say 0". Their sum must be less than n. The default quotas never have a larger variance than OUE, whatever the
-        frequency of a value. Among all quotas with this property, they have the least variance at frequency 0.1. With
-        (0, 0) the mechanism is OUE.
+        "say 0". Their sum must be less than n. With (0, 0) the mechanism is OUE. The default is the pair of quotas with
+        the least variance at frequency 0.1. If this pair has a larger variance than OUE at some frequency, the default
+        is the pair with the least variance at frequency 0.5, or else (0, 0). So the default quotas never have a larger
+        variance than OUE.
     design : float, optional
-        Frequency, from 0 to 1, of the value for which the default quotas have the least variance. If it is left out,
-        this frequency is 0.1.
+        Frequency, from 0 to 1. If it is given, the default quotas have the least variance at this frequency, without a
+        comparison with OUE at other frequencies.
     deal_id : str
         Name of the deal. Every deal needs its own name.
 
