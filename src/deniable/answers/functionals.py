@@ -133,10 +133,10 @@ def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
 
 
 def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Floats:
-    """Return the amount that each report adds to the mean of scores, float64[outputs], in the order of `outputs`.
+    """Return the amount that each possible report adds to the mean of scores, in the order of `outputs`.
 
-    The amounts are computed by generalised least squares, as if all answers were equally frequent. `SquareWave` needs
-    time O(k); other oracles list all reports.
+    The amounts, float64[outputs], are computed by generalised least squares, as if all answers were equally frequent.
+    `SquareWave` needs time O(k); other oracles list all reports.
 
     Raises
     ------

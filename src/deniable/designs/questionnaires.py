@@ -233,7 +233,7 @@ class ScrambledEstimate(Result):
 @final
 @dataclass(frozen=True)
 class EichhornHayre(Questionnaire):
-    """A device for a sensitive number y: people report the product y S, where S is random with known mean and sd.
+    """A device for a sensitive number y: people report y S, where S is random with known mean and spread.
 
     Parameters
     ----------

@@ -309,7 +309,7 @@ class LeakageSummary(Result):
 
 @dataclass(frozen=True, eq=False)
 class RecordLeakage:
-    """Leakage about the d attributes of a data set that vary, as `record_leakage` returns it.
+    """Leakage about the d attributes of a data set that are not constant, as `record_leakage` returns it.
 
     Parameters
     ----------

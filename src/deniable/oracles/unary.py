@@ -2,8 +2,8 @@
 
 Symmetric unary encoding (SUE) is the basic one-time RAPPOR of Erlingsson, Pihur, Korolova, *RAPPOR: Randomized
 aggregatable privacy-preserving ordinal response* (2014). Optimised unary encoding (OUE) is from Wang, Blocki, Li, Jha,
-*Locally differentially private protocols for frequency estimation* (2017). In SUE and in OUE, a report takes k bits,
-and the error does not depend on k.
+*Locally differentially private protocols for frequency estimation* (2017). In both mechanisms, the error does not
+depend on k.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ differ a thousandfold in size."""
 
 @dataclass(frozen=True)
 class PlanRow(Result):
-    """Expected errors of one mechanism; numbers are None if it cannot be built.
+    """Expected errors of one mechanism; numbers are None if the mechanism cannot be built.
 
     Parameters
     ----------

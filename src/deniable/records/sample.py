@@ -215,10 +215,9 @@ class AdaptiveSMP(SampledRecords):
         Privacy budget of the whole record in nats, from 1e-6 to 32.
     oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional
         One oracle for each attribute. Each oracle must have the size of its attribute and the whole epsilon. By
-        default, `best_oracle` chooses the oracle with the least expected error for the attribute's size. The object
-        stores the sequence in `oracles`, and its specification states it, so that client and server use the same
-        oracles. To estimate means or quantiles of ordered attributes, make the sequence with `oracles_for(sizes,
-        epsilon, means=...)`.
+        default, `best_oracle` chooses the oracle with the least expected error for the attribute's size. The object and
+        its specification state the sequence in `oracles`, so that client and server use the same oracles. To estimate
+        means or quantiles of ordered attributes, make the sequence with `oracles_for(sizes, epsilon, means=...)`.
 
     Raises
     ------

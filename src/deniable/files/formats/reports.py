@@ -140,7 +140,7 @@ def write_reports(
 
 
 class ReportReader:
-    """A report file, as an iterator over batches of reports; checks that every report belongs to the collection.
+    """A report file as an iterator over batches; it checks that every report belongs to the collection.
 
     Parameters
     ----------

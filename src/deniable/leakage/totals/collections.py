@@ -45,7 +45,7 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, eq=False)
 class SampledLeakage:
-    """Leakage of one report about the d attributes that vary, as `sampled_leakage` returns it.
+    """Leakage of one report about the d attributes that are not constant, as `sampled_leakage` returns it.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class _Interaction(NamedTuple):
 
 
 def dependence_decode(tables: JointTables) -> Decoded:
-    """Estimate the tables of all pairs of attributes together, with less noise, by the step "dependence".
+    """Estimate the tables of all pairs of attributes together, with less noise than one by one (step "dependence").
 
     Parameters
     ----------

@@ -15,12 +15,12 @@ ESTIMATORS = ("estimate", "debiased", "unmixed")
 
 
 def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate") -> RecordEstimate:
-    """Analyst: combine the estimates of all rounds by the fixed weights n_i (p_i - q_i)^2.
+    """Analyst: combine the estimates of all rounds, with a fixed weight for each round.
 
-    Here p_i and q_i are the implemented probabilities of the attribute's oracle in round i. The weights depend neither
-    on counts nor on learned parameters. So if every part is unbiased, the combination is unbiased, too, and has
-    intervals. For rounds with groups, the weights depend on the number of groups, which must then have been fixed in
-    advance.
+    The weight of round i is n_i (p_i - q_i)^2. Here n_i is the number of reports about the attribute in the round, and
+    p_i and q_i are the implemented probabilities of the attribute's oracle. The weights depend neither on counts nor on
+    learned parameters. So if every part is unbiased, the combination is unbiased, too, and has intervals. For rounds
+    with groups, the weights depend on the number of groups, which must then have been fixed in advance.
 
     Parameters
     ----------
