@@ -84,15 +84,15 @@ def _orders(r: Results) -> list[Contradiction]:
         Contradiction(
             'For the worst-case MSE with "no prior knowledge", the paper takes f* = 1 (after Theorem 3.7). Section 6.3 compares this sketch with RHR, HE and '
             "CMS+HE, but not with the sketch for the l1 and l2 losses.",
-            f"{KOSARAK}, epsilon 4; parameters from our choosers",
-            f"The sketch for f* = {setting(1)} has the larger worst-case MSE: {_worst(r, 'OCMS-MSE', 4)}, and {_worst(r, 'OCMS', 4)} for the sketch for the "
-            f"l1 and l2 losses. Calculated: {costs('OCMS-MSE')} and {costs('OCMS')}.",
+            f"{KOSARAK}, epsilon 4; parameters chosen by our function `OCMS`",
+            f"The sketch for f* = {setting(1)} has the larger worst-case MSE. The measured worst-case MSE is {_worst(r, 'OCMS-MSE', 4)} for the sketch for "
+            f"f* = {setting(1)}, and {_worst(r, 'OCMS', 4)} for the sketch for the l1 and l2 losses. The calculated numbers are {costs('OCMS-MSE')} and {costs('OCMS')}.",
             "f* = 1 bounds the worst case over all data. (This is true.) A known f* gives a smaller error.",
         ),
         Contradiction(
             "The l2 loss of RHR is of order d/min(epsilon, epsilon^2) (Table I).",
             "d = 100,000, epsilon 1 to 5; exact",
-            f"From epsilon 1 to 5 the loss falls {traced(fall, '.0f')} times, and the printed order falls {setting('5')} times.",
+            f"From epsilon 1 to 5 the loss falls by a factor of {traced(fall, '.0f')}, and the printed order falls by a factor of {setting('5')}.",
             "The entry is taken from its source.",
         ),
     ]
