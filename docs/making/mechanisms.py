@@ -412,9 +412,10 @@ def pages(without: Sequence[str] = ()) -> dict[str, str]:
     lines = [
         "# Mechanisms, one page each",
         "",
-        "Find a mechanism here by the kind of your question. The page of each mechanism says what it does, when to use",
-        "it and how large its error is. It also has code to copy. If you do not know which mechanism you need, read",
-        "[how the library chooses one](choosing.md). The default mechanism is right for most surveys.",
+        "Find a mechanism here by the kind of your question. Each mechanism has a page. The page says what the",
+        "mechanism does, when to use it and how large its error is. It also has code to copy. The default mechanism is",
+        "right for most surveys. If you do not know which mechanism you need, read",
+        "[how the library chooses one](choosing.md).",
         "",
         "Here k is the number of possible answers, n is the number of contributors, and epsilon is the privacy budget.",
         "The [glossary](glossary.md) explains terms such as *attribute* and *pivot*.",
