@@ -91,13 +91,13 @@ def _tables(r: Results) -> list[Contradiction]:
             "SynA and SynB, d = 4, k = 4, n = 20,000. Our correlations are exact.",
             f"The correlations of the first pair are {first[0]}, {first[1]} and {first[2]} at rho {setting('.1, .5 and .9')}. "
             f"{traced(wrong, 'd')} of {setting(36)} printed correlations are more than three standard errors away from ours.",
-            "Table 2 shows which data were run: data with equal marginals. For these, the correlation of the first pair is rho.",
+            "Table 2 shows which data were run: data with equal marginals. For such data, the correlation of the first pair is rho.",
         ),
         Contradiction(
             'SynB selects a parent at random "for each subsequent attribute" (4.2.3). Such data have the correlations of Table 2.',
             "SynB, d = 4, rho .1, .5 and .9. Our correlations are exact.",
             "The printed correlations are those of a single tree for all records. (For two of the three rho the tree is a chain.) If each record had its own parents, every correlation would be a mixture over several trees.",
-            "The parents are drawn once for a data set. The sentence can be read like this.",
+            "The sentence can be read like this: the parents are drawn once for a data set.",
         ),
         Contradiction(
             'RS+RFD\'s "final estimates are obtained via count-weighted aggregation" (4.2.2).',
@@ -174,7 +174,7 @@ def _figures(r: Results) -> list[Contradiction]:
                 _cells(r, _row(seven, f"below all from rho .3 on, d = {d}")),
                 '"Corr-RR is most impactful in realistic settings" where "datasets contain multiple attributes" (4.3.3).'
                 if d == 2
-                else "The sentence holds, or is undecided.",
+                else "In all columns, the sentence holds or is undecided.",
             )
             for d in (2, 3, 4)
         ),
@@ -260,14 +260,14 @@ def _real(r: Results) -> list[Contradiction]:
     return [
         Contradiction(
             '"Corr-RR achieves the lowest error on both" Clave and Adult (4.4).',
-            "Figure 11, our encodings, 200 runs, PoPETs rule. Corr-RR's error divided by the smallest error of the others.",
+            "Figure 11, our encodings, 200 runs, PoPETs rule. The ratio is Corr-RR's error divided by the smallest error of the others.",
             f"No at epsilon .5: Clave {at('Clave', 0.5)}, Adult {at('Adult', 0.5)}. Yes at epsilon .1: Clave {at('Clave', 0.1)}, Adult "
             f"{at('Adult', 0.1)}.",
-            'The text adds "particularly at smaller" epsilon. (This is true.) The paper used other columns, or merged their values in another way.',
+            'The text adds "particularly at smaller" epsilon. (This is true.) The paper used other columns, or merged the values in another way.',
         ),
         Contradiction(
             'On Mushroom Corr-RR "falls behind RS+RFD with a slightly larger MSE" (4.4).',
-            "Figure 11, stalk-root and ring-type (our reading: the paper names no columns), 200 runs, PoPETs rule. Corr-RR's error divided by "
+            "Figure 11, stalk-root and ring-type (our reading: the paper names no columns), 200 runs, PoPETs rule. The ratio is Corr-RR's error divided by "
             "RS+RFD's.",
             f"Corr-RR is behind RS+RFD, and at large budgets the difference is not slight. The ratios at epsilon {setting('.1')} to {setting('.5')} are "
             f"{at('Mushroom', 0.1, 'RS+RFD')}, {at('Mushroom', 0.2, 'RS+RFD')} (undecided), {at('Mushroom', 0.3, 'RS+RFD')}, "
@@ -276,7 +276,7 @@ def _real(r: Results) -> list[Contradiction]:
         ),
         Contradiction(
             'The copy probability p_y is chosen by "the average MSE rather than MSE of the estimator for each value". On Mushroom this increases the error (4.4).',
-            "Mushroom, stalk-root and ring-type, epsilon .1, .3 and .5, 100 runs, PoPETs rule, raw estimates. A ratio is the error with a p_y for each value, divided by the error with one p_y (geometric mean). [Below](#two-ideas-of-the-paper-measured) are both estimators.",
+            "Mushroom, stalk-root and ring-type, epsilon .1, .3 and .5, 100 runs, PoPETs rule, raw estimates. A ratio is the error with a p_y for each value, divided by the error with one p_y (geometric mean). Both estimators are [below](#two-ideas-of-the-paper-measured).",
             f"If each value has the p_y that is best for this value alone, the ratio is {per_value('each')}. With the corrected estimator it is "
             f"{per_value('each, levelled')}. If the p_y of all values are chosen together, the ratio is {per_value('together')}. With the "
             f"corrected estimator it is {per_value('together, levelled')}.",
@@ -284,27 +284,27 @@ def _real(r: Results) -> list[Contradiction]:
         ),
         Contradiction(
             'Preprint: on Nursery "Corr-RR again achieves the lowest MSE" (Figure 14).',
-            "Our Nursery, epsilon 1 to 5, 100 runs, preprint's rule. Corr-RR's error divided by the smallest error of the others.",
+            "Our Nursery, epsilon 1 to 5, 100 runs, preprint's rule. A ratio is Corr-RR's error divided by the smallest error of the others.",
             f"{preprint('best on Nursery')}.",
             "The labels were merged in another way. (The preprint prints Clave's correlations for Nursery.)",
         ),
         Contradiction(
             'Preprint: on Nursery Corr-RR is "over 70%" below RS+FD and RS+RFD (Figure 14).',
-            "Our Nursery, epsilon 1, 100 runs, preprint's rule. Corr-RR's error divided by RS+FD's and by RS+RFD's.",
+            "Our Nursery, epsilon 1, 100 runs, preprint's rule. A ratio is Corr-RR's error divided by RS+FD's and by RS+RFD's.",
             f"RS+FD {preprint('Nursery: 70% below RS+FD')}. RS+RFD {preprint('Nursery: 70% below RS+RFD')}.",
             "The labels were merged in another way.",
         ),
         Contradiction(
             'Preprint: on Mushroom Corr-RR is "more than 80%" below SPL and "over 60%" below RS+FD (Figure 14).',
-            "Nine columns with the five commonest labels and Other, epsilon 1, 100 runs, preprint's rule. Corr-RR's error divided by SPL's and "
+            "Nine columns with the five commonest labels and Other, epsilon 1, 100 runs, preprint's rule. A ratio is Corr-RR's error divided by SPL's and "
             "by RS+FD's.",
             f"SPL {preprint('Mushroom: 80% below SPL')}. RS+FD {preprint('Mushroom: 60% below RS+FD')}.",
-            "The columns were others. (Our columns have the printed range of correlations.)",
+            "The preprint used other columns. (Our columns have the printed range of correlations.)",
         ),
         Contradiction(
             "Preprint, Table I: the correlations on Nursery are -.07 to .05.",
             "All 12,960 rows without the column finance. Our correlations are exact.",
-            f"They are {low} to {high}.",
+            f"The correlations are {low} to {high}.",
             "This is a slip. The same table prints this range for Clave.",
         ),
     ]
@@ -421,10 +421,10 @@ def corrections(r: Results) -> Sequence[str]:
     falls = ratio("figure-7", "falls with rho, d = 2", DESCRIBED, PREPRINT)
     half = ratio("figure-5", "half of RS+RFD", EQUAL, POPETS)
     return [
-        f"| The preprint's rule for p_y was missing. The preprint's figures were run with the PoPETs rule. | `rule=\"preprint\"`. Every table "
-        f"has both rules. | `claims`, `agreement` | Error at rho {setting('.9')} over error at rho {setting('.1')} (d = 2, as described): "
+        f"| The preprint's rule for p_y was missing. We had run the preprint's figures with the PoPETs rule. | `rule=\"preprint\"`. Every table "
+        f"has both rules. | `claims`, `agreement` | Error at rho {setting('.9')}, divided by the error at rho {setting('.1')} (d = 2, as described): "
         f"{falls} |",
-        f"| Equal marginals were said to be uniform. | Three kinds of data and three rules for copies. | `agreement` | Chi-squared per cell "
+        f"| The page said that equal marginals are uniform. | Three kinds of data and three rules for copies. | `agreement` | Chi-squared per cell "
         f"of Table 6: {six('equal_marginals', 'Corr-RR')} for uniform marginals, {six('shared_marginals', 'Corr-RR copying')} for equal "
         f"marginals as printed and always copied. |",
         f"| Claims had {setting('30')} runs and no standard errors. Verdicts were written by hand. | {setting('200')} runs, standard errors, and "

@@ -186,6 +186,6 @@ def beyond(results: Results) -> list[str]:
             for row in near
         ),
         f"for {number_of(chosen[0], 'tried', '.0f')} random sets of {setting(8)} attributes",
-        _line("releases fewer attributes than the best choice, share of sets", spread),
+        _line("share of sets in which it releases fewer attributes than the best choice", spread),
         _line("largest number of missing attributes, relative to the best choice", gaps),
     ]
