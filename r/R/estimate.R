@@ -1,7 +1,9 @@
-# Estimates of one attribute: frequencies, standard errors, covariances, and what is made of them.
+# Estimates of one attribute: frequencies, standard errors, covariances and weighted sums.
 
-FEW <- 25 # expected mistakes below which a count is not taken to be normal
-STEPS <- 5 # the same for other sums: standard errors, in units of what one report moves them by
+# A count is not treated as normal if fewer mistakes than FEW are expected. Another sum is not treated as normal if its
+# standard error is less than STEPS times the effect of one report.
+FEW <- 25
+STEPS <- 5
 
 estimate_of <- function(column) {
   made <- list(
@@ -29,8 +31,8 @@ estimate_of <- function(column) {
   structure(made, class = "deniable_estimate")
 }
 
-# Covariance of one report's supports of two values, if its contributor holds one of them and if neither: where every
-# report supports equally many values, of those numbers; else as the file has it.
+# Covariances of one report's supports of two values: `own` if its contributor has one of them, `other` if neither. If
+# every report supports the same number of values, they follow from p, q and this number. Otherwise the file has them.
 pair_covariances <- function(column, k) {
   p <- column$p
   q <- column$q
@@ -41,7 +43,7 @@ pair_covariances <- function(column, k) {
   both <- if (k == 2) 0 else (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2))
   made <- list(own = p * (s - 1) / (k - 1) - p * q, other = if (k == 2) 0 else both - q^2)
   if (abs(made$own - column$pairs$own) > 1e-9 || abs(made$other - column$pairs$other) > 1e-9) {
-    stop(sprintf("pairs must be the covariances of reports of %d of %d values, got others for %s; ask for the file again",
+    stop(sprintf("pairs must be the covariances of reports of %d of %d values, got others for %s; export them again",
                  s, k, dQuote(column$attribute, FALSE)), call. = FALSE)
   }
   made
@@ -49,7 +51,7 @@ pair_covariances <- function(column, k) {
 
 coef.deniable_estimate <- function(object, ...) object$frequencies
 
-# The part of a sampling variance f (1 - f) that a target has: of the population, or of contributors who did not report.
+# Factor of the sampling variance f (1 - f). Contributors are sampled from the population, reporters from contributors.
 sampling <- function(object, target) {
   drawn <- 1 / object$n
   if (target == "population") drawn else max(0, drawn - 1 / object$contributors)
@@ -95,8 +97,8 @@ linear <- function(object, weights, target = c("contributors", "population"), le
   if (!is.null(names(weights))) {
     unknown <- setdiff(names(weights), object$labels)
     if (length(unknown)) {
-      stop(sprintf("weights must be named by categories of %s, got %s; they are %s", dQuote(object$attribute, FALSE),
-                   unknown[1], paste(object$labels, collapse = ", ")), call. = FALSE)
+      stop(sprintf("weights must be named by categories of %s, got %s; the categories are %s",
+                   dQuote(object$attribute, FALSE), unknown[1], paste(object$labels, collapse = ", ")), call. = FALSE)
     }
     weights <- unname(weights[match(object$labels, names(weights))])
     weights[is.na(weights)] <- 0
@@ -107,12 +109,12 @@ linear <- function(object, weights, target = c("contributors", "population"), le
   }
   value <- sum(weights * object$frequencies)
   error <- sqrt(max(sum(weights * (vcov(object, target = target) %*% weights)), 0))
-  # One mistake puts one value in the place of another, or adds or removes one.
+  # One mistaken report replaces one value by another, or adds or removes one value.
   step <- if (object$supported[1] == object$supported[2]) diff(range(weights)) else max(abs(weights))
   step <- step / (object$p - object$q) / object$n
   half <- if (error >= STEPS * step) stats::qnorm((1 + level) / 2) * error else NA_real_
   if (is.na(half)) {
-    message("no interval: too few reports matter to take this sum for normal; read that of deniable estimate instead")
+    message("no interval: too few reports matter for this sum to be treated as normal; use that of deniable estimate")
   }
   c(estimate = value, standard_error = error, lower = value - half, upper = value + half)
 }

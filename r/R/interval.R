@@ -1,4 +1,4 @@
-# Confidence intervals: exact where few reports are mistaken, score intervals elsewhere.
+# Confidence intervals: exact if few reports are mistaken, score intervals otherwise.
 
 confint.deniable_estimate <- function(object, parm, level = 0.95, target = c("contributors", "population"),
                                       simultaneous = 1, ...) {
@@ -8,7 +8,7 @@ confint.deniable_estimate <- function(object, parm, level = 0.95, target = c("co
   if (isFALSE(simultaneous)) simultaneous <- 1
   tail <- (1 - level) / simultaneous / 2
   if (is.null(object$counts)) {
-    stop(sprintf("intervals of %s need more than its file holds: read those of deniable estimate --csv with read_numbers",
+    stop(sprintf("intervals of %s need more than this file has: read those of deniable estimate --csv with read_numbers",
                  dQuote(object$attribute, FALSE)), call. = FALSE)
   }
   bounds <- if (object$n > 0) both_bounds(object, tail, target) else matrix(NA_real_, length(object$labels), 2)
@@ -24,7 +24,8 @@ both_bounds <- function(object, tail, target) {
   few <- rep(TRUE, length(object$labels))
   exact <- target
   if (target == "contributors" && object$contributors > n) {
-    # Holders among the reporters are a random number, less so than in a population, whose bounds hold.
+    # The number of holders among the reporters is random. It varies less than for reporters from a population, so
+    # bounds for a population are valid.
     few <- standard_errors(object, target) < STEPS / (n * abs(p - q))
     exact <- "population"
   }
@@ -35,7 +36,8 @@ both_bounds <- function(object, tail, target) {
   bounds
 }
 
-# All f that a z-test with the variance at f does not reject: the ends of a quadratic, not clipped to [0, 1].
+# The range of all f that a z-test with the variance at f does not reject. Its ends are the roots of a quadratic, and
+# are not clipped to [0, 1].
 score_bounds <- function(object, tail, target) {
   z2 <- stats::qnorm(tail)^2
   f <- unname(object$frequencies)
@@ -59,16 +61,17 @@ of_population <- function(counts, n, p, q, tail) {
   cbind(inside(lower), inside(upper))
 }
 
-# All numbers m of holders among n contributors for which neither tail of Binomial(m, p) + Binomial(n - m, q) is small.
+# The range of all numbers m of holders among n contributors for which no tail of Binomial(m, p) + Binomial(n - m, q) is
+# too small.
 of_contributors <- function(count, n, p, q, tail) {
   chance <- function(m, above) {
     mean <- n * min(q, 1 - p)
     mistakes <- 0:ceiling(mean + 10 * sqrt(mean) + 32)
-    if (q <= 1 - p) { # supports by others are the rarer mistake
+    if (q <= 1 - p) { # the rarer mistake: reports of other contributors that support the value
       needed <- count - mistakes
       weights <- stats::dbinom(mistakes, n - m, q)
       tails <- if (above) stats::pbinom(needed - 1, m, p, lower.tail = FALSE) else stats::pbinom(needed, m, p)
-    } else { # holders whose reports do not support their value
+    } else { # the rarer mistake: reports of holders that do not support their value
       needed <- count - m + mistakes
       weights <- stats::dbinom(mistakes, m, 1 - p)
       tails <- if (above) stats::pbinom(needed - 1, n - m, q, lower.tail = FALSE) else stats::pbinom(needed, n - m, q)
@@ -80,7 +83,7 @@ of_contributors <- function(count, n, p, q, tail) {
   range(least, most) / n
 }
 
-# The least number in 0..n at which a condition holds that stays once it does; n if none.
+# The least number in 0..n that fulfils a condition, or n if none does. All numbers above it must fulfil it too.
 first <- function(holds, n) {
   low <- 0
   high <- n

@@ -1,4 +1,4 @@
-# What other packages for randomised responses and for survey samples take.
+# Arguments of other packages for randomised responses and for survey samples.
 
 scores <- function(object, reports) {
   if (is.null(object$counts) || !identical(object$supported, c(1, 1))) {
@@ -7,7 +7,7 @@ scores <- function(object, reports) {
   }
   codes <- if (is.numeric(reports)) reports + 1 else match(reports, object$labels)
   if (anyNA(codes) || any(codes < 1 | codes > length(object$labels))) {
-    stop(sprintf("reports must be categories of %s, or codes from 0 on, got another one in row %d",
+    stop(sprintf("reports must be categories of %s, or codes that start at 0, got something else in row %d",
                  dQuote(object$attribute, FALSE),
                  which(is.na(codes) | codes < 1 | codes > length(object$labels))[1]), call. = FALSE)
   }
@@ -17,7 +17,7 @@ scores <- function(object, reports) {
   made
 }
 
-# Reports of one category each, in an order that says nothing.
+# Reports of one category each. Their order has no meaning.
 reports_of <- function(object) rep(seq_along(object$labels) - 1, object$counts)
 
 as_svydesign <- function(object, population = NULL, ...) {
@@ -31,7 +31,7 @@ as_svydesign <- function(object, population = NULL, ...) {
 
 checked_one_each <- function(object) {
   if (is.null(object$counts) || !identical(object$supported, c(1, 1))) {
-    stop(sprintf("reports of %s must be one category each; RRreg and rr know no other design",
+    stop(sprintf("reports of %s must be one category each; RRreg and rr have no other design",
                  dQuote(object$attribute, FALSE)), call. = FALSE)
   }
 }
@@ -39,8 +39,8 @@ checked_one_each <- function(object) {
 yes_reports <- function(object, yes) {
   checked_one_each(object)
   if (length(object$labels) != 2) {
-    stop(sprintf("%s must have two categories, got %d; see as_rrreg for more", dQuote(object$attribute, FALSE),
-                 length(object$labels)), call. = FALSE)
+    stop(sprintf("%s must have two categories, got %d; use as_rrreg for more categories",
+                 dQuote(object$attribute, FALSE), length(object$labels)), call. = FALSE)
   }
   position <- match(yes, object$labels)
   if (is.na(position)) {
@@ -59,7 +59,7 @@ as_rrreg <- function(object, yes = object$labels[1]) {
 
 as_rr <- function(object, yes = object$labels[1]) {
   reports <- data.frame(response = yes_reports(object, yes))
-  # Its default stops up to 2e-5 before the maximum of the likelihood.
+  # With its default, rr stops up to 2e-5 before the maximum of the likelihood.
   list(formula = stats::as.formula("response ~ 1"), data = reports, p = object$p, design = "mirrored",
        em.converge = 1e-12)
 }

@@ -12,7 +12,7 @@ document <- function(file, format, versions) {
 
 `%||%` <- function(value, other) if (is.null(value)) other else value
 
-# JSON has null where a number does not exist.
+# A number that does not exist is null in JSON.
 numbers <- function(values) vapply(values, function(one) if (is.null(one)) NA_real_ else as.numeric(one), 0)
 
 texts <- function(values) vapply(values, as.character, "")
@@ -54,7 +54,7 @@ read_counts <- function(file, collection = NULL) {
 }
 
 read_numbers <- function(file) {
-  # A category may be called NA: only an empty cell is missing.
+  # A category may have the name NA, so only an empty cell is missing.
   read.csv(file, na.strings = "", fileEncoding = "UTF-8", check.names = FALSE)
 }
 

@@ -1,4 +1,5 @@
-# What survey, RRreg and rr make of the same reports. Packages that are not installed are compared by their formula.
+# Compares estimates with those of survey, RRreg and rr for the same reports. If a package is not installed, its formula
+# is used instead.
 library(deniable)
 
 vectors <- jsonlite::fromJSON("vectors.json", simplifyVector = FALSE)
@@ -13,7 +14,7 @@ close_to <- function(found, expected) stopifnot(max(abs(unname(found) - unname(e
 for (place in 1:4) {
   one <- estimate(place)
   f <- coef(one)[1]
-  # Other packages divide by n - 1, and take the variance of the report as it is, also where f is outside [0, 1].
+  # Other packages divide by n - 1. They use the variance of the reports even if f is outside [0, 1].
   rate <- one$counts[1] / one$n
   error <- sqrt(rate * (1 - rate) / (one$n - 1)) / (one$p - one$q)
   if (f > 0 && f < 1) close_to(error, standard_errors(one, "population")[1] * sqrt(one$n / (one$n - 1)))
@@ -47,7 +48,7 @@ if (requireNamespace("RRreg", quietly = TRUE)) {
   close_to(found$pi, coef(many))
 }
 
-# Scores of single reports have the estimate as their mean, and refuse what nobody can report.
+# The mean of the scores of single reports is the estimate. Other values than categories are refused.
 one <- estimate(1)
 reports <- rep(one$labels, one$counts)
 close_to(colMeans(scores(one, reports)), coef(one))

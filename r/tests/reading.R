@@ -1,4 +1,4 @@
-# Files, tables, pictures and refusals.
+# Tests of files, tables, plots and errors.
 library(deniable)
 
 place <- system.file("extdata", package = "deniable")

@@ -1,4 +1,4 @@
-# The numbers of this package against those that the Python package wrote for the same counts.
+# Compares the numbers of this package with the numbers that the Python package wrote for the same counts.
 library(deniable)
 
 vectors <- jsonlite::fromJSON("vectors.json", simplifyVector = FALSE)
