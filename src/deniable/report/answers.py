@@ -76,8 +76,9 @@ def comparison_page(comparison: Comparison) -> Page:
     ]
     if comparison.together == 1:
         notes.append(
-            "Each interval in the tables holds for its own change, so at 95% about one in twenty misses. The changes "
-            "named in words hold together."
+            "Each interval in the tables is for its own change only: among 95% intervals, about one in twenty misses "
+            "the truth. The sentences under “What changed” use wider intervals, which all hold together. So these "
+            "sentences may name no change although an interval in a table excludes zero."
         )
     if comparison.left_out:
         notes.append(
