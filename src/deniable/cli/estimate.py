@@ -72,7 +72,9 @@ def estimate(
     deals: Annotated[
         list[Path] | None,
         typer.Option(
-            "--deal", help="Aggregate of another deal, or of newcomers without a deal, to combine; repeatable."
+            "--deal",
+            metavar="FILE",
+            help="Aggregate of another deal, or of newcomers without a deal, to combine; repeatable.",
         ),
     ] = None,
     top: Annotated[

@@ -20,7 +20,7 @@ def spending(
     person: Annotated[str, typer.Option("--person", help="Name of the person on this device.")] = "me",
     add: Annotated[
         list[Path] | None,
-        typer.Option("--add", help="Merge a ledger of the same person; repeatable."),
+        typer.Option("--add", metavar="FILE", help="Merge a ledger of the same person; repeatable."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for a copy of the ledger, for another device.")
