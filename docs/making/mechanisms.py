@@ -40,6 +40,7 @@ DECODES = {
     "counts": "The collector keeps counters and computes the estimates directly from the counters",
     "compares": "The collector compares every report with every value whose frequency it estimates",
     "transform": "The collector keeps counters, and one transform turns them into the estimates of all frequencies",
+    "varies": "The hash family decides how the collector decodes reports. The parameter `family` explains each family",
 }
 """Cost of decoding, in a sentence."""
 
@@ -179,8 +180,8 @@ def _tables() -> Errors:
         rows.append(((f"{k:,}",), [100 * crosstab_error(sampled, n, (0, 1)).cell for n in CONTRIBUTORS]))
     said = (
         "The table shows the half-width of the 95% interval for one cell of a table of two questions, in percentage "
-        "points. The half-width is computed at epsilon 1, for four questions with k possible answers each. Here n is "
-        "the number of contributors."
+        "points. The half-width is computed at epsilon 1, for four questions with k possible answers each. All answers "
+        "are equally frequent. Here n is the number of contributors."
     )
     return Errors(said, ("k",), rows)
 
@@ -355,9 +356,10 @@ def page(name: str, card: Card) -> str:
     parts = _sections(inspect.getdoc(cls) or "")
     said = f"{card.when} {parts['']}".lower()
     note = "; ".join(clause for clause in card.note.split("; ") if clause.lower() not in said)
+    decoding = "varies" if len({one.decoding for one in card.variants}) > 1 else card.decoding
     names = [f"`{name}` is also called {_listed(card.aliases)}."] if card.aliases else []
     variants = (
-        [f"`deniable plan` lists its variants {_listed([one.name for one in card.variants])}."] if card.variants else []
+        [f"`deniable plan` lists the variants {_listed([one.name for one in card.variants])}."] if card.variants else []
     )
     lines = [
         f"# {name}",
@@ -376,7 +378,7 @@ def page(name: str, card: Card) -> str:
         f"Use `{name}` {sentences(card.when).replace(card.when[0].upper(), card.when[0], 1)}",
         "",
         f"* **Report:** One report is {card.wire}.",
-        f"* **Decoding:** {DECODES[card.decoding]}.",
+        f"* **Decoding:** {DECODES[decoding]}.",
         *([f"* **Note:** {sentences(note)}"] if note else []),
         *([f"* **Names:** {' '.join([*names, *variants])}"] if names or variants else []),
         "",

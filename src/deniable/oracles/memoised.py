@@ -598,7 +598,8 @@ class MemoisedGRR(MemoisedCode):
         when="to ask the same people again, if few answers are possible and the answers practically never change",
         planned=False,
         instead="`deniable plan` compares mechanisms for a question that is asked once; "
-        "MemoisedGRR is for a question that is asked repeatedly",
+        "MemoisedGRR is for a question that is asked repeatedly; each time it is asked, the reports have the error of "
+        "GRR at `epsilon_once`",
         wire="one code",
         page="programmes.md",
     )
@@ -723,7 +724,8 @@ class MemoisedOUE(MemoisedBits):
         "change",
         planned=False,
         instead="`deniable plan` compares mechanisms for a question that is asked once; "
-        "MemoisedOUE is for a question that is asked repeatedly",
+        "MemoisedOUE is for a question that is asked repeatedly; each time it is asked, the reports have the error of "
+        "OUE at `epsilon_once`",
         wire="k bits",
         page="programmes.md",
     )
@@ -862,7 +864,8 @@ class MemoisedHash(MemoisedCells):
         "be long",
         planned=False,
         instead="`deniable plan` compares mechanisms for a question that is asked once; "
-        "MemoisedHash is for a question that is asked repeatedly",
+        "MemoisedHash is for a question that is asked repeatedly; each time it is asked, the reports with the default "
+        "g have the error of OLH (optimised local hashing) at `epsilon_once`",
         wire="a hash function and a cell",
         page="programmes.md",
     )

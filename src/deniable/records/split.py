@@ -175,8 +175,8 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="for tables of pairs of attributes; in a survey of two phases, use it as the first phase, to learn how "
-        "attributes depend on each other",
+        when="as the first phase of a survey of two phases, to learn how attributes depend on each other; it also "
+        "gives tables of pairs of attributes, but PairSample gives them with a smaller error unless epsilon is large",
         planned=False,
         instead="a plan lists SPL[GRR], which has the same errors for frequencies",
         wire="a code for every attribute",
