@@ -1,4 +1,4 @@
-// A survey from its link to a counted report, for pages that have a form of their own.
+// From a survey's link to a counted report, for pages that have a form of their own.
 
 import { must } from "../src/exact.js";
 import { known } from "../src/invitation.js";
@@ -9,8 +9,8 @@ import { deliver, type Progress } from "../src/send.js";
 import { found, keep, type Kept, kept, ledger, nextPerson, note } from "../src/store.js";
 
 /**
- * Draw one report of answers and keep it on this device. Whoever has answered here before gets the report that is kept, and
- * the answers are not read. Drop the answers afterwards: only the report is kept.
+ * Draw one report of answers and keep it on this device. A person who has answered here before gets the kept report, and the
+ * answers are not read. Drop the answers afterwards, because only the report is kept.
  */
 export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<Kept> {
   const { survey, invited, url } = loaded;
@@ -19,7 +19,7 @@ export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<
   must(loaded.state === "open", "This survey is not open.", "refused");
   const before = (await ledger()).some((one) => loaded.survey.learnedFrom.includes(one.collection));
   must(!before, "An earlier part of this survey was answered on this device.", "refused");
-  // What was counted for an invitation, on another device perhaps, must not be drawn again.
+  // A report that was counted for an invitation, perhaps on another device, must not be drawn again.
   must(!invited || (await known(url, invited)) === "new", "This invitation was used before, or is not valid.", "refused");
   const person = await nextPerson(survey.id);
   const memo = await remembered(loaded, person);
@@ -30,8 +30,8 @@ export async function draw(loaded: Loaded, answers: readonly Answer[]): Promise<
 }
 
 /**
- * Send a report that `draw` returned until it is counted, or refused for good; return what became of it, or undefined if its
- * person has left meanwhile. What is counted already is not sent again.
+ * Send a report that `draw` returned until it is counted, or refused for good. Return its outcome, or undefined if its person
+ * has left in the meantime. A report that is already counted is not sent again.
  */
 export async function send({ url }: Loaded, response: Kept, progress: Progress = () => {}): Promise<Kept | undefined> {
   if (response.state === "counted" || response.state === "left") return response;

@@ -4,7 +4,7 @@ import type { Place } from "../src/loading.js";
 import { mount } from "../src/page.js";
 import text from "../survey.css";
 
-/** What a page may style, as `::part(name)`. */
+/** The parts that a page may style, as `::part(name)`. */
 const PARTS: readonly (readonly [selector: string, part: string])[] = [
   [".deniable > header", "header"],
   ["h1", "heading"],
@@ -16,34 +16,34 @@ const PARTS: readonly (readonly [selector: string, part: string])[] = [
   [".card", "card"],
 ];
 
-/** The page's fonts; colours are in the sheet, which `build.mjs` opens for the page's own custom properties. */
+/** The page's fonts. Colours are in the sheet, which `build.mjs` opens for the page's own custom properties. */
 const OWN = `
 :host { display: block; }
 :host([hidden]) { display: none; }
 .deniable { font-family: var(--deniable-font, inherit); max-width: var(--deniable-width, 37rem); }
 `;
 
-/** Where an address says that a survey is; the digits are everything after "#". */
+/** The place of a survey that an address names. The digits are everything after "#". */
 function placeOf(src: string): Place {
   const { origin, pathname, hash } = new URL(src, document.baseURI);
   const [, api = "", collection = ""] = /^(.*)\/collections\/([0-9a-f]{64})$/.exec(pathname) ?? [];
-  // Without a collection there is no link that could be complete.
+  // Without a collection, no link is complete.
   return { api: origin + api, collection, link: collection && hash.slice(1) };
 }
 
-/** A survey that is asked where the element stands. `data-state` says which screen is shown. */
+/** A survey that is asked at the place of the element. `data-state` says which screen is shown. */
 export class DeniableSurvey extends HTMLElement {
   static readonly observedAttributes = ["src"];
   private _mounted = false;
 
   connectedCallback(): void {
     const src = this.getAttribute("src");
-    // The first address counts: another survey is another element.
+    // Only the first address counts. Another survey needs another element.
     if (src === null || this._mounted) return;
     this._mounted = true;
     const inner = document.createElement("div");
     const shadow = this.attachShadow({ mode: "open" });
-    // A sheet that is made here is no inline style: a policy without 'unsafe-inline' allows it.
+    // A sheet that is made here is not an inline style, so a policy without 'unsafe-inline' allows it.
     shadow.adoptedStyleSheets = [text, OWN].map((rules) => {
       const sheet = new CSSStyleSheet();
       sheet.replaceSync(rules);

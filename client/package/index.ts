@@ -1,4 +1,5 @@
-// The npm package: load a survey, draw one report of answers, send it until it is counted. For pages with a form of their own.
+// The npm package, for pages with a form of their own: load a survey, draw one report of answers, and send it until it is
+// counted.
 
 export { AnswerError } from "../src/answers.js";
 export { draw, send } from "./client.js";

@@ -1,8 +1,8 @@
 // Adapter for SurveyJS (survey-core): marked questions of a form are randomised before the form stores or sends anything.
 //
-// A marked question keeps what is typed in the question alone, and never hands it to the form: not to its data, its events,
-// or its texts. One report is drawn of all marked questions when the page with the last of them is left, or the form is
-// completed; the form waits until this device has kept it. Then the form has the report, and the questions are emptied.
+// A marked question keeps what is typed in the question alone, and never hands it to the form: not to its data, its events, or
+// its texts. One report of all marked questions is drawn when the page with the last of them is left, or the form is completed.
+// The form waits until this device has kept the report. Then the form gets the report, and the questions are emptied.
 
 import type { PageModel, Question, SurveyModel } from "survey-core";
 import type { Answer, Attribute } from "../src/kind.js";
@@ -11,11 +11,11 @@ import { AnswerError, draw, kept, type Kept, type Loaded, Refusal } from "./inde
 /** Types of questions whose value is a text, a number, yes or no, or a list of texts. */
 const TYPES = ["boolean", "checkbox", "dropdown", "imagepicker", "radiogroup", "rating", "tagbox", "text"];
 
-/** What a page may choose. */
+/** The options of a page. */
 export interface Options {
-  /** Under which name the form's data have the report; "deniable" unless it is given. */
+  /** The name of the report in the form's data; "deniable" by default. */
   readonly key?: string;
-  /** What a question says once its answer was randomised. */
+  /** The text of a question once its answer was randomised. */
   readonly said?: string;
 }
 
@@ -45,7 +45,7 @@ function mentioned(part: unknown, name: string): boolean {
   return typeof part === "object" && part !== null && Object.values(part).some((one) => mentioned(one, name));
 }
 
-/** The question of an attribute; a refusal if its answer could reach the form on another way. */
+/** The question of an attribute. It throws a refusal if the answer could reach the form in another way. */
 function marking(form: SurveyModel, attribute: Attribute): Marked {
   const { name } = attribute;
   const question = form.getQuestionByName(name);
@@ -67,7 +67,7 @@ function seal(form: SurveyModel, { question }: Marked): void {
     canSetValueToSurvey: () => false,
     getPlainData: () => undefined,
     getStructuredValue: () => undefined,
-    // The form has no value of it; only when all is cleared, it is.
+    // The form has no value for the question, so only clearing the form changes the question.
     updateValueFromSurvey: (_: unknown, clear?: boolean) => clear && update.call(question, undefined, true),
   };
   for (const [name, value] of Object.entries(own)) Object.defineProperty(question, name, { value });
@@ -81,7 +81,7 @@ function seal(form: SurveyModel, { question }: Marked): void {
   };
 }
 
-/** Try with the library that is there whether a value of a question stays in it. */
+/** Try with the library that is loaded whether a value of a question stays in the question. */
 function tried(form: SurveyModel, { attribute, question }: Marked): void {
   const before = question.value as unknown;
   question.value = question.getType() === "boolean" ? true : attribute.kind.several ? attribute.labels.slice(0, 1) : (attribute.labels[0] ?? "1");
@@ -100,8 +100,8 @@ function answered({ attribute, question }: Marked): Answer {
 }
 
 /**
- * Randomise the questions of a form that are named as the attributes of a survey. Call it before the form is shown: what it
- * forbids is forbidden at once, and it waits for what this device has kept.
+ * Randomise the questions of a form that have the names of a survey's attributes. Call it before the form is shown: its
+ * restrictions apply at once, while it waits for the kept responses of this device.
  */
 export async function protect(form: SurveyModel, loaded: Loaded, options: Options = {}): Promise<Protected> {
   const { key = "deniable", said = "Your answer was randomised on this device, and is not kept." } = options;
@@ -115,13 +115,13 @@ export async function protect(form: SurveyModel, loaded: Loaded, options: Option
   let tell: (report: Kept) => void;
   const report = new Promise<Kept>((resolve) => (tell = resolve));
 
-  /** Give the form what was drawn, unless it has it; of what was counted no bytes are left. */
+  /** Give the form the report, unless the form has it. No bytes are left of a report that was counted. */
   const give = (): void => {
     if (!drawn?.body) return;
     const { reports } = JSON.parse(drawn.body) as { reports: [{ report: string }] };
     form.setValue(key, { collection: id, report: reports[0].report });
   };
-  /** The first draw counts: its questions are emptied, and nobody answers them again. */
+  /** The first draw counts. Its questions are emptied, and nobody answers them again. */
   const settle = (one: Kept): void => {
     drawn = one;
     for (const { question } of marked) {
@@ -137,7 +137,7 @@ export async function protect(form: SurveyModel, loaded: Loaded, options: Option
     const { question } = marked.find((one) => one.attribute.name === attribute) ?? marked[0]!;
     question.addError(String((error as Error).message));
   };
-  /** Draw before a page is left or the form is completed; where that fails, neither happens. */
+  /** Draw before a page is left or the form is completed. If the draw fails, neither happens. */
   const hold = (leaving: { allow: boolean }): Promise<void> | undefined => {
     if (drawn) return void give();
     const answers = marked.map(answered);
@@ -152,12 +152,13 @@ export async function protect(form: SurveyModel, loaded: Loaded, options: Option
   form.onCurrentPageChanging.add((_, leaving) => {
     const reached = leaving.oldCurrentPage?.visibleIndex ?? -1;
     const asked = marked.every(({ question: { page, isVisible } }) => !isVisible || (page as PageModel).visibleIndex <= reached);
-    // Where one page is shown in pieces, only the end of the form is known to be an end.
+    // If one page is shown in pieces, only the end of the form is known to be an end.
     return leaving.isGoingForward && asked && form.questionsOnPageMode === "standard" ? hold(leaving) : undefined;
   });
   form.onCompleting.add((_, leaving) => hold(leaving));
 
-  // The form has it as soon as a page is left: a host that saves at every change has not restored its own draft yet.
+  // The form gets a kept report only when a page is left, because a host that saves at every change has not restored its own
+  // draft yet.
   const first = await kept(id);
   if (first) settle(first);
   return { report };

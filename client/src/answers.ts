@@ -1,10 +1,11 @@
-// Answers to codes: what several kinds of questions have in common. The rules are those of the library's `survey/encoding.py`.
+// This file turns answers into codes, for several kinds of questions. The rules are those of the library's
+// `survey/encoding.py`.
 
 import { must } from "./exact.js";
 import { type Json, type Keys, plainNumber, texts } from "./json.js";
 import type { Answer, Attribute, Own } from "./kind.js";
 
-/** Thrown for an answer that the question does not have; names the question, never the answer. */
+/** Thrown for an answer that the question does not have. It names the question, never the answer. */
 export class AnswerError extends Error {
   constructor(
     readonly attribute: string,
@@ -34,7 +35,7 @@ export function isDay(value: unknown): value is string {
   return /^\d{4}-\d\d-\d\d$/.test(text) && text > "0001" && !!new Date(text).toJSON()?.startsWith(text);
 }
 
-/** The value of a key that is left out where it is the default. */
+/** The value of a key that is left out if it is the default. */
 export function stated<T>(keys: Keys, key: string, usual: T): T {
   if (!keys.has(key)) return usual;
   const value = keys.take(key) as T;
@@ -61,10 +62,10 @@ export const otherCode = (one: Attribute): number => {
   return one.labels.length - 1;
 };
 
-/** The code of the label that a text is; -1 if there is none. */
+/** The code of the label that equals a text; -1 if there is none. */
 export const exactly = (one: Attribute, text: string): number => one.labels.indexOf(text);
 
-/** The code of the label that a text is, or of the only one that is the same number; -1 if there is none. */
+/** The code of the label that equals a text, or of the only label that is the same number; -1 if there is none. */
 export function labelled(one: Attribute, text: string): number {
   const exact = exactly(one, text);
   const number = canonicalDecimal(text);
@@ -103,7 +104,7 @@ function interval(one: Attribute, answer: string | null): number {
     if (answer === label || (number !== undefined && NUMBER.test(answer) && Number(answer) === Number(number))) return code;
   }
   if (dated) {
-    // Only the day of a time counts, as it is written.
+    // Only the day of a time counts, as the text has it.
     const day = answer.slice(0, 10);
     return isDay(day) && /^([T ]|$)/.test(answer.slice(10)) ? one.edges!.filter((edge) => edge <= day).length : otherCode(one);
   }

@@ -1,4 +1,4 @@
-// A survey as people are asked it: its questions, labels and columns in the language that is chosen.
+// A survey as people see it: its questions, labels and columns in the chosen language.
 
 import { toNumber } from "./exact.js";
 import type { Attribute } from "./kind.js";
@@ -13,11 +13,11 @@ export interface Column {
   label(code: number): string;
 }
 
-/** A survey, its page document, and the voice that says them. */
+/** A survey, its page document, and the voice that speaks for both. */
 export class Asking {
   /** The largest factor by which a report moves odds, a little above the exact one. */
   readonly ratio: number;
-  /** What the record has, in its order. */
+  /** The columns of the record, in its order. */
   readonly columns: readonly Column[];
 
   constructor(
@@ -53,7 +53,7 @@ export class Asking {
     return this.voice.numerals.text(roundedUp(this.ratio), { maximumSignificantDigits: 3 });
   }
 
-  /** What of the record is sent: "Single" is the whole of a record that has one answer. */
+  /** The part of the record that is sent. "Single" is the whole record if it has one answer. */
   sends(): "Single" | Drawn {
     return this.columns.length === 1 ? "Single" : this.survey.mechanism.drawn;
   }

@@ -25,7 +25,7 @@ export function joined(parts: readonly Uint8Array[], width?: number): Uint8Array
   return result;
 }
 
-/** Bytes as text that may stand in JSON and in addresses. */
+/** Bytes as a text that is allowed in JSON and in addresses. */
 export const base64 = (bytes: Uint8Array): string =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 

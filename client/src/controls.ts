@@ -1,23 +1,23 @@
-// What people answer with: controls that several kinds of questions have.
+// Controls that people answer with, for several kinds of questions.
 
 import { h } from "./element.js";
 import { type Fraction, less, parseDecimal, toNumber } from "./exact.js";
 import type { Attribute, Control, Field } from "./kind.js";
 import type { Values } from "./voice.js";
 
-/** How many answers are listed one by one at most. */
+/** Largest number of answers that are listed one by one. */
 export const LISTED = 16;
 
 export const everyCode = (one: Attribute): number[] => one.labels.map((_, code) => code);
 
 const chosen = (inputs: readonly HTMLInputElement[]): HTMLInputElement | undefined => inputs.find((input) => input.checked);
 
-/** What is said where nothing was chosen, with the answer that anyone may give if there is one. */
+/** The sentence if nothing was chosen, with the answer that anyone may give if there is one. */
 function nothingChosen(one: Attribute, field: Field): string {
   return one.missing === undefined ? field.fill("choose") : field.fill("chooseOr", { label: field.label(one.categories.length) });
 }
 
-/** One of a list; where intervals are too many to be listed, a number or a date. */
+/** A choice from a list, or a number or a date if there are too many intervals to list. */
 export function choice(one: Attribute, field: Field, name = ""): Control {
   if (one.edges && one.labels.length > LISTED) return typed(one, field, typeof one.edges[0] === "string" ? day : number);
   const inputs = field.choices("radio", everyCode(one), name);
@@ -29,7 +29,7 @@ export function choice(one: Attribute, field: Field, name = ""): Control {
   };
 }
 
-/** Any number of a list, or none of it; the page asks for one or the other. */
+/** A choice of any number from a list, or of none. The page asks for one of the two. */
 export function options(one: Attribute, field: Field): Control {
   const inputs = field.choices("checkbox", everyCode(one));
   const none = field.further("none");
@@ -48,19 +48,19 @@ export function options(one: Attribute, field: Field): Control {
   };
 }
 
-/** What is typed: how a field is set up, what a text means, and how it is read over. */
+/** How a typed answer is entered: how its field is set up, what a text means, and how the answer is shown again. */
 export interface Typing {
-  /** Set up the field; what its hint says. */
+  /** Set up the field and the text of its hint. */
   prepare(one: Attribute, field: Field, input: HTMLInputElement, hint: HTMLElement): void;
   /** The answer that was typed; undefined if it cannot be one. */
   read(one: Attribute, field: Field, text: string): string | undefined;
-  /** What is said then. */
+  /** The sentence if the text cannot be an answer. */
   fault(one: Attribute, field: Field): string;
   /** An answer as its reader writes it. */
   spoken(field: Field, answer: string): string;
 }
 
-/** An answer that is typed; missing and other are choices of their own, and then nothing else is needed. */
+/** A control for a typed answer. Missing and other are separate choices, and then nothing need be typed. */
 export function typed(one: Attribute, field: Field, how: Typing): Control {
   const hint = h("p", { class: "hint", id: `${field.name}-hint` });
   const input = h("input", { id: field.name, autocomplete: "off", class: "typed", "aria-labelledby": `${field.name}-title`, "aria-describedby": `${hint.id} ${field.name}-fault` });
@@ -98,7 +98,7 @@ const bounded = ({ grid }: Attribute): Attribute["grid"] => (grid?.clip ? undefi
 
 const places = (one: Attribute, field: Field): Values => {
   const [low, high] = [bounded(one)!.low, bounded(one)!.high].map(toNumber) as [number, number];
-  // Somewhere below the middle, with a decimal where the range is so narrow that people might want one.
+  // The example lies below the middle. It has a decimal if the range is so narrow that people might want one.
   const some = low + (high - low) / 4;
   const example = high - low > 1000 ? Number(some.toPrecision(2)) : high - low > 2 ? Math.floor(some) + 0.5 : Number(some.toPrecision(2));
   return { low, high, example: field.numerals().text(example) };

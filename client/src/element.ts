@@ -12,7 +12,7 @@ function filled<E extends Element>(element: E, attributes: Attributes, children:
   return element;
 }
 
-/** An element; listeners are functions, everything else attributes. */
+/** An element. Listeners are functions, and everything else is an attribute. */
 export const h = <K extends keyof HTMLElementTagNameMap>(name: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] =>
   filled(document.createElement(name), attributes, children);
 
@@ -41,11 +41,11 @@ const SIGNS = {
 
 export type Sign = keyof typeof SIGNS;
 
-/** The sign of a screen that says how something ended. */
+/** The sign of a screen that says how an action ended. */
 export const badge = (sign: Sign): SVGSVGElement =>
   picture("0 0 64 64", sign === "done" || sign === "over" ? "badge" : "badge alert", draw("circle", { cx: 32, cy: 32, r: 32 }), draw("path", { d: SIGNS[sign] }));
 
-/** How strongly something speaks, from calm (0) to warning (3), by the factor that it moves odds by: up to 3, 8 and 20. */
+/** The strength of evidence, from calm (0) to warning (3), by the factor by which it moves odds: up to 3, 8 and 20. */
 export const level = (factor: number): number => [3, 8, 20].filter((bound) => factor > bound).length;
 
 /** A bar over the share of a width that is from 0 to 1, coloured by a level. */

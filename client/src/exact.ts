@@ -1,4 +1,4 @@
-// Exact numbers: fractions, budgets and thresholds. No float stands between epsilon and the coin.
+// Exact numbers: fractions, budgets and thresholds. No float comes between epsilon and the random draw.
 
 /** A fraction: numerator and positive denominator. */
 export type Fraction = readonly [bigint, bigint];
@@ -9,12 +9,12 @@ export const SCALE = 1n << 64n;
 const ONE = 1n << 256n;
 
 /**
- * Why a survey is refused, as the page says it: its documents are not those of the link, this page does not know how to
- * ask it, it could not be loaded, the browser cannot answer it, or the link is not whole.
+ * The reason for refusing a survey, as the page says it: the documents are not those of the link, this page does not know how
+ * to ask the survey, the survey could not be loaded, the browser cannot answer it, or the link is not complete.
  */
 export type Why = "tampered" | "refused" | "unreachable" | "old" | "cut";
 
-/** Thrown for everything that a client must refuse; the message is one sentence for people. */
+/** Thrown for everything that a client must refuse. The message is one sentence for people. */
 export class Refusal extends Error {
   constructor(
     message: string,
@@ -24,7 +24,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Throw a refusal unless something holds: by default, that a document is as documents of surveys are. */
+/** Throw a refusal unless a condition is true. By default the condition is that a document is a valid survey document. */
 export function must(holds: unknown, otherwise = "This survey's file is damaged.", why?: Why): asserts holds {
   if (!holds) throw new Refusal(otherwise, why);
 }
@@ -53,7 +53,7 @@ const size = (n: bigint): number => n.toString(2).length;
 export function toNumber([a, b]: Fraction): number {
   if (a < 0n) return -toNumber([-a, b]);
   if (a === 0n) return 0;
-  // 55 bits or more, the last of which says whether anything follows: then the conversion rounds once.
+  // There are 55 bits or more, and the last bit says whether anything follows. So the conversion rounds once.
   const shift = 66 - size(a) + size(b);
   const up = shift > 0 ? a << BigInt(shift) : a;
   const down = shift > 0 ? b : b << BigInt(-shift);
@@ -94,8 +94,8 @@ export function decimalText([n, d]: Fraction): string {
 }
 
 /**
- * What thresholds are made from: the declared decimal or its nearest double, whichever is less. Rounded once, for the
- * whole budget; every split of it is an exact fraction of this.
+ * The number from which thresholds are made: the declared decimal or its nearest double, whichever is less. It is rounded once,
+ * for the whole budget. Every split of the budget is an exact fraction of this number.
  */
 export function spent(declared: Fraction): Fraction {
   const nearest = fromNumber(toNumber(declared));
@@ -112,7 +112,7 @@ export function expBounds([a, b]: Fraction): readonly [bigint, bigint] {
     upper += up;
     down = (down * a) / (b * n);
     up = ceiling(up * a, b * n);
-    // From here on terms shrink by half or more at every step: the rest is below two of them.
+    // From here on terms shrink by half or more at every step, so the rest is below two terms.
     if (up <= 1n && 2n * a < b * n) break;
   }
   const found = [lower, upper + 2n * up] as const;
@@ -123,7 +123,7 @@ const bounds = new Map<string, readonly [bigint, bigint]>();
 
 const UNSETTLED = "A threshold of this survey cannot be settled in 256 bits.";
 
-/** Whether n/d <= e^t, proved; a refusal where 256 bits do not tell. */
+/** Whether n/d <= e^t, with a proof. It throws a refusal if 256 bits do not decide. */
 export function atMostExp([n, d]: Fraction, t: Fraction): boolean {
   const [lower, upper] = expBounds(t);
   if (n * ONE <= d * lower) return true;
@@ -131,7 +131,7 @@ export function atMostExp([n, d]: Fraction, t: Fraction): boolean {
   return false;
 }
 
-/** The integer that both bounds of e^t lead to. */
+/** The integer to which both bounds of e^t lead. */
 function settled(t: Fraction, rounded: (e: bigint) => bigint): bigint {
   const [lower, upper] = expBounds(t).map(rounded) as [bigint, bigint];
   must(lower === upper, UNSETTLED, "refused");
@@ -157,9 +157,9 @@ export const secondThreshold = (p: bigint, q: bigint, t: Fraction, others: bigin
     return missing > 0n ? ceiling(SCALE * missing, (p - q) * sum) : 0n;
   });
 
-/** A threshold, and what makes it the right one: the likelihood ratio that it and its neighbours give. */
+/** A threshold with the facts that prove it: the likelihood ratio that it and its neighbours give. */
 export interface Coin {
-  /** What is compared with a random word. */
+  /** The number that is compared with a random word. */
   readonly threshold: bigint;
   /** The largest ratio between two answers that this part of a report has at such a threshold. */
   readonly ratio: (threshold: bigint) => Fraction;

@@ -1,7 +1,7 @@
-// The sentences of the page that say nothing about the guarantee or the report. It is apart from the sentences, which the
-// client without its page does not need.
+// The keys of sentences that say nothing about the guarantee or the report. They are apart from the sentences themselves, which
+// the client without its page does not need.
 
-/** The keys that `interface` of a page document may replace, each with the places of its sentence that are filled in. */
+/** The keys that `interface` of a page document may replace, each with the placeholders of its sentence. */
 export const FREE: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     language: [],
@@ -25,5 +25,5 @@ export const FREE: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** The places of a sentence that are filled in, as "{epsilon}". */
+/** The placeholders of a sentence, such as "{epsilon}". */
 export const places = (sentence: string): string[] => sentence.match(/\{\w+\}/g) ?? [];

@@ -1,4 +1,4 @@
-// What other pages import; a page with an element that has `data-collection` needs to import nothing.
+// This file is what other pages import. A page with an element that has `data-collection` need not import anything.
 
 import { mountAll } from "./page.js";
 

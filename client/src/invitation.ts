@@ -1,4 +1,4 @@
-// Invitations: what a link's token becomes, and what a collector says of it before anything is drawn.
+// Invitations: how a link's token becomes an id, and what a collector says about it before anything is drawn.
 
 import { base64, fromBase64 } from "./bytes.js";
 import { sha256 } from "./json.js";
@@ -8,15 +8,15 @@ import { receipt } from "./send.js";
 export interface Invitation {
   /** The id that its report is sent with. */
   readonly id: string;
-  /** What this device knows it by; nobody finds the id by it. */
+  /** The name that this device gives it, from which nobody finds the id. */
   readonly mark: string;
 }
 
 const bytes = (hex: string): Uint8Array => Uint8Array.from(hex.match(/../g)!, (pair) => parseInt(pair, 16));
 
 /**
- * The invitation of a link's token to a collection. The id is the first 16 bytes of SHA-256("deniable nullifier" ||
- * collection || token): it depends on nothing that is answered, and the collector never sees the token.
+ * The invitation of a link's token to a collection. The id is the first 16 bytes of SHA-256("deniable nullifier" || collection
+ * || token): it does not depend on any answer, and the collector never sees the token.
  */
 export async function invitation(collection: string, token: string): Promise<Invitation> {
   const start = new TextEncoder().encode("deniable nullifier");
@@ -24,5 +24,5 @@ export async function invitation(collection: string, token: string): Promise<Inv
   return { id, mark: (await sha256(`deniable mark ${id}`)).slice(0, 16) };
 }
 
-/** What the collector of an address says of an invitation; undefined if it says nothing. */
+/** The collector's statement about an invitation; undefined if the collector says nothing. */
 export const known = (url: string, { id }: Invitation): ReturnType<typeof receipt> => receipt(url, id);

@@ -1,4 +1,4 @@
-// JSON as text: numbers stay the tokens that were written, so that the canonical form, and with it an id, is Python's.
+// JSON as text. Numbers stay the tokens that were written, so the canonical form is Python's, and so is an id.
 
 import { must } from "./exact.js";
 
@@ -12,7 +12,7 @@ export type Json = null | boolean | string | NumberToken | Json[] | Map<string, 
 const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null))[ \t\n\r]*/y;
 const DEEPEST = 32;
 
-/** The value of a JSON text: no key twice, nothing nested deeper than 32 levels. */
+/** The value of a JSON text. No key may occur twice, and nothing may be nested deeper than 32 levels. */
 export function parse(text: string): Json {
   let [place, kind] = [0, 0];
   let token = "";
@@ -25,7 +25,7 @@ export function parse(text: string): Json {
     token = found[kind]!;
   };
   const at = (mark: string): boolean => kind === 1 && token === mark;
-  /** Read what stands between a bracket and its end, separated by commas. */
+  /** Read the items between a bracket and its end, which commas separate. */
   const items = (end: string, item: () => void): void => {
     next();
     if (at(end)) return;
@@ -74,10 +74,10 @@ function unquoted(token: string): string {
 }
 
 const quoted = (text: string): string =>
-  // As Python escapes: everything outside of printable ASCII, in lower case.
+  // Python escapes everything outside of printable ASCII, in lower case.
   JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Order of code points, as Python sorts texts; JavaScript's own is of UTF-16 units. */
+/** The order of code points, in which Python sorts texts. JavaScript's own order is that of UTF-16 units. */
 const byCodePoint = (a: string, b: string): number => {
   const [left, right] = [[...a], [...b]];
   for (let i = 0; i < left.length && i < right.length; i++) {
@@ -105,7 +105,7 @@ export async function sha256(content: string | Uint8Array): Promise<string> {
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Reads the keys of an object, each at most once; what is left over is refused. */
+/** A reader of an object's keys, each at most once. Keys that are left over are refused. */
 export class Keys {
   private readonly _left: Map<string, Json>;
 
@@ -169,7 +169,7 @@ export function numberOf(value: Json | undefined): number {
   return Number(value.text);
 }
 
-/** The double that a number token means, which must be written as the library writes it. */
+/** The double that a number token means. The token must be written as the library writes it. */
 export function plainNumber(value: Json | undefined): number {
   const x = numberOf(value);
   const size = Math.abs(x);

@@ -1,4 +1,4 @@
-// What a kind of question is: the base of all files in `kinds/`. The library has the same in `survey/question_kind.py`.
+// Kinds of questions: the base of all files in `kinds/`. The library's counterpart is `survey/question_kind.py`.
 
 import type { Fraction } from "./exact.js";
 import type { Keys } from "./json.js";
@@ -15,7 +15,7 @@ export interface Grid {
   readonly clip: boolean;
 }
 
-/** What a kind reads of an entry: the answers there are. */
+/** The part of an entry that a kind reads: the possible answers. */
 export interface Own {
   /** Labels of the categories, of the grid's points, of the boxes, or the words of the dictionary once they are loaded. */
   readonly categories: readonly string[];
@@ -37,74 +37,74 @@ export interface Attribute extends Own {
   readonly other: string | undefined;
   /** Categories, missing and other. */
   readonly labels: readonly string[];
-  /** Domain sizes of the columns that it fills: one, or two values for every box. */
+  /** Domain sizes of the columns that it fills: one column, or one column of two values for every option. */
   readonly sizes: readonly bigint[];
   /** The names of those columns. */
   readonly columns: readonly string[];
-  /** It is asked only where an earlier question, by its place, has one of these codes. */
+  /** The condition: an earlier question, given by its place, must have one of these codes. */
   readonly branch?: { readonly at: number; readonly codes: readonly number[] } | undefined;
   /** Whether documents of format version 1 can describe it. */
   readonly first: boolean;
 }
 
 /**
- * An answer as somebody gave it: a text that was typed, several for boxes, the code of a label that was chosen, or null
- * where there is none.
+ * An answer as a person gave it: a typed text, several texts for options, the code of a chosen label, or null if there is no
+ * answer.
  */
 export type Answer = string | readonly string[] | number | null;
 
-/** What a page lends to the control of a question. */
+/** The parts of a page that the control of a question may use. */
 export interface Field {
-  /** The field set, whose legend is the question; its id ends in `-title`. */
+  /** The field set, whose legend has the question as its title. The title's id ends in `-title`. */
   readonly box: HTMLElement;
-  /** Name of inputs, and the id of one. */
+  /** The name of all inputs, and the id of a single input. */
   readonly name: string;
   /** Add an input with its label for each of these codes, in a group that may have a name. */
   choices(type: "radio" | "checkbox", codes: readonly number[], group?: string): HTMLInputElement[];
-  /** Add a box whose label is a sentence of the page: it stands for no code. */
+  /** Add a checkbox whose label is a sentence of the page. It has no code. */
   further(key: Key): HTMLInputElement;
-  /** What the survey calls a code, in the language that is chosen. */
+  /** The survey's label of a code, in the chosen language. */
   label(code: number): string;
-  /** Let an element say a sentence of the page, in the language that is chosen. */
+  /** Let an element say a sentence of the page, in the chosen language. */
   say(element: HTMLElement, what: Key | (() => string), values?: () => Values): HTMLElement;
   /** A sentence of the page. */
   fill(key: Key, values?: Values): string;
-  /** How the language that is chosen writes numbers. */
+  /** The numerals of the chosen language. */
   numerals(): Numerals;
 }
 
-/** What a question is answered with. */
+/** The control with which a question is answered. */
 export interface Control {
   /** The answer; undefined if there is none yet, or what was typed cannot be one. */
   read(): Answer | undefined;
-  /** What is said in that case. */
+  /** The sentence if there is no valid answer. */
   fault(): string;
-  /** The answer as its person reads it over. */
+  /** The answer as it is shown to the person again. */
   spoken(): string;
 }
 
 /** One kind of question: how it is declared, answered and shown. */
 export interface Kind {
-  /** As documents write it, and as its file is called. */
+  /** The name in documents, which is also the name of its file. */
   readonly name: string;
   /** Whether a document that names no kind means this one. */
   readonly usual?: boolean;
-  /** The key of an entry that tells this kind, so that documents do not write the kind. */
+  /** The key of an entry from which this kind is recognised, so that documents need not name the kind. */
   readonly mark?: string;
-  /** What is read of the answers where the document does not say. */
+  /** The figure that is read from the answers if the document names none. */
   readonly ask?: "mean";
-  /** Whether any number of its labels may be given, each of them a two-valued column of the record. */
+  /** Whether any number of its labels may be given. Each label is then a two-valued column of the record. */
   readonly several?: boolean;
   /** Whether its labels are too many for page documents. */
   readonly unlisted?: boolean;
-  /** Read the keys of an entry that say which answers there are; a refusal where one is wrong. */
+  /** Read the keys of an entry that say which answers there are. A wrong key throws a refusal. */
   read(keys: Keys): Own;
   /** Whether the labels, missing and other among them, are as they must be. */
   fits?(one: Attribute): unknown;
-  /** Load what is not in the document. */
+  /** Load the labels that are not in the document. */
   loaded?(one: Attribute, read: (path: string) => Promise<string>): Promise<Attribute>;
-  /** The codes of the columns that it fills; words decide how an answer is rounded. */
+  /** The codes of the columns that it fills. Words decide how an answer is rounded. */
   codes(one: Attribute, answer: Answer, words: Words): bigint[];
-  /** Add what people answer with to a field set. */
+  /** Add the control with which people answer to a field set. */
   control(one: Attribute, field: Field): Control;
 }

@@ -1,4 +1,4 @@
-// The client without its page: check a survey, make a report of answers, read one.
+// The client without its page checks a survey, makes a report of answers, and reads a report.
 
 export { expBounds, proved, Refusal } from "./exact.js";
 export { canonical, parse, sha256 } from "./json.js";

@@ -1,4 +1,4 @@
-// A survey from its link to the bytes of a report: everything that page and package do before anything is kept or sent.
+// From a survey's link to the bytes of a report: everything that page and package do before anything is kept or sent.
 
 import { base64, fromBase64 } from "./bytes.js";
 import { must } from "./exact.js";
@@ -10,20 +10,23 @@ import { check, type Survey } from "./survey.js";
 import { matches, type PageDocument, pageHash, split, terms } from "./terms.js";
 import { SecureWords } from "./words.js";
 
-/** Where a survey is, and what its link says of it. */
+/** The place of a survey, and what its link says about it. */
 export interface Place {
   /** Address of the collector's interface, for instance "https://collector.example/api/v1". */
   readonly api: string;
   /** Id of the collection. */
   readonly collection: string;
-  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents; an invitation's token after a dot. */
+  /**
+   * The 32 digits of the contributor's link, as `linkDigits` makes them from both documents. An invitation's token follows
+   * after a dot.
+   */
   readonly link: string;
 }
 
 /** A survey whose guarantee this device has proved, and whose texts are those that the link was made for. */
 export interface Loaded {
   readonly survey: Survey;
-  /** What people read, and the terms. */
+  /** The survey document: the texts for people, and the terms. */
   readonly texts: PageDocument;
   /** Hash of the survey document. */
   readonly page: string;
@@ -31,7 +34,7 @@ export interface Loaded {
   readonly url: string;
   /** "open" while people may answer. */
   readonly state: string;
-  /** The invitation of the link; none where everybody may answer. */
+  /** The invitation of the link; none if everybody may answer. */
   readonly invited?: Invitation;
 }
 
@@ -63,8 +66,8 @@ export async function load(place: Place, credentials: RequestCredentials = "omit
 const hex = (bytes: number): string => Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (one) => one.toString(16).padStart(2, "0")).join("");
 
 /**
- * The permanent responses of a person, where a survey keeps some: drawn for every answer and stored before the first report
- * that is made of them, so that they tell nothing of an answer. A preview stores none.
+ * The permanent responses of a person, if a survey keeps them. They are drawn for every answer and stored before the first
+ * report is made from them, so they tell nothing about an answer. A preview stores none.
  */
 export async function remembered({ survey }: Pick<Loaded, "survey">, person: number, preview = false): Promise<Memo | undefined> {
   const { series, mechanism } = survey;
@@ -77,14 +80,14 @@ export async function remembered({ survey }: Pick<Loaded, "survey">, person: num
   return first;
 }
 
-/** What a person's ledger writes down about a report that is about to be drawn. */
+/** The entry of a person's ledger about a report that is about to be drawn. */
 export function drawOf({ survey }: Pick<Loaded, "survey">, person: number, kept?: Memo): Draw {
   const { id: collection, epsilon, mechanism } = survey;
   const spent = mechanism.memoised?.budget;
   return { draw: hex(16), collection, person, epsilon: spent?.once ?? epsilon, ...(spent && kept && { memo: { ...spent, id: kept.id } }) };
 }
 
-/** Randomise answers into the bytes that are sent; it throws an `AnswerError` that names the question. */
+/** Randomise answers into the bytes that are sent. An invalid answer throws an `AnswerError` that names the question. */
 export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "page" | "invited">, answers: readonly Answer[], person: number, kept?: Memo): Kept {
   const random = new SecureWords();
   try {
@@ -94,7 +97,7 @@ export function randomised({ survey, page, invited }: Pick<Loaded, "survey" | "p
     const report = memoised ? memoised.report(kept!.rows.map(fromBase64), codes[0]!, random) : survey.mechanism.randomize(codes, random);
     codes.fill(0n);
     const { id, title, epsilon } = survey;
-    // Open access: a name that nobody else has, and that nothing else carries.
+    // In open access the report gets a random name, which nobody else has and nothing else carries.
     const nullifier = invited?.id ?? base64(crypto.getRandomValues(new Uint8Array(16)));
     const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
     return { collection: id, person, title, epsilon, body, page, state: "drawn", ...(invited && { invitation: invited.mark }) };

@@ -10,7 +10,7 @@ export class Numerals {
   private readonly _group: string;
   private readonly _zeros: readonly number[];
 
-  /** A tag of a language; where the reader's browser says of which region, the numbers are that region's. */
+  /** `_tag` names a language. If the reader's browser says which region, the numbers are those of that region. */
   constructor(private readonly _tag: string) {
     const parts = new Intl.NumberFormat(_tag).formatToParts(12345.6);
     this._group = parts.find((one) => one.type === "group")?.value ?? "";
@@ -23,14 +23,14 @@ export class Numerals {
     return new Intl.NumberFormat(this._tag, options).format(x);
   }
 
-  /** A share as per cents, in whole ones or with so many digits that count. */
+  /** A share as per cents, in whole per cents or with a given number of significant digits. */
   percent(x: number, digits?: number): string {
     return this.text(x, { style: "percent", ...(digits ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 }) });
   }
 
   /** A plain decimal number, digit for digit. */
   exact(plain: string): string {
-    // The digits of a text are not rounded; a browser whose Intl reads no texts rounds at 15 digits.
+    // The digits of a text are not rounded. A browser whose Intl cannot read texts rounds at 15 digits.
     return this.text(plain as unknown as number, { maximumFractionDigits: 15 });
   }
 
@@ -39,7 +39,7 @@ export class Numerals {
     return new Intl.DateTimeFormat(this._tag, { dateStyle: "long" }).format(new Date(time));
   }
 
-  /** What was typed as a plain decimal number, as "7.5"; undefined if it is none. */
+  /** The typed text as a plain decimal number, such as "7.5"; undefined if it is not a number. */
   plain(typed: string): string | undefined {
     const text = typed.replace(SPACES, "").replace(/−/g, "-").replace(/\p{Nd}/gu, (digit) => this._digit(digit));
     const signs = [...new Set(text.match(/[^\d+-]/g) ?? [])];
@@ -57,7 +57,7 @@ export class Numerals {
     return zero === undefined ? digit : String(code - zero);
   }
 
-  /** Whether the only sign of a number divides thousands: as it does in this language, or because it is there twice. */
+  /** Whether the only sign of a number divides thousands, either in this language or because the sign occurs twice. */
   private _groups(text: string, sign: string): boolean {
     const may = sign === "٬" || sign === this._group || text.split(sign).length > 2;
     return may && grouped(text, sign);

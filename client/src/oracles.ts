@@ -1,4 +1,4 @@
-// Frequency oracles: how one answer, an integer below k, is reported. Words are used in the order of the Python library.
+// Frequency oracles report one answer, an integer below k. They use words in the order of the Python library.
 
 import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
 import {
@@ -12,7 +12,10 @@ import {
 } from "./exact.js";
 import { low, uniformBelow, type Words } from "./words.js";
 
-/** What the bytes of a report say about an answer: they come from some answers with one chance, from all others with another. */
+/**
+ * What the bytes of a report say about an answer. They come from some answers with one chance, and from all other answers with
+ * another chance.
+ */
 export interface Reading {
   /** Whether the report speaks for an answer. */
   supports(code: bigint): boolean;
@@ -28,7 +31,7 @@ export interface Oracle {
   /** Bytes of a report. */
   readonly width: number;
   readonly coins: readonly Coin[];
-  /** Whether a report is one answer: the own one, or another in its place. */
+  /** Whether a report is one answer: the contributor's own, or another answer in its place. */
   readonly swaps?: boolean;
   randomize(code: bigint, words: Words): Uint8Array;
   read(report: Uint8Array): Reading;
@@ -45,11 +48,13 @@ function choose(n: bigint, r: bigint): bigint {
 export interface CodeOracle extends Oracle {
   /** The code that a word makes of an answer. */
   respond(code: bigint, word: bigint): bigint;
-  /** Chances over 2^64: of the code that is held, and of any other code. */
+  /** Chances over 2^64 of the contributor's own code, and of any other code. */
   readonly chances: readonly [bigint, bigint];
 }
 
-/** Randomised response: the truth if the word is at least (k-1) Q, else the word says which other value. */
+/**
+ * Randomised response reports the truth if the word is at least (k-1) Q. Otherwise the word says which other value is reported.
+ */
 export function GRR(k: bigint, budget: Fraction): CodeOracle {
   must(k * k * budget[1] <= budget[0] * SCALE);
   const width = codeBytes(k);
@@ -84,7 +89,7 @@ export function randomizeBits(bits: Uint8Array, k: number, p: bigint, q: bigint,
   while (!(((p | q) >> last) & 1n)) last++;
   for (let lane = 0; lane < lanes; lane++) {
     const selected = fromBytes(bits.subarray(8 * lane, 8 * lane + 8));
-    // What follows the row counts as the next row's bytes would: the number of words is that of the library.
+    // Padding after the row counts as the next row's bytes would, so that the number of words is that of the library.
     let undecided = 0n;
     for (let i = 7; i >= 0; i--) {
       const isLast = (8 * lane + i) % bits.length === bits.length - 1;
@@ -112,7 +117,7 @@ export interface BitOracle extends Oracle {
   own(code: bigint): Uint8Array;
 }
 
-/** k noisy bits: the own one is set with P/2^64, every other one with Q/2^64. */
+/** k noisy bits: the contributor's own bit is set with P/2^64, and every other bit with Q/2^64. */
 function unary(k: bigint, p: bigint, q: bigint, coin: Coin): BitOracle {
   must(k <= 1n << 22n);
   const width = Math.ceil(Number(k) / 8);
@@ -135,7 +140,7 @@ function unary(k: bigint, p: bigint, q: bigint, coin: Coin): BitOracle {
       const all = SCALE ** k;
       return {
         supports: (code) => ((report[Number(code >> 3n)]! >> Number(code & 7n)) & 1) === 1,
-        // With no bit set nothing is spoken for, with all set everything is.
+        // A report without set bits speaks for no answer, and a report with all bits set speaks for all.
         likely: [set ? p * q ** (set - 1n) * (SCALE - q) ** (k - set) : 0n, all],
         unlikely: [set < k ? (SCALE - p) * q ** set * (SCALE - q) ** (k - 1n - set) : 0n, all],
       };
@@ -167,7 +172,7 @@ export function SubsetSelection(k: bigint, budget: Fraction, omega: bigint): Ora
 
   const subset = (x: bigint, words: Words): bigint[] => {
     const included = words.next() < inclusion;
-    // Half a word per element, low half first; biased ones are replaced after all words of the report were drawn.
+    // Each element has half a word, low half first. Biased halves are replaced after all words of the report were drawn.
     const proposed: (bigint | undefined)[] = [];
     for (let i = 0, word = 0n; i < size; i++) {
       word = i % 2 ? word >> 32n : words.next();
@@ -176,13 +181,15 @@ export function SubsetSelection(k: bigint, budget: Fraction, omega: bigint): Ora
       proposed.push((product & (HALF - 1n)) < HALF % bound ? undefined : product >> 32n);
     }
     const drawn = proposed.map((t, i) => t ?? uniformBelow(words, k - omega + BigInt(i)));
-    // Floyd: element i proposes t, and is the largest number that was possible if t is taken.
+    // This is Floyd's algorithm: element i proposes t. If t is already taken, the element is the largest number that was
+    // possible.
     const chosen = new Set<bigint>();
     for (let i = included ? 1 : 0; i < size; i++) {
       const t = drawn[i]!;
       chosen.add(chosen.has(t) ? k - 1n - omega + BigInt(i) : t);
     }
-    // The others are numbered 0..k-2. Small subsets keep their order; else number x stands for the value k - 1.
+    // The other values are numbered 0..k-2. Small subsets keep the order of values. In larger subsets, number x means the value
+    // k - 1.
     const inOrder = size <= 2 || 64n * omega * omega <= k;
     const values = [...chosen].map((t) => (inOrder ? (t >= x ? t + 1n : t) : t === x ? k - 1n : t));
     if (included) values.push(x);

@@ -1,4 +1,4 @@
-// The survey page: welcome, one question a screen, review, sending, and what became of it.
+// The survey page: welcome, one question a screen, review, sending, and the outcome.
 
 import { AnswerError } from "./answers.js";
 import { Asking } from "./asking.js";
@@ -18,11 +18,14 @@ import { LINK } from "./terms.js";
 import { type Key, SHIPPED, translate } from "./text.js";
 import { preferred, Voice } from "./voice.js";
 
-/** Where in the answering a person is, kept in the entry of the history: 0 is the welcome, then the questions, then the review. */
+/**
+ * A person's place in the survey, which the entry of the history keeps: 0 is the welcome, then come the questions, then the
+ * review.
+ */
 interface Step {
   readonly collection: string;
   readonly at: number;
-  /** How many entries of this page are before it. */
+  /** Number of entries of this page before this entry. */
   readonly depth: number;
 }
 
@@ -57,9 +60,9 @@ const REFUSALS: Record<Refusal["why"], readonly Key[]> = {
   cut: ["cut", "whole"],
 };
 
-/** Say why there is no survey; what a browser says that cannot keep a report is among it. */
+/** Say why there is no survey. One of the reasons is that the browser cannot keep a report. */
 async function refuse(root: HTMLElement, error: unknown): Promise<void> {
-  // All of them: whose browser asks for which language is nobody's business.
+  // All languages are loaded, because it is nobody's business whose browser asks for which language.
   await translate(SHIPPED);
   const voice = new Voice(preferred(SHIPPED));
   const why = error instanceof Refusal ? error.why : "old";
@@ -81,42 +84,42 @@ async function refuse(root: HTMLElement, error: unknown): Promise<void> {
 
 const brand = (): HTMLElement => h("p", { class: "brand" }, mark(), h("span", {}, "deniable"));
 
-/** Give a page its language and title, where it is this survey's own. */
+/** Give a page its language and title, if the page is only for this survey. */
 function speakIn(root: HTMLElement, { tag, direction }: Voice, title: string): void {
   const own = root.dataset.slug !== undefined;
   for (const one of own ? [root, document.documentElement] : [root]) [one.lang, one.dir] = [tag, direction];
   if (own) document.title = title;
 }
 
-/** Show a survey that has been checked; functions of one page share what is declared here. */
+/** Show a survey that has been checked. The functions of one page share the variables that are declared here. */
 async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promise<void> {
   const { survey, texts, url, state: opened, invited } = loaded;
   const tags = Object.keys(texts.languages);
   await translate(tags);
   const voice = new Voice(preferred(tags), (tag) => texts.languages[tag]?.interface);
   const asking = new Asking(survey, texts, voice);
-  /** Responses whose person has left: they are not sent again. */
+  /** Responses whose person has left. They are not sent again. */
   const gone = new Set<Kept>();
   const tabs = new BroadcastChannel("deniable");
   const main = h("div", { class: "screens" });
   const device = h("section", { class: "device" });
   const last = survey.attributes.length + 1;
-  /** What was sent, in words; shown or not. */
+  /** The card with what was sent, in words. It may be shown or hidden. */
   let card: HTMLElement | undefined;
-  /** Forgets the answers, or hides what was sent, when the page is left. */
+  /** Forget the answers, or hide what was sent, when the page is left. */
   let cover = (): void => {};
-  /** Shows a step of the answering; undefined while nobody answers. */
+  /** Show a step of the survey; undefined while nobody answers. */
   let follow: ((at: number) => void) | undefined;
 
   // ---------------------------------------------------------------- screens
 
   function become(name: string): void {
     root.dataset.state = name;
-    // Where people answer and send, nothing else is in the way.
+    // While people answer and send, the list of this device is hidden.
     device.hidden = ["question", "review", "sending"].includes(name);
   }
 
-  /** Show a screen that ends something: a sign, a title, and what there is to say and do. */
+  /** Show a screen that ends an action: a sign, a title, and further texts and buttons. */
   function end(name: string, sign: Sign | undefined, title: Key | (() => string), ...rest: HTMLElement[]): void {
     follow = undefined;
     const heading = voice.say(h("h1", { tabindex: -1 }), title);
@@ -127,7 +130,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     showDevice();
   }
 
-  /** What this device has sent; a preview knows nothing of it. */
+  /** Show what this device has sent. A preview shows nothing. */
   function showDevice(): void {
     if (!device.hidden && !preview) void panel().then((one) => one.show(voice, device), () => {});
   }
@@ -135,7 +138,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
   const sendingSign = (): SVGSVGElement => mark("toss");
   const text = (key: Key, values?: Parameters<Voice["say"]>[2], name = ""): HTMLElement => voice.say(h("p", { class: name }), key, values);
   const act = (key: Key, click: () => unknown, name = ""): HTMLButtonElement => voice.say(button(click, name), key);
-  /** The buttons at the end of a screen, where the thumb is. */
+  /** The buttons at the end of a screen, where a thumb reaches them. */
   const acts = (...buttons: HTMLElement[]): HTMLElement => h("div", { class: "acts" }, ...buttons);
   const asked = (): HTMLElement => text("contact", () => ({ contact: contact(texts) }));
 
@@ -160,7 +163,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       frame();
       return ask(1);
     }
-    // Two people who were invited may share a device, each with a link.
+    // Two invited people may share a device, each with a link.
     const first = await kept(survey.id, invited?.mark);
     const entries = await ledger();
     frame();
@@ -176,11 +179,11 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     if (!(await full(person))) ask(person, (step()?.at ?? 0) > 0);
   }
 
-  /** Whether one more report would take the person's total above their limit: then say by how much. */
+  /** Return whether one more report would take the person's total above their limit. If so, say by how much. */
   async function full(person: number): Promise<boolean> {
     const all = await account();
     if (!all.limit || person > 1) return false;
-    // Which permanent responses a report would be made of decides what it adds.
+    // The amount that a report adds depends on the permanent responses that it would be made of.
     const list = await panel();
     const more = list.over(all, drawOf(loaded, person, await remembered(loaded, person)));
     if (more) end("full", "over", () => list.fill(voice, "over"), voice.say(h("p"), () => list.fill(voice, "overBy", more)), asked());
@@ -189,14 +192,14 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
 
   const still = (): HTMLElement => voice.say(h("p"), () => `${voice.fill("still")}.`);
 
-  /** Forget the answers and what is shown, and be gone: the address leaves the history as well. */
+  /** Forget the answers and the screen, and leave the page. The address leaves the history as well. */
   function vanish(): void {
     cover();
     root.replaceChildren();
     const go = (): void => location.replace("about:blank");
     const back = step()?.depth ?? 0;
     if (!back) return go();
-    // The entries of the screens before this one would show the survey, though none of its answers.
+    // The entries of earlier screens would still show the survey, although none of its answers.
     addEventListener("popstate", go);
     setTimeout(go, 300);
     history.go(-back);
@@ -209,7 +212,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     return deniable?.collection === survey.id ? deniable : undefined;
   }
 
-  /** Write into the history's entry, or a new one, which step this is. Never what was answered. */
+  /** Write the number of this step into the history's entry, or into a new entry. Answers are never written. */
   function write(at: number, added: boolean): void {
     const deniable: Step = { collection: survey.id, at, depth: (step()?.depth ?? 0) + Number(added) };
     const state = { ...(history.state as object | null), deniable };
@@ -217,7 +220,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     else history.replaceState(state, "");
   }
 
-  /** Let a person answer, who may have lost what was answered before the page was loaded again. */
+  /** Let a person answer. Reloading the page may have lost earlier answers. */
   function ask(person: number, lost = false): void {
     const questions = survey.attributes.map((one, j) => new Question(asking, one, j));
     const agree = (): { readonly box: HTMLElement; readonly input: HTMLInputElement; check(): boolean } => {
@@ -299,14 +302,14 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       foot,
     );
     let at = 0;
-    /** Which questions are asked, as far as they are answered. */
+    /** Which questions are asked, as far as the answers tell. */
     let asks: boolean[];
-    /** Whether all questions have been answered once: then a change leads back to the review. */
+    /** Whether all questions have been answered once. A change then leads back to the review. */
     let whole = false;
     let drawing = false;
 
     function go(to: number): void {
-      // No step without the answers before it: those of an entry that was reloaded are gone.
+      // A step needs the answers before it. They are gone if the entry was reloaded.
       asks = askedOf(attributes, questions.map((one) => one.answer));
       const missing = questions.findIndex((one, j) => asks[j] && one.answer === undefined);
       at = Math.min(to, missing < 0 ? last : missing + 1);
@@ -365,8 +368,9 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     }
 
     /**
-     * Whether an invitation may still be drawn for: a cleared browser, or another one, must not draw again what was counted.
-     * It is asked now and not at first, so that nobody can time how long a person takes to answer.
+     * Return whether a report may still be drawn for the invitation. A cleared browser, or another browser, must not draw again
+     * if a report was counted. The collector is asked now and not at the start, so that nobody can time how long a person takes
+     * to answer.
      */
     async function unused(): Promise<boolean> {
       const found = invited ? await known(url, invited) : "new";
@@ -394,14 +398,14 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
         const place = attributes.findIndex((one) => one.name === error.attribute);
         return to(place + 1);
       }
-      // From here on nothing on this device knows the answers.
+      // From here on, nothing on this device has the answers.
       drop();
       if (preview) {
         const sent = await contents(asking, drawn, "wouldSend");
         return end("previewed", "done", "previewed", text("previewedNote"), sent, acts(act("previewAgain", () => ask(1), "go")));
       }
       const counts = await keep(await second().then(({ withLeaf }) => withLeaf(drawn), () => drawn), drawOf(loaded, person, memo), await over());
-      // Another tab has spent what was left.
+      // Without a response, another tab has spent the rest of the limit.
       if (counts) await showKept(counts);
       else if (!(await full(person))) await refuse(root, new Refusal("The limit of this device could not be checked.", "unreachable"));
     }
@@ -425,9 +429,9 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
 
     voice.forget(main);
     main.replaceChildren(form);
-    // Nothing of an earlier person is here any more, so nobody who leaves elsewhere changes this form.
+    // Nothing of an earlier person is on this page any more. So a person who leaves in another tab does not change this form.
     tabs.onmessage = null;
-    // Whoever comes back to this page, or uses the device next, finds an empty form.
+    // A person who comes back to this page, or uses the device next, finds an empty form.
     cover = () => {
       const answered = at > 0;
       drop();
@@ -442,11 +446,11 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     showDevice();
   }
 
-  // ---------------------------------------------------------------- what became of it
+  // ---------------------------------------------------------------- the outcome
 
-  /** Show what became of a response. */
+  /** Show the outcome of a response. */
   async function showKept(response: Kept): Promise<void> {
-    // Whoever leaves in another tab of this device has left here as well, also since this page was loaded.
+    // A person who leaves in another tab of this device has left here as well, also after this page was loaded.
     tabs.onmessage = ({ data }) => {
       if (data === nameOf(response)) gotLeft(response);
     };
@@ -473,7 +477,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     let shown = "sending";
     const became = await deliver(url, response, () => here(response), (waiting, milliseconds) => {
       if (gone.has(response) || waiting === "sending") return;
-      // A wait too short to be read is none.
+      // A wait that is too short to be read about is not shown.
       if (waiting === "busy" && shown === "sending" && milliseconds < 1000) return;
       const s = Math.max(2, Math.ceil(milliseconds / 1000));
       const says = voice.say(h("p", { role: "status" }), waiting === "busy" ? "wait" : "ready", () => ({ s }));
@@ -484,14 +488,14 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
       }
       shown = waiting;
     });
-    // Nothing is written about somebody who left meanwhile.
+    // Nothing is written about a person who left in the meantime.
     const noted = became && !gone.has(response) && (await note(became));
     if (gone.has(response)) return;
     if (noted) await told(became, response.body);
     else gotLeft(response);
   }
 
-  /** Say how sending ended; what was sent is shown on request while this page still has it. */
+  /** Say how sending ended. What was sent is shown on request, while this page still has it. */
   async function told(response: Kept, body = ""): Promise<void> {
     if (response.state === "stopped") {
       const ask = h("div");
@@ -505,7 +509,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     end("counted", "done", "counted", thanks, ...sent, shared(), ...otherPerson(response), acts(act("leave", () => leaveNow(response), "go")));
   }
 
-  /** A button that shows what was sent and hides it again; it is hidden whenever the page is. */
+  /** A button that shows what was sent and hides it again. It is also hidden whenever the page is hidden. */
   async function shower(response: Kept): Promise<HTMLElement[]> {
     const words = await contents(asking, response);
     card = words;
@@ -527,7 +531,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     return [toggle, sent];
   }
 
-  /** Leave this device; what was not counted yet is deleted only if its person says so. */
+  /** Leave this device. A report that was not counted yet is deleted only if its person says so. */
   function askToLeave(response: Kept, ask: HTMLElement): void {
     ask.replaceChildren(
       voice.say(h("p", { role: "alert" }), "leaveUnsent"),
@@ -553,7 +557,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     main.replaceChildren();
   }
 
-  /** What tabs call a response, so that they drop nothing that is another person's. */
+  /** The name of a response among tabs, so that they drop nothing of another person. */
   const nameOf = ({ collection, person }: Kept): string => `${collection} ${person}`;
 
   /** Whether this device still has a response whose person has not left, in this tab or another. */
@@ -569,7 +573,7 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     end("left", "over", "left", text("mark"), text("close"), ...otherPerson(response));
   }
 
-  /** Lets another person answer on this device, where the survey says that people may. */
+  /** Let another person answer on this device, if the survey allows it. */
   function otherPerson({ person }: Kept): HTMLElement[] {
     if (!texts.second_person || opened !== "open") return [];
     const note = h("div");
@@ -580,18 +584,18 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
   addEventListener("popstate", () => follow?.(step()?.at ?? 0));
   addEventListener("pagehide", () => cover());
   document.addEventListener("visibilitychange", () => {
-    // Answers are kept: people look things up elsewhere while they answer.
+    // During the survey answers are kept, because people look things up elsewhere while they answer.
     if (document.hidden && !follow) cover();
   });
   await begin();
 }
 
-/** Mount every element that says which survey it is for: `data-collection`, and in `data-api` where that is collected. */
+/** Mount every element that names its survey in `data-collection`. Its `data-api` has the collector's address. */
 export function mountAll(): void {
   for (const root of document.querySelectorAll<HTMLElement>("[data-collection]")) {
     const { collection = "", api = "/api/v1", pinned, earlier } = root.dataset;
-    // A page that was written for one survey has the digits of its link; elsewhere the address has to. Where the address
-    // has them, whoever serves the page cannot name others.
+    // A page that was written for one survey contains the digits of its link. On other pages the address must have them. If the
+    // address has the digits, the server of the page cannot name other digits.
     const hash = location.hash.slice(1);
     const link = pinned === undefined || LINK.test(hash) ? hash : pinned;
     void mount(root, { api, collection, link }, root.dataset.preview !== undefined, earlier?.split(" "));

@@ -1,4 +1,5 @@
-// The list of what this device has sent, which is in the second file: what that needs of the first, handed over.
+// The list of what this device has sent is in the second file. This file hands over the parts of the first file that the list
+// needs.
 
 import { button, h } from "./element.js";
 import { less, must, parseDecimal, plus, times, toNumber } from "./exact.js";
@@ -9,7 +10,9 @@ import { account, addDraws, type Account, type Draw, keep, setLimit } from "./st
 export const panel = async (): Promise<Panel> =>
   (await second()).panel({ h, button, less, need: must, parseDecimal, plus, times, toNumber, account, addDraws, keep, setLimit });
 
-/** What says whether one more draw is within the person's limit; if it cannot be loaded, nothing is within a limit. */
+/**
+ * The function that says whether one more draw is within the person's limit. If it cannot be loaded, nothing is within a limit.
+ */
 export const over = (): Promise<((account: Account, draw: Draw) => boolean) | undefined> =>
   panel().then(
     (one) => (all, draw) => !one.over(all, draw),

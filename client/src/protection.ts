@@ -1,4 +1,5 @@
-// What protects a contributor, to be tried: a picture of a hundred people, what a factor means, and what becomes of a report.
+// How a contributor is protected, for people to try: a picture of a hundred people, the meaning of a factor, and the way of a
+// report.
 
 import type { Asking } from "./asking.js";
 import { bar, button, draw, h, level, mark } from "./element.js";
@@ -12,12 +13,12 @@ import { SecureWords } from "./words.js";
 /** The person of the picture who is "you". */
 const YOU = 46;
 
-/** An ornament: as many of its dots are yellow as answers of "yes" or "no" would be swapped. */
+/** An ornament. The share of its yellow dots is the share of answers "yes" or "no" that would be swapped. */
 export function ornament({ ratio }: Asking): SVGSVGElement {
   const [columns, count] = [19, 57];
   const swapped = Math.round(count / (ratio + 1));
   const dots = Array.from({ length: count }, (_, i) =>
-    // 37 and 57 have no common factor: the yellow ones are spread over all rows.
+    // 37 and 57 have no common factor, so the yellow dots are spread over all rows.
     draw("circle", { cx: 8 + (i % columns) * 18.5, cy: 7 + Math.floor(i / columns) * 16, r: 6, class: (i * 37 + 5) % count < swapped ? "coin" : "people" }),
   );
   return draw("svg", { viewBox: "0 0 350 46", class: "dots ornament", "aria-hidden": "true" }, ...dots);
@@ -39,14 +40,19 @@ export function how(asking: Asking): HTMLElement {
   );
 }
 
-/** What somebody can believe after the report who believed something with chance x: y = x r/(x r + 1 - x), and with 1/r. */
+/**
+ * The beliefs after the report of a person who believed something with chance x before: y = x r/(x r + 1 - x), and the same
+ * with 1/r.
+ */
 function odds({ voice, ratio }: Asking, x: number): { most: string; least: string; up: number } {
   const up = (x * ratio) / (x * ratio + 1 - x);
   const least = Math.floor((100 * x) / (x + (1 - x) * ratio)) / 100;
   return { most: voice.numerals.percent(Math.min(1, Math.ceil(100 * up) / 100)), least: voice.numerals.percent(least), up };
 }
 
-/** How far a report can move a belief that its reader chooses: a bar for before, and one for after it. */
+/**
+ * How far a report can move a belief that the reader of the page chooses: one bar for before the report, and one for after it.
+ */
 function belief(asking: Asking): HTMLElement {
   const { voice, survey } = asking;
   const first = survey.attributes[0]!;
@@ -65,7 +71,7 @@ function belief(asking: Asking): HTMLElement {
     }), before.drawing),
     h("p", {}, voice.say(output(), "after", () => {
       const { up, ...said } = odds(asking, Number(range.value) / 100);
-      // Calm to warning as the belief rises: 95% is what a factor of 20 makes of 50–50.
+      // The colour goes from calm to warning as the belief rises. A factor of 20 turns 50–50 into 95%.
       after.set(up, level(up / (1 - up)));
       return said;
     }), after.drawing),
@@ -73,7 +79,10 @@ function belief(asking: Asking): HTMLElement {
   return moved;
 }
 
-/** A hundred people who all mean the same, and what their devices would send: the client's own coins, for two answers. */
+/**
+ * A hundred people who all mean the same, and the reports that their devices would send. The client's own random draws are
+ * used, for two answers.
+ */
 function hundred({ voice, survey }: Asking): HTMLElement {
   const coins = GRR(2n, spent(parseDecimal(survey.epsilon)!));
   const dots = Array.from({ length: 100 }, (_, i) => draw("circle", { cx: 10 + (i % 20) * 16.8, cy: 10 + Math.floor(i / 20) * 18, r: 6 }));
@@ -122,7 +131,7 @@ function hundred({ voice, survey }: Asking): HTMLElement {
   );
 }
 
-/** A contact as people can use it: an address that is only that is a link. */
+/** A contact as people can use it. If it is only an address, it is a link. */
 export const contact = ({ contact }: PageDocument): Node | string =>
   /^[^\s@<>?&]+@[^\s@<>?&]+$/.test(contact) ? h("a", { href: `mailto:${contact}` }, contact) : contact;
 
@@ -151,7 +160,7 @@ export function what(asking: Asking): HTMLElement {
   );
 }
 
-/** The promise, and what it is worth where that is little. */
+/** The promise, with a warning if it protects little. */
 export function promise(asking: Asking): HTMLElement {
   const { voice, ratio } = asking;
   const weak = ratio > 20;

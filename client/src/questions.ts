@@ -1,4 +1,4 @@
-// The questions of a survey: a screen for each, whose answers live in its controls and nowhere else.
+// The questions of a survey. Each has a screen, whose controls contain the answer. No other place does.
 
 import type { Asking } from "./asking.js";
 import { h } from "./element.js";
@@ -11,7 +11,7 @@ export class Question {
   private readonly _fault = h("p", { class: "fault", role: "alert" });
   private _wrong = false;
   private readonly _box: HTMLElement;
-  /** Say what is missing, or no longer. */
+  /** Say what is missing, or take this sentence away again. */
   private readonly _blame: (wrong: boolean) => void;
 
   constructor(
@@ -73,17 +73,17 @@ export class Question {
     );
   }
 
-  /** The answer; undefined where there is none. */
+  /** The answer; undefined if there is none. */
   get answer(): Answer | undefined {
     return this._control.read();
   }
 
-  /** The answer as its person reads it over. */
+  /** The answer as it is shown to the person again. */
   get spoken(): string {
     return this.answer === undefined ? "" : this._control.spoken();
   }
 
-  /** Whether there is an answer; if not, say what is missing, beside where it is given. */
+  /** Return whether there is an answer. If not, say beside its controls what is missing. */
   check(): boolean {
     const there = this.answer !== undefined;
     this._blame(!there);

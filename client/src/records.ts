@@ -1,4 +1,4 @@
-// Mechanisms for records of several answers, and how a specification becomes one.
+// Mechanisms for records of several answers, and how a specification becomes a mechanism.
 
 import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
 import {
@@ -34,51 +34,54 @@ import {
 } from "./oracles.js";
 import { high, low, uniformBelow, uniformShare, type Words } from "./words.js";
 
-/** What a report says, about one attribute or about several together. */
+/** A part of a report, which is about one attribute or about several together. */
 export interface Part {
-  /** The attributes; with several, codes are combined, the last attribute fastest. */
+  /** The attributes. Codes of several attributes are combined, and the last attribute varies fastest. */
   readonly attributes: readonly number[];
   readonly reading: Reading;
 }
 
-/** Which answers of a record a report is about: all, or one, two, one or two that are drawn, or one that it does not name. */
+/**
+ * The answers of a record that a report is about: all of them; one, two, or one or two that are drawn; or one that the report
+ * does not name.
+ */
 export type Drawn = "All" | "One" | "Two" | "Either" | "Hidden";
 
-/** The ratios of chances that a guarantee states, where they are those of whole reports and not of one coin. */
+/** The ratios of chances that a guarantee states, if they are ratios of whole reports and not of one random draw. */
 export interface Bounds {
-  /** Between any two records. */
+  /** The ratio between any two records. */
   readonly whole: Fraction;
-  /** Between two that differ in one attribute, for each of them. */
+  /** The ratios between two records that differ in one attribute, for each attribute. */
   readonly attributes: readonly Fraction[];
 }
 
-/** Budgets of permanent responses, exact, as a person's ledger has them: see `MemoBudget` of the library. */
+/** Exact budgets of permanent responses, as a person's ledger has them (see `MemoBudget` of the library). */
 export interface MemoBudget {
   readonly forever: string;
   readonly once: string;
-  /** What each further report adds; "" where that has no bound. */
+  /** The amount that each further report adds; "" if it has no bound. */
   readonly step: string;
-  /** Answers with a response of their own; 0 where cells of a hash function have them. */
+  /** Number of answers with a response of their own; 0 if the cells of a hash function have the responses. */
   readonly rows: number;
 }
 
-/** What a device keeps for a mechanism that reports again and again: permanent responses for all answers. */
+/** The permanent responses for all answers, which a device keeps for a mechanism that reports again and again. */
 export interface Memoised {
   readonly budget: MemoBudget;
   /** The rows, drawn without looking at an answer. */
   draw(words: Words): Uint8Array[];
-  /** Whether rows that were kept are such. */
+  /** Whether kept rows are valid. */
   fits(rows: readonly Uint8Array[]): boolean;
   report(rows: readonly Uint8Array[], code: bigint, words: Words): Uint8Array;
 }
 
-/** A row of the stated guarantee: epsilon, how sure, and how it grows. */
+/** A row of the stated guarantee: epsilon, its status, and how it grows. */
 export type Stated = readonly [Fraction, "exact" | "upper bound", "once" | "per report"];
 
 /** A whole contributor's mechanism. */
 export interface Mechanism {
   readonly drawn: Drawn;
-  /** Whether every answer is kept or swapped for another one. */
+  /** Whether every answer is kept or swapped for another answer. */
   readonly swaps: boolean;
   /** Number of answers of every attribute. */
   readonly sizes: readonly bigint[];
@@ -90,9 +93,9 @@ export interface Mechanism {
   /** The largest ratio of the chances of one report between any two contributors, exact. */
   readonly ratio: Fraction;
   readonly bounds?: Bounds;
-  /** What a contributor who differs in one attribute is protected by, as the library states it. */
+  /** The budgets that protect a contributor who differs in one attribute, as the library states them. */
   readonly perAttribute: readonly Fraction[];
-  /** The rows that its guarantee must state, where there are other ones than of one report. */
+  /** The rows that its guarantee must state, if they are not only the row of one report. */
   readonly stated?: readonly Stated[];
   readonly memoised?: Memoised;
   randomize(codes: readonly bigint[], words: Words): Uint8Array;
@@ -137,7 +140,7 @@ function split(sizes: readonly bigint[], epsilon: Fraction, grr: boolean): Mecha
   const codes = grr ? sizes.map((k) => GRR(k, share)) : [];
   const bits = grr ? [] : sizes.map((k) => OUE(k, share));
   const oracles: readonly Oracle[] = grr ? codes : bits;
-  // Codes lie in columns of the widest domain's type.
+  // All codes have the type of the widest domain.
   const widest = Math.max(...oracles.map((one) => one.width));
   const widths = oracles.map((one) => (grr ? widest : one.width));
   const width = widths.reduce((sum, one) => sum + one, 0);
@@ -149,12 +152,12 @@ function split(sizes: readonly bigint[], epsilon: Fraction, grr: boolean): Mecha
     epsilon,
     width,
     coins,
-    // Unreduced: the product of several such ratios is long, and only compared.
+    // The fraction is not reduced, because the product of several such ratios is long and is only compared.
     ratio: coins.map(coinRatio).reduce(([a, b], [c, d]) => [a * c, b * d]),
     perAttribute: sizes.map(() => share),
     randomize: (record, words) => {
       if (grr) return joined(codes.map((one, j) => toBytes(one.respond(record[j]!, words.next()), widest)));
-      // All bits of all attributes are one run, padding included, which is cleared afterwards.
+      // All bits of all attributes are one run. It includes padding, which is cleared afterwards.
       const own = joined(bits.map((one, j) => one.own(record[j]!)));
       const noisy = randomizeBits(own, 8 * width, bits[0]!.p, bits[0]!.q, words);
       let end = 0;
@@ -175,13 +178,13 @@ function split(sizes: readonly bigint[], epsilon: Fraction, grr: boolean): Mecha
   };
 }
 
-/** What a contributor may draw: the attributes, whose codes are combined, and what they are reported through. */
+/** A choice that a contributor may draw: the attributes, whose codes are combined, and the oracle that reports them. */
 export type Choice = readonly [readonly number[], Oracle];
 
 /**
- * One uniformly drawn pair of attributes, or one alone, with the whole budget; the report says which.
+ * One uniformly drawn pair of attributes, or one attribute alone, gets the whole budget. The report says which.
  *
- * An attribute is drawn alone if a word is below `alone`; without pairs no word is needed for that.
+ * An attribute is drawn alone if a word is below `alone`. Without pairs no word is drawn for this choice.
  */
 function sampled(
   sizes: readonly bigint[],
@@ -223,7 +226,7 @@ function sampled(
 
 const unknown = (name: string): string => `This page does not know the mechanism "${name}".`;
 
-/** What the mechanisms of the second file are made of, so that it holds nothing twice. */
+/** The parts of which the mechanisms of the second file are made, so that no code is in both files. */
 export const KIT = {
   GRR,
   OUE,
@@ -243,12 +246,12 @@ export const KIT = {
   less,
   lieThreshold,
   low,
-  // As a function that returns, not as an assertion: those may not be handed on.
+  // The type is that of a function that returns, because assertions may not be handed on.
   need: must as (holds: unknown, otherwise?: string, why?: Why) => void,
   parseDecimal,
   parts,
   sampled,
-  /** How many uniform integers below d share a word, at most. */
+  /** The largest number of uniform integers below d that share a word. */
   share: (d: number): number => {
     let share = 1;
     while (share < 16 && BigInt(d) ** BigInt(share + 1) <= 1n << 48n) share++;
@@ -269,13 +272,16 @@ export const KIT = {
 
 export type Kit = typeof KIT;
 
-/** The second file: mechanisms that few surveys use, and the list of what this device has sent. It lies beside this one. */
+/**
+ * The second file: mechanisms that few surveys use, and the list of what this device has sent. It is in the same folder as this
+ * file.
+ */
 export const second = (): Promise<typeof import("./further/index.js")> =>
   import("./further/index.js").catch(() => {
     throw new Refusal("A part of this page could not be loaded.", "unreachable");
   });
 
-/** The mechanisms that few surveys use; they are loaded before a survey that uses one is shown. */
+/** The mechanisms that few surveys use. They are loaded before a survey that uses one of them is shown. */
 const further = async (): Promise<Further> => (await second()).further(KIT);
 
 const domain = (k: number): bigint => {
@@ -316,14 +322,14 @@ async function part(spec: Json, k: bigint, whole: Fraction): Promise<Oracle> {
   return found;
 }
 
-/** What every attribute is reported through, where a specification lists it. */
+/** The oracles of all attributes, if a specification lists them. */
 function parts(keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Promise<Oracle[]> {
   const specs = keys.list("oracles");
   must(specs.length === sizes.length);
   return Promise.all(specs.map((spec, j) => part(spec, sizes[j]!, epsilon)));
 }
 
-/** The mechanism of a specification; a refusal if it is not one that this client knows in every detail. */
+/** The mechanism of a specification. It throws a refusal unless this client knows the mechanism in every detail. */
 export async function mechanism(spec: Json): Promise<Mechanism> {
   const keys = new Keys(spec);
   const name = keys.text("mechanism");

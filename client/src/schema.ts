@@ -1,4 +1,4 @@
-// The schema: what is asked, and which answer is which code. The rules are those of the library's `survey/encoding.py`.
+// The schema: the questions, and the codes of their answers. The rules are those of the library's `survey/encoding.py`.
 
 import { distinct, stated } from "./answers.js";
 import { must } from "./exact.js";
@@ -20,7 +20,7 @@ export function schema(value: Json | undefined): readonly Attribute[] {
   return attributes;
 }
 
-/** The kind of an entry: the one that a key tells, or the one that it names. */
+/** The kind of an entry: the kind that a key determines, or the kind that the entry names. */
 function kindOf(keys: Keys): Kind {
   const marked = KINDS.find(({ mark }) => mark && keys.has(mark));
   if (marked) return marked;
@@ -30,7 +30,7 @@ function kindOf(keys: Keys): Kind {
   return named;
 }
 
-/** Under which condition a question is asked: a question before it has one of some answers. */
+/** The condition under which a question is asked: an earlier question has one of some answers. */
 function branchOf(keys: Keys, earlier: readonly Attribute[]): Attribute["branch"] {
   const named = keys.text("question");
   const at = earlier.findIndex(({ name }) => name === named);
@@ -76,21 +76,21 @@ function attribute(value: Json, earlier: readonly Attribute[]): Attribute {
   return one;
 }
 
-/** Which questions are asked, as far as the answers tell. */
+/** Return which questions are asked, as far as the answers tell. */
 export function asked(attributes: readonly Attribute[], answers: readonly (Answer | undefined)[]): boolean[] {
   const found: boolean[] = [];
   for (const { branch } of attributes) {
     const one = branch && attributes[branch.at]!;
     const answer = branch && (found[branch.at] ? answers[branch.at] : null);
-    // A question on which another depends is rounded by no word.
+    // No word rounds the answer of a question on which another question depends.
     found.push(!one || (answer !== undefined && branch.codes.includes(Number(one.kind.codes(one, answer, undefined as never)[0]))));
   }
   return found;
 }
 
 /**
- * The codes of a record's columns, in order; words decide how numeric answers are rounded, one word for each. A question that
- * is not asked has the code of a missing answer.
+ * The codes of a record's columns, in order; words decide how numeric answers are rounded, with one word for each. A question
+ * that is not asked has the code of a missing answer.
  */
 export function encode(attributes: readonly Attribute[], answers: readonly Answer[], words: Words): bigint[] {
   const shown = asked(attributes, answers.map((one) => one ?? null));

@@ -1,4 +1,4 @@
-// What was sent: the report in words, how often each answer would have made the same of it, and its bytes.
+// The view of what was sent: the report in words, how often each answer would have led to the same report, and its bytes.
 
 import type { Asking } from "./asking.js";
 import { fromBase64 } from "./bytes.js";
@@ -10,13 +10,13 @@ import type { Part } from "./records.js";
 import type { Kept } from "./store.js";
 import type { Key } from "./text.js";
 
-/** How many answers are looked at for examples, and how many are named. */
+/** The numbers of answers that are searched for examples, and that are named. */
 const [SCANNED, EXAMPLES] = [4096, 6];
 
-/** A share of two chances as a number; they may be far below what a double holds. */
+/** The quotient of two chances as a number. The chances may be far below the smallest double. */
 const share = ([a, b]: Fraction, [c, d]: Fraction): number => (a && c ? 1 / (Number((c * b * 10n ** 12n) / (a * d)) / 1e12) : 0);
 
-/** What a kept response has sent, or would send where `title` says so. */
+/** What a kept response has sent, or would send if `title` says so. */
 export async function contents(asking: Asking, { body }: Kept, title: Key = "sent"): Promise<HTMLElement> {
   const { voice, survey } = asking;
   const [sent] = (JSON.parse(body) as { reports: { id: string; report: string }[] }).reports;
@@ -55,7 +55,7 @@ function meaning(asking: Asking, { attributes, reading }: Part): HTMLElement[] {
   const row = (label: HTMLElement, supported: boolean): void => {
     const { drawing, set } = bar();
     const [own, other] = supported ? [likely, unlikely] : [unlikely, likely];
-    // Whole for the most likely answers, and in proportion for the others.
+    // The bar is full for the most likely answers, and proportional for the others.
     set(own[0] ? Math.min(1, share(own, other) || 1) : 0, supported ? strength : 0);
     label.setAttribute("scope", "row");
     rows.append(h("tr", {}, label, h("td", {}, drawing, voice.say(h("span"), () => chance(asking, own)))));

@@ -1,39 +1,39 @@
-// What this device keeps: reports, never answers. One response for a collection, drawn once; what each draw has spent; and
-// permanent responses for all answers, where a survey asks again and again.
+// This device keeps reports, never answers. It keeps one response for a collection, which is drawn once, and what each draw has
+// spent. For a survey that asks again and again, it keeps permanent responses for all answers.
 
 import type { MemoBudget } from "./records.js";
 
-/** A report that was drawn, and what became of it. */
+/** A report that was drawn, and its outcome. */
 export interface Kept {
   readonly collection: string;
-  /** Who answered on this device: 1, and 2 on for further people where the survey lets them. */
+  /** The person who answered on this device: 1, and 2, 3, ... for further people if the survey lets them answer. */
   readonly person: number;
   /** Empty when the person has left. */
   readonly title: string;
   /** The whole budget, as the survey declares it. */
   readonly epsilon: string;
-  /** The bytes that are sent, the same at every try; deleted as soon as they are counted, or the person leaves. */
+  /** The bytes that are sent, the same at every try. They are deleted as soon as the report is counted or the person leaves. */
   readonly body: string;
-  /** What the report is found by among those that were counted; none when the person has left. */
+  /** The leaf by which the report is found among the counted reports; none when the person has left. */
   readonly leaf?: string;
   /** Hash of the survey document that was shown; empty when the person has left. */
   readonly page: string;
   readonly state: "drawn" | "counted" | "stopped" | "left";
-  /** What this device knows the invitation by that it was drawn for; none in open access, or when the person has left. */
+  /** The name that this device gives to the report's invitation; none in open access, or when the person has left. */
   readonly invitation?: string;
-  /** Why it was stopped: the problem's name. */
+  /** The name of the problem that stopped the report. */
   readonly problem?: string;
 }
 
-/** One draw of one person, as the library's ledger has it: nothing in it depends on an answer. */
+/** One draw of one person, as the library's ledger has it. Nothing in it depends on an answer. */
 export interface Draw {
-  /** Random name, 32 hexadecimal digits, which no report carries. */
+  /** Random name of 32 hexadecimal digits, which no report carries. */
   readonly draw: string;
   readonly collection: string;
-  /** What it spends alone; "" without a bound. */
+  /** The amount that the draw spends alone; "" without a bound. */
   readonly epsilon: string;
   readonly person: number;
-  /** The permanent responses that it was made of. */
+  /** The permanent responses from which the report was made. */
   readonly memo?: MemoBudget & { readonly id: string };
 }
 
@@ -45,7 +45,7 @@ export interface Memo {
   readonly rows: readonly string[];
 }
 
-/** What a person has on this device, and the most that they want to spend. */
+/** A person's responses and draws on this device, and the most that they want to spend. */
 export interface Account {
   readonly responses: readonly Kept[];
   readonly draws: readonly Draw[];
@@ -56,7 +56,7 @@ const STORES = { responses: ["collection", "person"], spending: "draw", memos: [
 type Name = keyof typeof STORES;
 type Stores = (name: Name) => IDBObjectStore;
 
-/** Run one transaction on the device's database; `act` may make further requests when the one that it returns is done. */
+/** Run one transaction on the device's database. `act` may make further requests when the request that it returns is done. */
 async function transaction<T>(mode: IDBTransactionMode, act: (stores: Stores) => IDBRequest<T>, ...names: Name[]): Promise<T> {
   const database = await new Promise<IDBDatabase>((resolve, reject) => {
     const opening = indexedDB.open("deniable", 3);
@@ -69,7 +69,7 @@ async function transaction<T>(mode: IDBTransactionMode, act: (stores: Stores) =>
     opening.onerror = opening.onblocked = () => reject(opening.error);
     opening.onsuccess = () => resolve(opening.result);
   });
-  // A page of a later version, in another tab, need not wait for this one.
+  // A page of a later version in another tab need not wait for this page.
   database.onversionchange = () => database.close();
   try {
     return await new Promise((resolve, reject) => {
@@ -83,11 +83,14 @@ async function transaction<T>(mode: IDBTransactionMode, act: (stores: Stores) =>
   }
 }
 
-/** What this device has now of a person's response. */
+/** The state that this device has now of a person's response. */
 export const found = ({ collection, person }: Kept): Promise<Kept | undefined> =>
   transaction("readonly", (stores) => stores("responses").get([collection, person]) as IDBRequest<Kept | undefined>, "responses");
 
-/** What this device has of a collection: of the last person in open access, else of an invitation by its mark. */
+/**
+ * The response that this device has for a collection: that of the last person in open access, or that of an invitation by its
+ * mark.
+ */
 export const kept = async (collection: string, mark?: string): Promise<Kept | undefined> =>
   (await ledger()).filter((one) => one.collection === collection && (!mark || one.invitation === mark)).pop();
 
@@ -99,12 +102,12 @@ export const ledger = (): Promise<Kept[]> => transaction("readonly", (stores) =>
 /** Read the account inside a transaction, and go on with it. */
 function reading(stores: Stores, then: (account: Account) => void): IDBRequest {
   const [responses, draws, limit] = [stores("responses").getAll(), stores("spending").getAll(), stores("settings").get("limit")];
-  // Requests of one transaction are done in their order.
+  // The requests of one transaction are done in their order, so the last one comes after all others.
   limit.onsuccess = () => then({ responses: responses.result as Kept[], draws: draws.result as Draw[], limit: (limit.result as { value: string } | undefined)?.value });
   return limit;
 }
 
-/** What was spent on this device, and the limit that its person has set. */
+/** The responses and draws of this device, and the limit that its person has set. */
 export async function account(): Promise<Account> {
   let result: Account | undefined;
   await transaction("readonly", (stores) => reading(stores, (all) => (result = all)), "responses", "spending", "settings");
@@ -116,9 +119,9 @@ export const setLimit = (value: string): Promise<unknown> =>
   transaction("readwrite", (stores) => (value ? stores("settings").put({ name: "limit", value }) : stores("settings").delete("limit")) as IDBRequest<unknown>, "settings");
 
 /**
- * Keep a response with its draw if its person has none for its collection; return the one that counts, which is the first.
- * The total is looked at and written in one transaction, so that no two tabs can overspend together: undefined, and nothing
- * is kept, if `allowed` does not say that the person's limit leaves room for it.
+ * Keep a response with its draw if its person has none for its collection; return the response that counts, which is the first.
+ * The total is read and written in one transaction, so that two tabs cannot overspend together. If `allowed` does not say that
+ * the person's limit leaves room, nothing is kept and the result is undefined.
  */
 export async function keep(response: Kept, draw?: Draw, allowed?: (account: Account, draw: Draw) => boolean): Promise<Kept | undefined> {
   let [counts, fault]: [Kept | undefined, unknown] = [undefined, undefined];
@@ -127,7 +130,7 @@ export async function keep(response: Kept, draw?: Draw, allowed?: (account: Acco
       stores("responses").add(response);
       if (draw) stores("spending").add(draw);
     } catch (error) {
-      // The transaction would say only that it was aborted.
+      // The error is kept, because the transaction would only say that it was aborted.
       fault = error;
       stores("responses").transaction.abort();
     }
@@ -150,7 +153,7 @@ export async function keep(response: Kept, draw?: Draw, allowed?: (account: Acco
   return counts;
 }
 
-/** Add draws of another list of the same person; one that is here already counts once, and nothing is removed. */
+/** Add the draws of another list of the same person. A draw that is already here counts once, and nothing is removed. */
 export const addDraws = (draws: readonly Draw[]): Promise<unknown> =>
   transaction(
     "readwrite",
@@ -161,7 +164,7 @@ export const addDraws = (draws: readonly Draw[]): Promise<unknown> =>
     "spending",
   );
 
-/** The permanent responses of a person for a series: the first that were stored, of whichever tab; else those that are given. */
+/** The permanent responses of a person for a series: those that any tab stored first, or else the given ones. */
 export async function memo(fresh: Memo): Promise<Memo> {
   let first: Memo | undefined;
   await transaction(
@@ -180,8 +183,8 @@ export async function memo(fresh: Memo): Promise<Memo> {
 }
 
 /**
- * Note what became of a response, unless its person has left; whether it was noted. If it was counted, its bytes are
- * deleted: nobody sends them again. It looks and writes in one transaction, so no other tab can leave in between.
+ * Note the outcome of a response, unless its person has left, and return whether it was noted. The bytes of a counted response
+ * are deleted, because nobody sends them again. One transaction reads and writes, so no other tab can leave in between.
  */
 export async function note(response: Kept): Promise<boolean> {
   let noted = false;
@@ -201,7 +204,7 @@ export async function note(response: Kept): Promise<boolean> {
   return noted;
 }
 
-/** Forget everything about a response but what keeps its person from a second draw. */
+/** Forget everything about a response, except for the entry that keeps its person from a second draw. */
 export const leave = ({ collection, person, epsilon }: Kept): Promise<unknown> =>
   transaction(
     "readwrite",

@@ -1,4 +1,4 @@
-// The collection's document, checked before the first question: nothing that it states is believed.
+// The collection's document is checked before the first question. Nothing that it states is believed.
 
 import { atMostExp, type Fraction, fraction, fromNumber, must, proved, toNumber } from "./exact.js";
 import { canonical, type Json, Keys, NumberToken, numberOf, parse, sha256, texts } from "./json.js";
@@ -14,17 +14,17 @@ export interface Survey {
   readonly mechanism: Mechanism;
   /** The budget as its document writes it. */
   readonly epsilon: string;
-  /** Name of all waves that share permanent responses: a hash of questions and coins; none where nothing is kept. */
+  /** Name of all waves that share permanent responses: a hash of questions and random draws; none if nothing is kept. */
   readonly series?: string;
-  /** Ids of the collections that this one was learned from: other people must have answered those. */
+  /** Ids of the collections from which this collection was learned. Other people must have answered those collections. */
   readonly learnedFrom: readonly string[];
 }
 
 /**
- * Check a collection's document; a refusal with one sentence if anything is off.
+ * Check a collection's document. It throws a refusal with one sentence if anything is wrong.
  *
- * `asked` is the id of the collection that was asked for, all 64 digits. Whether this is the collection that a
- * contributor's link was made for, only `linkDigits` tells.
+ * `asked` is the id of the collection that was asked for, all 64 digits. Only `linkDigits` tells whether this is the collection
+ * that a contributor's link was made for.
  */
 export async function check(document: string, asked: string): Promise<Survey> {
   const keys = new Keys(parse(document));
@@ -62,7 +62,7 @@ export async function check(document: string, asked: string): Promise<Survey> {
 
 const ANOTHER = "The privacy this survey promises is not the privacy its coins give.";
 
-/** Python states numbers to nine digits that any machine agrees on; the bound itself must hold exactly. */
+/** Python states numbers to nine digits, on which all machines agree. The bound itself must be kept exactly. */
 function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
   const keys = new Keys(stated);
   const close = (value: number, exact: Fraction): boolean => Math.abs(value / toNumber(exact) - 1) <= 1e-9;
@@ -91,10 +91,10 @@ function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
     const [epsilon, status, scaling] = due[i]!;
     must(close(row.number("epsilon"), epsilon) && row.number("delta") === 0, ANOTHER);
     must(row.text("status") === status, ANOTHER);
-    // The first edition wrote neither how a row scales nor its bound.
+    // Documents of the first edition state neither how a row scales nor its bound.
     must(row.has("scaling") === edition && row.has("bound") === edition, ANOTHER);
     if (edition) must(row.text("scaling") === scaling, ANOTHER);
-    // Words, which nobody is shown.
+    // These texts must be there, but nobody is shown them.
     for (const prose of ["adversary", "view", "note", ...(edition ? ["bound"] : [])]) row.text(prose);
     row.end();
   });

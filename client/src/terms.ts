@@ -1,4 +1,5 @@
-// The survey document: what people read, and the terms of the survey. The rules are those of the library's `survey_page.py`.
+// The survey document: the texts for people, and the terms of the survey. The rules are those of the library's
+// `survey_page.py`.
 
 import { distinct, isDay } from "./answers.js";
 import { must } from "./exact.js";
@@ -26,7 +27,7 @@ export interface PageDocument {
   readonly closes_at?: string | null;
   /** Whether another person may answer on the same device. */
   readonly second_person?: boolean;
-  /** Whether people are asked to take part before the first question, and not when they send. */
+  /** Whether people are asked for consent before the first question, and not when they send. */
   readonly consent_first?: boolean;
 }
 
@@ -43,7 +44,7 @@ export const pageHash = (text: string): Promise<string> => sha256(canonical(pars
 /** The end of a link: digits, and an invitation's token of 16 bytes. */
 export const LINK = /^([0-9a-f]{32})(?:\.([A-Za-z0-9_-]{21}[AQgw]))?$/;
 
-/** The digits and the token of the end of a link; a refusal of what cannot be one. */
+/** The digits and the token of the end of a link. It throws a refusal if the text cannot be the end of a link. */
 export function split(link: string): { readonly digits: string; readonly token?: string } {
   const found = LINK.exec(link);
   must(found, "The link to this survey is not complete: it must end in # and 32 digits, with an invitation's 23 characters after them.", "cut");
@@ -51,15 +52,16 @@ export function split(link: string): { readonly digits: string; readonly token?:
 }
 
 /**
- * The digits that a survey's link ends in: one hash over the whole id of the collection and the whole hash of the survey
- * document. A collector writes both documents, so half a hash for each would cost it the square root of what this costs.
+ * The digits at the end of a survey's link: one hash over the whole id of the collection and the whole hash of the survey
+ * document. A collector writes both documents. To forge half a hash for each would cost the collector only the square root of
+ * the cost of forging this hash.
  */
 export const linkDigits = async (id: string, page: string): Promise<string> => (await sha256(`deniable link 1\n${id}\n${page}\n`)).slice(0, 32);
 
-/** Refuse a collection and a survey document, by its id and its hash, that a link was not made for. */
+/** Refuse a collection (by its id) and a survey document (by its hash) if the link was not made for them. */
 export const matches = async (id: string, page: string, link: string): Promise<void> => must((await linkDigits(id, page)) === link, ANOTHER_LINK);
 
-/** The survey document of a collection; a refusal with one sentence if anything is off. */
+/** The survey document of a collection. It throws a refusal with one sentence if anything is wrong. */
 export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "attributes">): PageDocument {
   const keys = new Keys(parse(text));
   must(keys.text("format") === "deniable survey page" && keys.integer("format_version") === 1);
@@ -109,6 +111,6 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
   must(!opens || !closes || opens < closes);
   keys.text("contact");
   keys.end();
-  // What may be left out is what the library takes then.
+  // The defaults are those of the library.
   return { access, retention: "aggregate", min_batch: 100, ...(JSON.parse(text) as Omit<PageDocument, "access" | "retention" | "min_batch">) };
 }

@@ -1,5 +1,6 @@
-// The page's own sentences. What states the guarantee, what is sent, kept or counted comes from here alone, in every
-// language: a survey's page document may word the keys of `FREE` in free.ts otherwise, and no others. Between asterisks text is bold.
+// The page's own sentences. In every language, all statements about the guarantee, and about what is sent, kept or counted,
+// come only from here. A survey's page document may replace the keys of `FREE` in free.ts, and no others. Text between
+// asterisks is bold.
 
 export const ENGLISH = {
   language: "Language",
@@ -169,7 +170,7 @@ export type Key = keyof typeof ENGLISH;
 
 type Sentences = Partial<Record<Key, string>>;
 
-/** The translations that ship; each is a file of its own, which lies beside this one. */
+/** The translations that ship. Each is a file of its own in the same folder as this file. */
 const TRANSLATED: Record<string, () => Promise<{ default: Sentences }>> = {
   ar: () => import("./languages/ar.json"),
   de: () => import("./languages/de.json"),
@@ -183,11 +184,11 @@ export const SHIPPED: readonly string[] = ["en", ...Object.keys(TRANSLATED)];
 const known: Record<string, Sentences> = { en: ENGLISH };
 const primary = (tag: string): string => tag.toLowerCase().split("-")[0]!;
 
-/** Load the sentences of some languages. What cannot be loaded stays in English, and the page says so of each sentence. */
+/** Load the sentences of some languages. Sentences that cannot be loaded stay in English, and the page marks each of them. */
 export async function translate(tags: readonly string[]): Promise<void> {
   const missing = new Set(tags.map(primary).filter((one) => !known[one] && TRANSLATED[one]));
   await Promise.all([...missing].map(async (one) => TRANSLATED[one]!().then((file) => (known[one] = file.default), () => {})));
 }
 
-/** The sentences of a language that ships and was loaded, by its tag or the first part of it; undefined for others. */
+/** The sentences of a language that ships and was loaded, by its tag or the tag's first part; undefined for others. */
 export const shipped = (tag: string): Sentences | undefined => known[primary(tag)];

@@ -9,7 +9,7 @@ export interface Words {
 
 const AT_A_TIME = 64;
 
-/** Words of the browser's generator, little-endian; one that was used is wiped. */
+/** Words of the browser's generator, little-endian. A word that was used is wiped. */
 export class SecureWords implements Words {
   private readonly _words = new BigUint64Array(AT_A_TIME);
   private _used = AT_A_TIME;
@@ -26,14 +26,14 @@ export class SecureWords implements Words {
     return word;
   }
 
-  /** Wipe what was not used. */
+  /** Wipe the words that were not used. */
   wipe(): void {
     this._words.fill(0n);
     this._used = AT_A_TIME;
   }
 }
 
-/** Words that were written down, for tests: they must suffice. */
+/** Words that were written down for tests. There must be enough of them. */
 export class RecordedWords implements Words {
   private _place = 0;
 
@@ -48,7 +48,7 @@ export class RecordedWords implements Words {
 export const high = (product: bigint): bigint => product >> 64n;
 export const low = (product: bigint): bigint => product & (SCALE - 1n);
 
-/** Uniform on 0..bound-1: words of the incomplete last interval are drawn again. */
+/** A uniform integer on 0..bound-1. Words of the incomplete last interval are drawn again. */
 export function uniformBelow(words: Words, bound: bigint): bigint {
   if (bound === 1n) return 0n;
   const width = SCALE / bound;
@@ -59,8 +59,9 @@ export function uniformBelow(words: Words, bound: bigint): bigint {
 }
 
 /**
- * The first of `share` uniform integers in 0..bound-1 that one word is made into: its whole part times the bound, then
- * what is left of it times the bound, and so on. A word whose last rest is below 2^64 mod bound^share is drawn again.
+ * The first of `share` uniform integers in 0..bound-1 that one word is made into. The first integer is the whole part of the
+ * word times the bound, the next is the whole part of the rest times the bound, and so on. A word whose last rest is below 2^64
+ * mod bound^share is drawn again.
  */
 export function uniformShare(words: Words, bound: bigint, share: number): bigint {
   const limit = SCALE % bound ** BigInt(share);

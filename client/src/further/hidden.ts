@@ -1,6 +1,6 @@
-// Later rounds: one answer through randomised response with the whole budget, hidden among codes that public tables make up.
-// Corr-RR makes them from the randomised answer, RS+RFD from priors. Any tables keep epsilon: given which answer was drawn,
-// everything else is drawn without a look at the others.
+// Mechanisms for later rounds: one answer goes through randomised response with the whole budget, and is hidden among codes
+// that are drawn from public tables. Corr-RR draws these codes from the randomised answer, RS+RFD from priors. Whatever the
+// tables are, epsilon is kept: given which answer was drawn, everything else is drawn without looking at the other answers.
 
 import type { Fraction } from "../exact.js";
 import type { Json, Keys, NumberToken } from "../json.js";
@@ -8,15 +8,15 @@ import type { CodeOracle } from "../oracles.js";
 import type { Bounds, Kit, Mechanism } from "../records.js";
 import type { Words } from "../words.js";
 
-/** Attributes, reports and cells up to which the client computes what Python states. */
+/** Largest numbers of attributes, reports and cells for which the client computes the ratio that Python states. */
 const [ATTRIBUTES, REPORTS, CELLS] = [64, 1 << 13, 1 << 18];
 
-/** Chance, over 2^64, that attribute j is made `code` if attribute s was drawn and reported as `given`. */
+/** The chance, over 2^64, that attribute j gets `code` if attribute s was drawn and reported as `given`. */
 type Cell = (s: number, j: number, given: bigint, code: bigint) => bigint;
 
 const sum = (numbers: readonly bigint[]): bigint => numbers.reduce((total, one) => total + one, 0n);
 
-/** A probability as documents write it: Python's text of a double, or "a/b" or a decimal where no double is written the same. */
+/** A probability as documents write it: Python's text of a double, or "a/b" or a decimal if no double is written the same. */
 function probability({ decimalText, need, parseDecimal, toNumber, written }: Kit, value: Json | undefined): Fraction {
   if (typeof value === "string") {
     const number = written(value);
@@ -48,7 +48,7 @@ const fallen = (limits: readonly bigint[], word: bigint): bigint => BigInt(limit
 /** The chance of a code. */
 const cellOf = (limits: readonly bigint[], code: bigint): bigint => limits[Number(code)]! - (limits[Number(code) - 1] ?? 0n);
 
-/** How likely a report's other codes are, over 2^(64 (d - 1)), for every attribute that may have been drawn. */
+/** The chances of a report's other codes, over 2^(64 (d - 1)), for every attribute that may have been drawn. */
 const weights = (cell: Cell, codes: readonly bigint[]): bigint[] =>
   codes.map((given, s) => codes.reduce((product, code, j) => (j === s ? product : product * cell(s, j, given, code)), 1n));
 
@@ -72,7 +72,7 @@ function hidden(
     epsilon,
     width: column * d,
     coins,
-    // Whichever attribute is drawn, its oracle's is the largest; a mixture has no larger one.
+    // Whichever attribute is drawn, its oracle has the largest ratio. A mixture has no larger one.
     ratio: largest(coins),
     bounds,
     perAttribute: sizes.map(() => epsilon),
@@ -81,7 +81,7 @@ function hidden(
       const codes = sizes.map((_, j) => fromBytes(report.subarray(j * column, (j + 1) * column)));
       const made = weights(cell, codes);
       const whole = BigInt(d) * SCALE ** BigInt(d);
-      // A report tells most about one answer where the others are not those reported.
+      // A report tells most about one answer if the other answers are not those reported.
       const least = sum(made.map((one, j) => one * oracles[j]!.chances[1]));
       return codes.map((code, j) => {
         const [p, q] = oracles[j]!.chances;
@@ -96,7 +96,7 @@ function hidden(
 
 // ---------------------------------------------------------------- RS+RFD
 
-/** One answer, uniformly drawn; the others are drawn from public priors. */
+/** One answer is drawn uniformly. The others are drawn from public priors. */
 export function fakes(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
   const { GRR, SCALE, fraction, less, need, spent, uniformShare } = kit;
   const d = sizes.length;
@@ -110,7 +110,7 @@ export function fakes(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: F
     need((off < 0n ? -off : off) * 10n ** 9n <= common);
     return thresholds(SCALE, parts);
   });
-  // How much likelier a report is as an answer than as a fake, for the rarest fake and the commonest.
+  // This says how much likelier a report is as an answer than as a fake, for the rarest fake and the commonest.
   const evidence = limits.map((own, j) => {
     const cells = own.map((_, code) => cellOf(own, BigInt(code))).sort((a, b) => (a < b ? -1 : 1));
     const [p, q] = oracles[j]!.chances;
@@ -135,10 +135,10 @@ export function fakes(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: F
   });
 }
 
-/** What a choice adds to the numerator, and to the denominator. */
+/** The terms that a choice adds to the numerator and to the denominator. */
 type Pair = readonly [Fraction, Fraction];
 
-/** A sum, unreduced: only compared. */
+/** A sum that is not reduced, because it is only compared. */
 const total = (numbers: readonly Fraction[]): Fraction => numbers.reduce(([a, b], [c, d]): Fraction => (b === d ? [a + c, b] : [a * d + c * b, b * d]), [0n, 1n]);
 
 /** The largest quotient of two sums with one choice per part, by Dinkelbach's iteration. */
@@ -155,7 +155,7 @@ function quotient({ fraction, less }: Kit, parts: readonly (readonly Pair[])[]):
 
 // ---------------------------------------------------------------- Corr-RR
 
-/** One answer, uniformly drawn; the others are copies of its report, each with a chance of its own. */
+/** One answer is drawn uniformly. The others are copies of its report, each with a chance of its own. */
 export function copies(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
   const { GRR, SCALE, need, spent, uniformShare } = kit;
   const d = sizes.length;
@@ -193,7 +193,7 @@ export function copies(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: 
     });
   }
   need(sum(sizes) ** 2n - sum(sizes.map((one) => one * one)) <= BigInt(CELLS));
-  // [pivot][target][what the pivot reported]: cumulative thresholds.
+  // The entry [pivot][target][the pivot's report] has cumulative thresholds.
   const tables = sizes.map((from, s) =>
     sizes.map((to, j) => {
       if (s === j) return [];
@@ -201,7 +201,7 @@ export function copies(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: 
       const codes = inward ?? maps.get(`${j} ${s}`) ?? contiguous(to, from);
       const groups = inward ? to : from;
       const [a, b] = chances[j]![s]!;
-      // Weights for the code that is copied, and for any other one.
+      // These are the weights of the code that is copied, and of any other code.
       const [copied, other] = [a * (groups - 1n), b - a];
       const weight = (one: bigint, two: bigint): bigint => (one === two ? copied : other);
       if (inward) return inward.map((group) => thresholds(SCALE, Array.from({ length: Number(to) }, (_, code) => weight(group, BigInt(code)))));
@@ -214,7 +214,7 @@ export function copies(kit: Kit, keys: Keys, sizes: readonly bigint[], epsilon: 
   return hidden(kit, sizes, epsilon, oracles, cell, bounded(kit, oracles, cell, every(sizes), false), (record, words) => {
     const s = pivotOf(words);
     const told = oracles[s]!.respond(record[s]!, words.next());
-    // A word for every column, the pivot's too.
+    // Every column has a word, also the pivot's column.
     return sizes.map((_, j) => {
       const word = words.next();
       return j === s ? told : fallen(tables[s]![j]![Number(told)]!, word);
@@ -260,15 +260,16 @@ const every = (sizes: readonly bigint[]): number[][] | undefined =>
 /**
  * The largest ratios of the chances of one report between any two records, and between two that differ in one attribute.
  *
- * A report is likeliest for a record that equals it, and least likely for one that differs everywhere. Floats find the
- * report that tells most, among those that may; its ratio is exact. Where there are too many, an oracle's ratio bounds them.
+ * A report is likeliest for a record that equals it, and least likely for one that differs everywhere. Floats find the report
+ * that tells most, among the reports that may. Its ratio is exact. If there are too many reports, an oracle's ratio bounds
+ * them.
  */
 function bounded({ largest }: Kit, oracles: readonly CodeOracle[], cell: Cell, reports: number[][] | undefined, alike: boolean): Bounds {
   const most = largest(oracles.flatMap((one) => one.coins));
   if (!reports) return { whole: most, attributes: oracles.map(({ chances: [p, q] }) => [p, q]) };
   const chances = oracles.map((one) => one.chances);
   const float = (chance: bigint): number => Number(chance) / 2 ** 64;
-  // [pivot][target]: how many codes the target has here, and the chances of every given code and code.
+  // The entry [pivot][target] has the target's number of codes here, and the chances of every given code and code.
   const tables = oracles.map(({ k: from }, s) =>
     oracles.map(({ k: to }, j) => {
       const codes = (k: bigint): number[] => Array.from({ length: alike ? 2 : Number(k) }, (_, code) => code);

@@ -1,5 +1,5 @@
-// The second file of the client: mechanisms that few surveys use, made of what the first file hands to it, and the look for
-// a counted report.
+// The second file of the client: mechanisms that few surveys use, made of the parts that the first file hands over, and the
+// search for a counted report.
 
 import type { Fraction } from "../exact.js";
 import type { Keys } from "../json.js";

@@ -1,4 +1,5 @@
-// What was answered on this device and what it has spent: to be looked at, limited, saved and loaded.
+// The ledger: what was answered on this device, and what the reports have spent. People can look at the ledger, limit, save and
+// load it.
 
 import type { button, h } from "../element.js";
 import type { less, must, parseDecimal, plus, times, toNumber, Fraction } from "../exact.js";
@@ -7,7 +8,7 @@ import type { Key } from "../text.js";
 import type { Voice } from "../voice.js";
 import sentences from "./sentences.json";
 
-/** What the first file hands to this one. */
+/** The parts that the first file hands to this file. */
 export interface PageKit {
   readonly h: typeof h;
   readonly button: typeof button;
@@ -23,14 +24,14 @@ export interface PageKit {
   readonly setLimit: typeof setLimit;
 }
 
-/** How a total exceeds a limit, as texts. */
+/** The numbers by which a total exceeds a limit, as texts. */
 export interface Over {
   readonly total: string;
   readonly more: string;
   readonly limit: string;
 }
 
-/** Keys of this file's own sentences; spelled out, since whoever has only the types has no table. */
+/** Keys of this file's own sentences. They are spelled out, because a user of the types has no table of sentences. */
 type Own = "over" | "overBy" | "limit" | "setLimit" | "limitSet" | "badLimit" | "lost";
 
 export interface Panel {
@@ -38,7 +39,7 @@ export interface Panel {
   fill(voice: Voice, key: Own, values?: Partial<Over>): string;
   /** Show the ledger in an element. */
   show(voice: Voice, device: HTMLElement, opened?: boolean, outcome?: Key | Own): Promise<void>;
-  /** How one more draw would exceed the person's limit; undefined if it does not. */
+  /** The numbers by which one more draw would exceed the person's limit; undefined if it does not. */
   over(account: Account, draw: Draw): Over | undefined;
 }
 
@@ -51,10 +52,13 @@ export const panel = (kit: PageKit): Panel => {
   const need: (holds: unknown, otherwise: string) => void = kit.need;
   const number = (text: string): Fraction | undefined => parseDecimal(text);
 
-  /** What the first person of this device has spent, exact; undefined without a bound. Nobody knows which others are the same. */
+  /**
+   * The exact total that the first person of this device has spent; undefined without a bound. Nobody knows which other persons
+   * are the same.
+   */
   function total({ responses, draws }: Pick<Account, "responses" | "draws">): Fraction | undefined {
     const own = draws.filter((one) => one.person === 1);
-    // Responses of before draws were written down, or of a list without them.
+    // These responses are older than the records of draws, or come from a list without draws.
     const known = new Set(own.map((one) => one.collection));
     let [sum, bounded] = [NONE, true];
     const add = (part: Fraction | undefined): void => {
@@ -73,7 +77,7 @@ export const panel = (kit: PageKit): Panel => {
       const [once, step] = [number(memo.once)!, memo.step ? number(memo.step) : undefined];
       const protectedTotal = reports === 1n ? once : step && plus(once, times(step, [reports - 1n, 1n]));
       const rows = BigInt(memo.rows);
-      // If the times of change are known anyway: every answer that may have been used, at most.
+      // If the times of change are known anyway, the bound counts every answer that may have been used, at most.
       const known = reports > 1n && rows ? times(number(memo.forever)!, [reports < rows ? reports : rows, 1n]) : undefined;
       add(known && (!protectedTotal || less(known, protectedTotal)) ? known : protectedTotal);
     }
@@ -101,7 +105,7 @@ export const panel = (kit: PageKit): Panel => {
   const exported = ({ responses, draws }: Account): string =>
     `${JSON.stringify({ format: FORMAT, format_version: 2, responses, spending: draws }, null, 2)}\n`;
 
-  /** The responses of a file that `exported` made; throws if it is another. */
+  /** The responses of a file that `exported` made. It throws for any other file. */
   function responsesOf(list: readonly Kept[]): Kept[] {
     return list.map(({ collection, person = 1, title, epsilon, body, page, state, invitation }) => {
       need(/^[0-9a-f]{64}$/.test(collection) && person >= 1 && person % 1 === 0 && number(epsilon), "");
@@ -113,7 +117,7 @@ export const panel = (kit: PageKit): Panel => {
     });
   }
 
-  /** Draws of a file; throws if one would lower a total, or says something else about a draw than this device. */
+  /** The draws of a file. It throws if a draw would lower a total, or if the file contradicts this device about a draw. */
   function drawsOf(list: readonly Draw[], here: readonly Draw[]): Draw[] {
     const positive = (value: unknown): boolean => typeof value === "string" && less(NONE, number(value) ?? NONE);
     const mine = new Map(here.map((one) => [one.draw, JSON.stringify(one)]));
@@ -140,7 +144,7 @@ export const panel = (kit: PageKit): Panel => {
     need(own ? version === 1 && Array.isArray(data.draws) : data.format === FORMAT && Array.isArray(data.responses), "");
     need(own || version === 1 || (version === 2 && Array.isArray(data.spending)), "");
     const responses = responsesOf(own ? [] : data.responses!);
-    // First what was spent: a list that is loaded in part must not count less.
+    // The draws come first, because a list that is loaded only in part must not count less.
     await addDraws(drawsOf((own ? data.draws : data.spending) ?? [], (await account()).draws));
     for (const one of responses) await keep(one);
   }
@@ -150,7 +154,7 @@ export const panel = (kit: PageKit): Panel => {
     const heads = (["survey", "epsilon", "state"] as const).map((key) => voice.say(h("th", { scope: "col" }), key));
     const rows = all.responses.map(({ title, collection, epsilon, person, state }) => {
       const which = voice.say(h("td"), () => (title || collection.slice(0, 12)) + (person > 1 ? ` (${voice.fill("another")})` : ""));
-      // What a report of permanent responses adds is less than what all of them may: the total knows how they add up.
+      // A report of permanent responses adds less than all of them may add. The total knows how they add up.
       const spent = all.draws.find((one) => one.collection === collection && one.person === person)?.epsilon;
       return h("tr", {}, which, h("td", {}, spent ?? epsilon), voice.say(h("td"), STATES[state]));
     });

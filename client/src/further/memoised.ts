@@ -7,7 +7,7 @@ import type { Kit, Mechanism, Memoised } from "../records.js";
 import type { Words } from "../words.js";
 import { PrimeHashes } from "./sketch.js";
 
-/** What one member of the family is: how it stores, and how it reports what it stored. */
+/** One member of the family: how it stores, and how it reports what it stored. */
 interface Member {
   readonly width: number;
   readonly rows: bigint;
@@ -18,7 +18,7 @@ interface Member {
   memo(words: Words): Uint8Array[];
   /** The row of an answer. */
   place(rows: readonly Uint8Array[], code: bigint): Uint8Array;
-  /** One permanent response of one answer, as it is drawn where nothing is kept. */
+  /** One permanent response of one answer, as it is drawn if nothing is kept. */
   stored(code: bigint, words: Words): Uint8Array;
   again(row: Uint8Array, words: Words): Uint8Array;
   read(report: Uint8Array): Reading;
@@ -34,7 +34,7 @@ function second({ SCALE, secondThreshold }: Kit, first: Coin, own: bigint, other
     const q = other * SCALE + at * (own - other);
     return [all - others * q, q];
   };
-  // Without noise of its own the second stage copies: then the first stage has to keep the smaller budget, too.
+  // Without noise of its own, the second stage copies. Then the first stage must keep the smaller budget, too.
   return [threshold, threshold ? { threshold, ratio, bolder: -1n, budget: once } : { ...first, budget: once }];
 }
 
@@ -88,7 +88,7 @@ function bits(kit: Kit, k: bigint, forever: Fraction, once: Fraction): Member {
     read: (report) => {
       let set = 0n;
       for (const byte of report) for (let bit = 0; bit < 8; bit++) set += BigInt((byte >> bit) & 1);
-      // Twice the chance, over twice the whole: a bit that is spoken for is set with 1/2.
+      // These are twice the chance over twice the whole, because a bit that the report speaks for is set with chance 1/2.
       const whole = 2n * all ** k;
       return {
         ...first.read(report),
@@ -133,7 +133,10 @@ function hashed(kit: Kit, k: bigint, g: bigint, forever: Fraction, once: Fractio
   };
 }
 
-/** What each further report adds to the bound between any two histories: a decimal that is proved not to be below ln(p2/q2). */
+/**
+ * The amount that each further report adds to the bound between any two histories. It is a decimal that is proved not to be
+ * below ln(p2/q2).
+ */
 function above({ atMostExp, decimalText, fromNumber, times, toNumber }: Kit, [ratio, often]: readonly [Fraction, bigint]): string {
   let bound = Math.log(toNumber(ratio));
   for (let more = Math.max(bound, 1) * 2 ** -50; !atMostExp(ratio, fromNumber(bound)); more *= 2) bound += more;
@@ -158,7 +161,7 @@ export function memoised(kit: Kit, name: string, keys: Keys, k: bigint, forever:
       forever: decimalText(forever),
       once: decimalText(once),
       step: found.step ? above(kit, found.step) : "",
-      // Answers that change at the same times may change cells at different ones.
+      // Answers that change at the same times may change cells at different times.
       rows: name === "MemoisedHash" ? 0 : Number(found.rows),
     },
     draw: found.memo,

@@ -3,7 +3,7 @@
 import type { Fraction } from "../exact.js";
 import type { Kit, Mechanism } from "../records.js";
 
-/** One attribute with the whole budget, inside a message with a code of every attribute. */
+/** One attribute gets the whole budget, inside a message with a code of every attribute. */
 export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joined, largest, low, spent, share: shareOf, toBytes, uniformShare }: Kit, sizes: readonly bigint[], epsilon: Fraction): Mechanism {
   const oracles = sizes.map((k) => GRR(k, spent(epsilon)));
   const coins = oracles.flatMap((one) => one.coins);
@@ -12,9 +12,9 @@ export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joine
   const column = Math.max(...oracles.map((one) => one.width));
   const group = (code: bigint, k: bigint): bigint => (code * groups) / k;
   const start = (at: bigint, k: bigint): bigint => ceiling(at * k, groups);
-  /** How many codes of an attribute are in a group. */
+  /** Number of codes of an attribute in a group. */
   const inside = (at: bigint, k: bigint): bigint => start(at + 1n, k) - start(at, k);
-  /** How many codes an attribute that is no pivot has to choose among. */
+  /** Number of codes among which an attribute that is not the pivot is drawn. */
   const bound = (j: number, at: bigint): bigint => {
     const own = inside(at, sizes[j]!);
     return j ? sizes[j]! - own : own;
@@ -54,7 +54,7 @@ export function pivotCoded({ GRR, SCALE, ceiling, chance, fromBytes, high, joine
       const codes = sizes.map((_, j) => fromBytes(report.subarray(j * column, (j + 1) * column)));
       const told = codes.map((code, j) => group(code, sizes[j]!));
       const pivot = Math.max(0, told.indexOf(told[0]!, 1));
-      // Besides the pivot's: the chance of the other codes, uniform within the rule.
+      // This is the chance of the codes besides the pivot's, which are uniform within the rule.
       const others = sizes.reduce((product, _, j) => (j === pivot ? product : product * bound(j, told[pivot]!)), BigInt(d));
       const oracle = oracles[pivot]!;
       return [{ attributes: [pivot], reading: chance(oracle.read(toBytes(codes[pivot]!, oracle.width)), [1n, others]) }];

@@ -1,18 +1,22 @@
-// Looks for a leaf among those of all counted reports. Everything is loaded first, so nobody learns which one is looked for.
+// This file looks for a leaf among the leaves of all counted reports. All leaves are loaded first, so nobody learns which leaf
+// is looked for.
 
 import type { Kept } from "../store.js";
 import type { Voice } from "../voice.js";
 import type { PageKit } from "./ledger.js";
 import sentences from "./sentences.json";
 
-/** A batch as the collector lists it; no root for one from before there were leaves. */
+/** A batch as the collector lists it. A batch from before there were leaves has no root. */
 interface Batch {
   readonly number: number;
   readonly n: number;
   readonly root: string | null;
 }
 
-/** The sentence that says where a leaf is, and its values; "notYet" while batches may still come, "absent" when it should be there. */
+/**
+ * The sentence that says where a leaf is, and its values. "notYet" is for surveys whose batches may still come, "absent" for a
+ * leaf that should be there.
+ */
 type Place = readonly ["inBatch" | "notYet" | "absent", { readonly batch: number; readonly n: number }?];
 
 const WIDTH = 32;
@@ -49,7 +53,7 @@ const bytesOf = (text: string): Uint8Array => Uint8Array.from(atob(text.replace(
 
 /**
  * Give a response a leaf, SHA-256 of 16 secret bytes and the report, by which this device finds later that it was counted. The
- * secret is forgotten at once: what stays says nothing of the report.
+ * secret is forgotten at once, so the leaf that stays says nothing about the report.
  */
 export async function withLeaf(drawn: Kept): Promise<Kept> {
   const report = bytesOf(/"report":"(.*)"/.exec(drawn.body)![1]!);
@@ -62,7 +66,7 @@ export async function withLeaf(drawn: Kept): Promise<Kept> {
   return { ...drawn, leaf, body: drawn.body.replace("}]", `,"leaf":"${leaf}"}]`) };
 }
 
-/** Look for a leaf of 32 bytes, in base64; it rejects where the collector gives no list. */
+/** Look for a leaf of 32 bytes, in base64. It rejects if the collector gives no list. */
 async function lookUp(collection: string, leaf: string): Promise<Place> {
   const listed = ((await (await read(`${collection}/batches`)).json()) as { batches: Batch[] }).batches.filter((one) => one.root);
   const [{ state }, ...contents] = (await Promise.all([
@@ -74,13 +78,13 @@ async function lookUp(collection: string, leaf: string): Promise<Place> {
     const leaves = Array.from({ length: content.byteLength / WIDTH }, (_, row) => new Uint8Array(content, row * WIDTH, WIDTH));
     if (!leaves.some((one) => hex(one) === mine)) continue;
     const { number, n, root } = listed[i]!;
-    // A list that differs from what is stated about it proves nothing.
+    // A list that differs from its stated root or length proves nothing.
     return content.byteLength === n * WIDTH && hex(await rootOf(leaves)) === root ? ["inBatch", { batch: number, n }] : ["absent"];
   }
   return [state === "closed" ? "absent" : "notYet"];
 }
 
-/** Put a button into an element that looks for a leaf, and says beside it where that is. */
+/** Put a button into an element. The button looks for a leaf and says beside it where the leaf is. */
 export function looker({ h, button }: Pick<PageKit, "h" | "button">, voice: Voice, spot: HTMLElement, url: string, leaf: string, contact: string): void {
   const fill = (key: Place[0] | "look" | "noList", values: Readonly<Record<string, string>> = {}): string => {
     const primary = voice.tag.toLowerCase().split("-")[0] as keyof typeof sentences;

@@ -1,11 +1,11 @@
-// The count-mean sketch, and its public hash functions: two families, drawn exactly by their laws.
+// The count-mean sketch, and its public hash functions: two families, drawn exactly by their distributions.
 
 import type { Fraction } from "../exact.js";
 import type { Oracle } from "../oracles.js";
 import type { Kit } from "../records.js";
 import type { Words } from "../words.js";
 
-/** A family of hash functions from 0..k-1 to m cells; one of them is a list of parameters. */
+/** A family of hash functions from 0..k-1 to m cells. A function is a list of parameters. */
 export interface Hashes {
   readonly m: bigint;
   readonly width: number;
@@ -19,7 +19,7 @@ export interface Hashes {
 
 const HALF = 1n << 32n;
 
-/** Count-mean sketch: a public random hash function, and the noisy cell that it puts the answer into. */
+/** Count-mean sketch: a report is a public random hash function, and the noisy cell of the answer under it. */
 export function CountMeanSketch({ GRR, SCALE }: Kit, k: bigint, budget: Fraction, hashes: Hashes): Oracle {
   const { coins, chances, respond } = GRR(hashes.m, budget);
   return {

@@ -1,4 +1,4 @@
-// One of a list of categories, which are in no order; or of intervals, which cut points make.
+// The answer is one category of a list without an order, or one of the intervals between cut points.
 
 import { list, listed } from "../answers.js";
 import { choice } from "../controls.js";

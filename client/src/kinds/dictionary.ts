@@ -1,4 +1,4 @@
-// One word of a public file of words, thousands or millions.
+// The answer is one word of a public file of thousands or millions of words.
 
 import { exactly, listed } from "../answers.js";
 import { typed, type Typing } from "../controls.js";
@@ -27,7 +27,7 @@ export const kind: Kind = {
   control: (one, field) => typed(one, field, word),
 };
 
-/** The words of a dictionary file, if they are the ones that the survey was made with. */
+/** The words of a dictionary file, if they are the words with which the survey was made. */
 async function words(text: string, { k, digest }: { k: number; digest: string }): Promise<string[]> {
   let lines = text.replace(/^\ufeff/, "").replace(/\n$/, "").split("\n");
   if (text.includes("\r")) lines = lines.map((line) => line.replace(/\r$/, ""));
@@ -56,7 +56,7 @@ const word: Typing = {
     field.say(hint, () => `${field.fill("word")}.`);
     input.addEventListener("input", () => {
       const start = input.value.toLowerCase();
-      // A word that is there needs no list any more, which would only cover what comes next.
+      // A complete word needs no list any more. The list would only cover the rest of the page.
       const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
       list.replaceChildren(...fits.map((word) => h("option", { value: word })));
     });

@@ -1,4 +1,4 @@
-// Several answers: any subset of a list of boxes.
+// The answer is any subset of a list of options.
 
 import { labelled, missingCode, otherCode, stated } from "../answers.js";
 import { options } from "../controls.js";
@@ -7,7 +7,7 @@ import { must } from "../exact.js";
 import { texts } from "../json.js";
 import type { Kind } from "../kind.js";
 
-/** White space around a text, as Python sees it. */
+/** Whether a text has white space around it, as Python defines white space. */
 const padded = (text: string): boolean => /^(?:[\x1c-\x1f\x85]|(?!\ufeff)\s)|(?:[\x1c-\x1f\x85]|(?!\ufeff)\s)$/.test(text);
 
 export const kind: Kind = {
@@ -15,7 +15,9 @@ export const kind: Kind = {
   several: true,
   read: (keys) => ({ categories: texts(keys.list("categories")), separator: stated(keys, "separator", ";") }),
   fits: ({ separator, labels }) => separator && labels.every((label) => label && !label.includes(separator) && !padded(label)),
-  /** Which boxes are ticked. The answer is a list, or a text divided at the separator, as in a cell of a table. */
+  /**
+   * The codes of the options: ticked or not. The answer is a list, or a text divided at the separator, as in a cell of a table.
+   */
   codes(one, answer) {
     must(typeof answer !== "number");
     const divided = typeof answer === "string" || (answer === null && one.missing === undefined);

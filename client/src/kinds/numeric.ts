@@ -1,4 +1,4 @@
-// A number in a public range, rounded at random to a public grid.
+// The answer is a number in a public range, which is rounded at random to a public grid.
 
 import { AnswerError, distinct, further, missingCode, NOT_FINITE, NUMBER, otherCode, stated } from "../answers.js";
 import { number, typed } from "../controls.js";
@@ -7,7 +7,7 @@ import { type Keys, plainNumber } from "../json.js";
 import type { Attribute, Grid, Kind } from "../kind.js";
 import type { Words } from "../words.js";
 
-/** Most points of a grid, as in the library. */
+/** The largest number of points of a grid, as in the library. */
 const POINTS = 1024;
 const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 
@@ -34,7 +34,7 @@ function gridOf(keys: Keys): Grid {
   return { low, high, size: BigInt(size), clip: stated(keys, "clip", false) };
 }
 
-/** The points of a grid as people read them: exact where they are short, else of as few digits as tell them apart. */
+/** The points of a grid as people read them: exact if they are short, otherwise with as few digits as distinguish them. */
 function pointLabels({ low, high, size }: Grid): string[] {
   const width = minus(high, low);
   const points = Array.from({ length: Number(size) }, (_, i) => plus(low, times(width, fraction(BigInt(i), size - 1n))));

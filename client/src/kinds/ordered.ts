@@ -1,4 +1,4 @@
-// One of a list of categories that stand in an order, from least to most.
+// The answer is one category of a list that is ordered from least to most.
 
 import { canonicalDecimal, list, listed } from "../answers.js";
 import { choice } from "../controls.js";
@@ -11,7 +11,7 @@ export const kind: Kind = {
   read(keys) {
     const own = list(keys);
     const { categories, edges } = own;
-    // For the analyst: they are part of the id.
+    // Scores are for the analyst, and are a part of the id.
     const scores = keys.has("scores") ? keys.list("scores").map(plainNumber) : undefined;
     must(!scores || scores.length === categories.length);
     return { ...own, scored: !!scores || (!edges && categories.every((label) => canonicalDecimal(label) !== undefined)) };

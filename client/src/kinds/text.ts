@@ -1,4 +1,4 @@
-// Open text, which no page asks: nobody lists the answers.
+// The answer is open text. No page asks for it, because nobody can list the answers.
 
 import { Refusal } from "../exact.js";
 import type { Kind } from "../kind.js";
