@@ -1,15 +1,15 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests of what people use
 # make browser  the tests of pages in Chromium; `make test` leaves them out
-# make research the tests of what is here to study, `deniable.research` and the experiments
+# make research the tests of research code, which are those of `deniable.research` and the experiments
 # make second   `make browser` and `make research` in one run, which is the second half of .ci/run
-# make long     the tests that `make test` leaves out: published digits on large data, laws at more sizes and budgets
+# make long     the tests that `make test` leaves out: published digits on large data, distributions at more sizes and budgets
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, spelling, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
-# make answers    how often intervals of means, totals, quantiles and differences hold, on real data; docs/results/answers.json
-# make intervals  how often intervals contain the truth, by the exact law of the counts and for settings of few reports (minutes); results/intervals.json, docs/results/intervals.json
-# make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
+# make answers    how often intervals of means, totals, quantiles and differences contain the truth, on real data; docs/results/answers.json
+# make intervals  how often intervals contain the truth, by the exact distribution of the counts and for settings of few reports (minutes); results/intervals.json, docs/results/intervals.json
+# make mutants  60 small faults, drawn by SEED=1, and whether a test notices each of them; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
@@ -22,33 +22,33 @@
 # make call-paths how many modules the call path of a command has, and its upward calls; results/call_paths.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
-# make stack    packages for other programs, as their own tools check them: R CMD check of r/ (R, from Debian), npm pack
+# make stack    packages for other programs, checked by these programs' own tools: R CMD check of r/ (R, from Debian), npm pack
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
 # make guides   the pictures of the guides, and the report, page and dashboard of the demonstration in Chromium; docs/pictures, docs/screenshots
 # make screenshots  the site in Chromium: no page too wide, no network, a search that finds; docs/screenshots
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
-# make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
-# make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
+# make client-law  100,000 reports of every mechanism in the client against its exact distribution; results/client-law.json
+# make vectors  files on which client and library must agree, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make dist     source archive and wheel from a clean clone, the wheel installed and used once; dist/
 # make capacity what one contributor costs device, network and collector, and 10^9; docs/results and docs/capacity.md
 # make bench    side by side with peers (their own virtual environment), from file to result, and engines
-# Whichever Python from 3.11 on there is; where there is none, uv fetches one.
+# The first Python from 3.11 on is used. If there is none, uv fetches one.
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3 python; do \
 	command -v $$one >/dev/null 2>&1 && $$one -c "$(FITS)" >/dev/null 2>&1 && echo $$one && break; done)
 SEED ?= 1
 FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds core/test_estimate oracles/test_grr \
 	survey/test_encoding survey/test_schema files/formats/test_reports house/test_documents_of_the_project
-# Where all tests marked "research" are, so that no others are read; tests/conftest.py marks them.
+# These folders have all tests marked "research", so that no others are read. tests/conftest.py marks them.
 STUDIED := tests/research src/deniable/research tests/contract tests/golden
 PYTEST = $(RUN)/pytest -n 3 --dist worksteal
 VENV := .venv
 RUN := $(VENV)/bin
-# uv installs in seconds what takes pip a minute. pip installs where uv cannot, as from an index that only pip was told of.
+# uv needs seconds where pip needs a minute. pip installs if uv cannot, for example from an index that only pip knows.
 INSTALL = install() { $(RUN)/uv pip install --quiet --python $(RUN)/python "$$@" || $(RUN)/pip install --quiet "$$@"; }; install
 
-# Byte code is kept, or each of the tests' workers compiles every module anew.
+# Byte code is kept. Otherwise each of the tests' workers would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test browser research second long check quick answers intervals mutants soak crash-files crash crash-invited drill e2e e2e-rounds load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
@@ -158,7 +158,7 @@ stack: $(VENV)/.installed-dev
 	rm -rf build/r && mkdir -p build/r
 	cd build/r && R CMD build --no-build-vignettes ../../r
 	cd build/r && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual deniable_*.tar.gz
-	# One note is no fault: Debian has neither rr nor RRreg, which are only suggested.
+	# One note is allowed: Debian has neither rr nor RRreg, which are only suggested.
 	grep -qE "^Status: (OK|1 NOTE)" build/r/deniable.Rcheck/00check.log
 	! grep -E "[.]{3} (NOTE|WARNING|ERROR)$$" build/r/deniable.Rcheck/00check.log | grep -v "checking package dependencies"
 	DENIABLE_R=required $(RUN)/pytest -m "long or not long" tests/stack
@@ -183,7 +183,7 @@ bench: $(VENV)/.installed-dev .venv-peers/.installed
 .venv-peers/.installed:
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet multi-freq-ldpy pure-ldp "numpy<2" scikit-learn statsmodels "xxhash<4" joblib
-	.venv-peers/bin/pip install --quiet --no-deps ldp-toolbox  # without its pages, which want another numpy
+	.venv-peers/bin/pip install --quiet --no-deps ldp-toolbox  # its pages are left out, because they need another numpy
 	touch $@
 
 $(VENV)/bin/python:
