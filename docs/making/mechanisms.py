@@ -199,7 +199,7 @@ def _classical() -> Errors:
     said = (
         "The table shows the half-width of the 95% interval for the share of people who carry a trait, in percentage "
         "points. The half-width is computed for a true share of 10%. The column *odds at most* bounds what a report "
-        "reveals: it is the largest factor by which a report can raise the odds that a contributor carries the trait. "
+        "reveals. It is the largest factor by which a report can raise the odds that a contributor carries the trait. "
         "Here n is the number of contributors."
     )
     return Errors(said, ("design", "odds at most"), rows)

@@ -51,8 +51,9 @@ class RAPPOR(UnaryEncoding):
 
     * In the permanent stage, every bit is flipped with probability f/2. The device stores the resulting bits, which are
       called the *permanent response*, and uses these bits for every report of the same answer.
-    * In the instantaneous stage, the device draws a new report from the permanent response. A bit of the report is 1
-      with probability q if the same bit of the permanent response is 1, and with probability p if that bit is 0.
+    * In the instantaneous stage, the device draws a new report from the permanent response. If a bit of the permanent
+      response is 1, the same bit of the report is 1 with probability q. If the bit of the permanent response is 0, the
+      same bit of the report is 1 with probability p.
 
     Parameters
     ----------

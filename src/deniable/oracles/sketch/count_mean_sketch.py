@@ -5,14 +5,14 @@ Estimator for Large Dictionaries* (IEEE CSF 2025). Local hashing is from Bassily
 Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017) for m = e^epsilon + 1
 cells.
 
-Every contributor draws a hash function h from a public family. The device hashes the true code x to the cell h(x),
-randomises the cell with GRR over the m cells, and reports h and the resulting cell z.
+Every contributor draws a hash function h from a public family. The device hashes the true code x to the cell h(x), and
+randomises the cell with GRR over the m cells. It reports h and the resulting cell z.
 
 A report supports a value v if z = h(v). Let p be the probability that GRR reports the true cell, and q the probability
 that it reports one particular other cell. Two values collide if h maps both values to the same cell. Suppose that every
-two values collide with the same probability c. Then a report supports v with probability p1 = p if its contributor
-holds v, and with probability p0 = c p + (1-c) q otherwise. So one formula estimates all frequencies, for every family
-and every m.
+two values collide with the same probability c. If the contributor holds v, the report supports v with probability p1 =
+p. Otherwise, the report supports v with probability p0 = c p + (1-c) q. So one formula estimates all frequencies, for
+every family and every m.
 
 Hash families (class `HashFamily`) differ in the report, in the collector's state, and in how the state is decoded.
 """

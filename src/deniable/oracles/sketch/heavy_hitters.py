@@ -2,8 +2,8 @@
 
 The method is prefix extension, from Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*
 (2017), and Wang, Li, Jha, *Locally differentially private heavy hitter identification* (2019). Here it works on folded
-prefixes. Every contributor reports one prefix of their string. A public linear map folds the prefix to a few bits, and
-the device reports the folded prefix through a count-mean sketch (CMS[spread]) with the whole epsilon.
+prefixes. Every contributor reports one prefix of their string. A public linear map folds the prefix to a few bits. The
+device reports the folded prefix through a count-mean sketch (CMS[spread]) with the whole epsilon.
 
 The collector first estimates the frequencies of the shortest prefixes, and keeps the prefixes whose estimates are well
 above the noise. Then it extends each kept prefix by every possible byte, and estimates the frequencies of these longer

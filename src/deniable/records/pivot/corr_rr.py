@@ -4,8 +4,8 @@ Corr-RR is from Seeam, Zheng, Hu, *Frequency estimation of correlated multi-attr
 privacy* (PoPETs). It has two phases. In the first phase, some of the contributors report through `SPL`. The collector
 learns a matrix P of copy probabilities from the resulting frequencies and publishes it. In the second phase, every
 contributor draws one attribute, the *pivot*, and reports it through GRR with the whole budget. Every other attribute is
-reported as a copy of *that report*: it has the same code with probability P[target, pivot], and a uniform other code
-otherwise.
+reported as a copy of *that report*. With probability P[target, pivot], the copy has the same code. Otherwise, the copy
+is a uniformly drawn other code.
 
 The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper claims an amplification of
 privacy, but there is none for whole records. For two records that may differ in every attribute, the largest likelihood
@@ -56,7 +56,7 @@ class CorrRR(OnePivot):
     every other attribute, the device repeats the reported code with a public probability, and reports another code
     otherwise.
 
-    If all attributes have the same number of possible answers, the estimates are biased: the copies pull the
+    If all attributes have the same number of possible answers, the estimates are biased. The copies pull the
     frequencies of every attribute towards the frequencies of the others.
 
     Parameters
@@ -69,8 +69,8 @@ class CorrRR(OnePivot):
         Privacy budget of the whole record in nats, from 1e-6 to 32. The pivot spends the whole budget.
     copy_probabilities : float[d, d]
         Matrix P of the probabilities that a target attribute (row) copies the report of the pivot (column). The
-        diagonal entries are one. The class method `learn` computes such a matrix from the reports of the first phase,
-        for an expected number n2 of contributors in the second phase. The guarantee epsilon holds for any
+        diagonal entries are one. The class method `learn` computes such a matrix from the reports of the first phase.
+        Its argument n2 is the expected number of contributors in the second phase. The guarantee epsilon holds for any
         probabilities.
     alignment : sequence of (larger, smaller, map), optional
         Public maps between the codes of pairs of attributes. Without a map, each code of the attribute with fewer codes

@@ -2,7 +2,7 @@
 
 The mechanism is from McSherry, Talwar, *Mechanism design via differential privacy* (2007). Here one contributor's
 answer is the whole database, so the utility has sensitivity 1. The weight of reporting y for the true answer x is
-e^(epsilon u(x, y)/2), where the utility u(x, y) is 1 for y = x and 0 otherwise. So the true answer has weight
+e^(epsilon u(x, y)/2). Here the utility u(x, y) is 1 for y = x and 0 otherwise. So the true answer has weight
 e^(epsilon/2), and every other answer has weight 1. These are the weights of GRR at epsilon/2. This class therefore runs
 GRR.
 """

@@ -2,7 +2,7 @@
 
 The mechanism is from Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency estimation* (2017).
 The contributor's device applies the threshold, so a report is k bits, and THE is a unary encoding. The bit of the true
-answer is 1 with probability p = P(Lap > theta - 1) = 1 - e^((theta-1) epsilon/2)/2, and every other bit is 1 with
+answer is 1 with probability p = P(Lap > theta - 1) = 1 - e^((theta-1) epsilon/2)/2. Every other bit is 1 with
 probability q = P(Lap > theta) = e^(-theta epsilon/2)/2. Here Lap is the Laplace noise. The code draws the bits with
 these probabilities and never draws noise as a real number.
 """

@@ -132,7 +132,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         One matrix of copy probabilities for every group. Here m is the number of attributes of the group. Entry [i, j]
         is the probability that attribute i copies the report of attribute j, if attribute j is the pivot. For a group
         of one attribute, the matrix is ((1,),). The class method `learn` makes the groups and matrices from the reports
-        of the first phase, for an expected number n2 of contributors in the second phase.
+        of the first phase. Its argument n2 is the expected number of contributors in the second phase.
     alignment : sequence of (larger, smaller, map), optional
         Public maps between attributes of one group that have different numbers of possible answers. Without a map, each
         code of the attribute with fewer codes is matched with consecutive codes of the other attribute.
@@ -174,8 +174,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         aliases=("GroupedCorrRR",),
         planned=False,
         instead="the error of Corr-RR groups depends on probabilities that are learned in a first phase, so no formula "
-        "gives the error in advance; the tables of Corr-RR, which has one group, and of SPL[GRR], which has d groups "
-        "of one attribute each, give a rough idea of the error",
+        "gives the error in advance; Corr-RR has one group, and SPL[GRR] has d groups of one attribute each; the error "
+        "tables of these two mechanisms give a rough idea of the error",
         wire="a code for every attribute",
     )
 

@@ -72,8 +72,8 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         is (0, 1), (0, 2), ..., (d-2, d-1). Row y_s k_t + y_t of the table is the distribution of attribute j if the
         pivots s and t report the codes y_s and y_t. Each distribution must sum to 1 within 1e-9. If attribute j is
         itself a pivot of the pair, its table is empty. The class method `learn` makes such tables from the reports of
-        the first phase, for an expected number n2 of contributors in the second phase. The guarantee epsilon holds for
-        any distributions.
+        the first phase. Its argument n2 is the expected number of contributors in the second phase. The guarantee
+        epsilon holds for any distributions.
 
     Raises
     ------

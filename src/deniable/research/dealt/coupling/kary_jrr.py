@@ -172,8 +172,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
         1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower
         end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
-        hardly lower the error: they lower the variance of a count of n reports by less than one report adds to this
-        variance.
+        hardly lower the error. A positive value lowers the variance of a count of n reports by less than one report
+        adds to this variance.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.

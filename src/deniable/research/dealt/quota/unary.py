@@ -1,11 +1,11 @@
 """Quota unary encoding (QuotaUnary): optimised unary encoding with dealt quotas for each bit.
 
 If there are many possible values, most of them are rare. The error of a rare value comes from the contributors who
-report 1 for it without holding it. A bit of OUE follows one of three instructions, called types: say 1 with probability
-q = 1/(e^epsilon + 1), say 0 with probability 1/2, and say the truth with probability 1/2 - q. In quota unary encoding,
-the dealer deals these types for every bit, independently of all other bits. For each bit, the types have the same
-distribution as in the following procedure. The dealer draws the types as in OUE, and draws all of them again until the
-quotas `said` and `denied` are reached.
+report 1 for it without holding it. A bit of OUE follows one of three instructions, which are called types. Let q be
+1/(e^epsilon + 1). The types are: say 1 with probability q, say 0 with probability 1/2, and say the truth with
+probability 1/2 - q. In quota unary encoding, the dealer deals these types for every bit, independently of all other
+bits. For each bit, the types have the same distribution as in the following procedure. The dealer draws the types as in
+OUE, and draws all of them again until the quotas `said` and `denied` are reached.
 
 Before randomisation, the bits of two different answers differ in two places. The *likelihood ratio* of a reported bit
 is its probability under one answer, divided by its probability under the other answer. Each of the two bits has a
@@ -88,8 +88,8 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
         Quotas of every bit: at least `said` contributors are told "say 1", and at least `denied` contributors are told
         "say 0". Their sum must be less than n. With (0, 0) the mechanism is OUE. The default is the pair of quotas with
         the least variance at frequency 0.1. If this pair has a larger variance than OUE at some frequency, the default
-        is the pair with the least variance at frequency 0.5, or else (0, 0). So the default quotas never have a larger
-        variance than OUE.
+        is the pair with the least variance at frequency 0.5. If this second pair also has a larger variance than OUE at
+        some frequency, the default is (0, 0). So the default quotas never have a larger variance than OUE.
     design : float, optional
         Frequency, from 0 to 1. If it is given, the default quotas have the least variance at this frequency, without a
         comparison with OUE at other frequencies.
