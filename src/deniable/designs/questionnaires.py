@@ -333,7 +333,7 @@ class ItemCountEstimate(Result):
 @final
 @dataclass(frozen=True)
 class ItemCount(Questionnaire):
-    """The item count technique: two random groups count true items; only one list has the sensitive item."""
+    """The item count technique: two groups count the true items of a list; only one list has the sensitive item."""
 
     @property
     def why_no_epsilon(self) -> str:

@@ -290,7 +290,7 @@ def block_bound(
 def block_bound_assuming_independence(
     conditionals: Mapping[tuple[int, ...], ArrayLike], releases: Sequence[Release], target: int
 ) -> BlockBound:
-    """Return a bound on the total leakage about one attribute from the conditionals of blocks, without a joint.
+    """Return a bound on the total leakage about one attribute from conditionals of blocks, without a joint table.
 
     The bound assumes that the blocks are independent given the target, and the result says so.
 

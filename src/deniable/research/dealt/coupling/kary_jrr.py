@@ -12,6 +12,10 @@ The paper needs three corrections:
 * The table is a probability distribution only for rho from -min(p/q, (k-1)^2 q/p) to k-1.
 * The claim "consistently outperforms GRR" is false for frequencies near 1/k.
 
+For rare answers, the gain over GRR falls as k grows. For example, take epsilon 1 (nominal), 10,000 contributors and
+five colluders. The variance of `KaryJRR` is then 63% of the variance of GRR for k = 2, 83% for k = 4, and nearly 100%
+for k = 16.
+
 The dealer gives one contributor of a pair the sign R = +1, and the other contributor R = -1. A contributor with the
 sign R tells the truth with probability p + R s, where s^2 = -rho p q. The reports then have the distribution of
 equation (27), for every possible negative rho (proof: docs/theory/coupling.md).
