@@ -300,8 +300,8 @@ class CountMeanSketch(Sketch):
     name = "CMS"
     card = Card(
         group="dictionaries",
-        when="for a question with a thousand or more possible answers; it has about the error of OUE, and a report takes "
-        "a few bytes",
+        when="for a question with a thousand or more possible answers; it has about the error of OUE, and a report "
+        "takes a few bytes",
         aliases=("CountMeanSketch", "count-mean sketch"),
         wire="a hash function and a cell",
         page="theory/sketches.md",
