@@ -67,7 +67,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Run everything that was asked for."""
     several = dict(os.environ)
-    os.environ.update(SINGLE_THREAD)  # before numpy and numba are imported, here and in every child
+    os.environ.update(SINGLE_THREAD)  # this must come before numpy and numba are imported, here and in every child
     options = arguments()
 
     from rich.console import Console
@@ -117,7 +117,7 @@ def main() -> None:
         draw_ratios(comparisons, written[-1])
     if PATHS in options.cases:
         sections["paths"] = paths.measure(settings.rounds, settings.seconds / 3, note=progress.print)
-    # From here on both cores may be used.
+    # From here on, both cores may be used.
     if FILES in options.cases:
         sections["files"] = files.measure(options.rows or 2_000_000, several)
     if ENGINES in options.cases:

@@ -127,7 +127,7 @@ def looks(f: float, k: int, name: str, epsilon: float, n: int, seed: int) -> dic
         for how in missed:
             lower, upper = estimate.interval(target="population", anytime=how == "any", planned=n)
             missed[how] |= (f < lower) | (f > upper)
-            widths[how] = float((upper - lower).mean())  # of the last look, in the end
+            widths[how] = float((upper - lower).mean())  # the width of the last look stays
     return {
         "missed at any look": float(missed["any"].mean()),
         "missed by one-look intervals": float(missed["one"].mean()),

@@ -83,7 +83,7 @@ def called(command: Callable[[], object], layers: dict[str, int]) -> tuple[list[
             return
         modules[name] = None
         caller = frame.f_back
-        # A call through a library (a decorator, a context manager) is its nearest frame of ours.
+        # A call through a library (a decorator, a context manager) counts as a call from the nearest frame of ours.
         while caller is not None and not caller.f_globals.get("__name__", "").startswith("deniable."):
             caller = caller.f_back
         if caller is not None:

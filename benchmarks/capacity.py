@@ -114,7 +114,7 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in found["costs"]:
-        name = row["row"].replace("](", "] (")  # which Markdown takes for a link
+        name = row["row"].replace("](", "] (")  # Markdown would read this as a link
         lines.append(
             f"| {name} | {row['device_us']:.0f} | {row['bytes']} | {row['collector_ns']:.3g} "
             f"| {size(row['bytes'] * BILLION)} | {size(row['state_bytes'])} | {row['estimate_ms']:.2g} |"

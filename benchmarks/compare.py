@@ -134,7 +134,7 @@ def work(seconds: float) -> None:
                 continue
             answers = answers_of(row)
             reports = mechanism.randomize(answers, rng)
-            mechanism.aggregate(reports)  # compiled, not counted
+            mechanism.aggregate(reports)  # this compiles and is not counted
             made = {number: (mechanism, answers, reports)}
         mechanism, answers, reports = made[number]
         calls = {

@@ -55,7 +55,7 @@ def records_table(n: int, rounds: int, seconds: float) -> None:
         calls[name, "randomize"] = partial(one.randomize, records, rng)
         calls[name, "aggregate"] = partial(one.aggregate, reports[name])
     for call in calls.values():
-        call()  # compiled before it is timed
+        call()  # the first call compiles and is not timed
     timings: dict[tuple[str, str], list[Timing]] = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():
@@ -119,7 +119,7 @@ def decoder_table(rounds: int, seconds: float) -> None:
 
 def main() -> None:
     """Measure and print."""
-    os.environ.update(SINGLE_THREAD)  # before numpy and numba are imported
+    os.environ.update(SINGLE_THREAD)  # this must come before numpy and numba are imported
     parser = argparse.ArgumentParser(prog="python -m benchmarks.correlated")
     parser.add_argument("--contributors", type=int, default=1_000_000, metavar="N", help="records in a batch")
     parser.add_argument("--rounds", type=int, default=5)

@@ -73,7 +73,7 @@ def measure(what: str, parties: int, n: int, rounds: int) -> Measured:
         n,
         min(max(result["seconds"] for result in run) for run in runs),
         min(max(result["cpu_seconds"] for result in run) for run in runs),
-        # Secret counts are tried a random number of times.
+        # Secret counts are tried a random number of times, so their bytes are averaged.
         round(sum(max(result["bytes_sent"] for result in run) for run in runs) / rounds),
     )
 

@@ -141,7 +141,8 @@ def quota_types(n: int, minimum: int, others: list[int], weights: list[float], t
 
 def pair_types(n: int, table: Floats, alone: Floats) -> list[tuple[int, Pmf]]:
     """Return the same for n/2 pairs of types with these probabilities, and one more contributor if n is odd."""
-    # A type: 0 says 0, 1 says v, 2 says the truth. Room for n + 1 numbers each: a cyclic convolution has no overlap.
+    # Type 0 says 0, type 1 says v, and type 2 says the truth. Each axis has room for n + 1 numbers, so a cyclic
+    # convolution has no overlap.
     pair, single = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
     for t in range(3):
         single[int(t == 2), int(t == 1)] += alone[t]
@@ -182,7 +183,7 @@ def by_signs(mechanism: Any, pull: float) -> tuple[Callable[..., Pmf], Callable[
     def contributors(holders: int) -> Pmf:
         if n % 2 == 0:
             return even(holders)
-        # One contributor has no sign.
+        # The unpaired contributor has no sign.
         parts = [(holders / n, holders - 1, p), (1 - holders / n, holders, q)]
         return mixed([(c, summed(even(h), (0, np.array([1 - t, t])))) for c, h, t in parts if c])
 
@@ -308,7 +309,8 @@ def coverage(setting: Setting, n: int, target: Target, share: float) -> tuple[fl
         held = sum(float(law[c]) for c in likely if inside(c))
         width = sum(float(law[c]) * (interval(c)[1] - interval(c)[0]) for c in likely)
         return held, width
-    # Of many, those whose interval contains the truth lie side by side: their ends are looked for.
+    # If there are many counts, those whose interval contains the truth are neighbours. So only the ends of their range
+    # are sought.
     middle = int(np.cumsum(law).searchsorted(0.5))
     if not inside(middle):
         return 0.0, math.nan

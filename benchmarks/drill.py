@@ -137,7 +137,7 @@ def drill(name: str, new_database: Callable[[], str], folder: Path, before: Revi
         act()
         seconds[what] = round(time.monotonic() - began, 2)
 
-    # ------------------------------------------------ backup while reports come in, and restore
+    # ------------------------------------------------ backup while reports arrive, and restore
     live, sent = new_database(), bodies(REPORTS)
     entered(now, live)
     copy = folder / f"{name}.backup"

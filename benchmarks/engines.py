@@ -62,7 +62,7 @@ def tree_seconds(process: int | None = None) -> float:
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # ended meanwhile
+            except OSError:  # the process has ended in the meantime
                 continue
             statistics[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
     tree = {os.getpid() if process is None else process}
@@ -104,7 +104,7 @@ def _call(folder: Path, engine: str, verb: str, rows: int) -> Callable[[], objec
 
     builder: Any = SparkSession.builder
     builder = builder.master("local[2]").config("spark.ui.enabled", False)
-    # Larger than Spark's 10,000, as the page advises.
+    # The batch is larger than Spark's default of 10,000, as the page advises.
     session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 1 << 16).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     if verb == "add up":

@@ -104,7 +104,7 @@ def rates(rounds: int, seconds: float = 0.5) -> list[Rate]:
 
 
 def _rate(what: str, call: Callable[[], Any], evaluations: int, goal: float, rounds: int, seconds: float) -> Rate:
-    call()  # compilation is not counted
+    call()  # the first call compiles and is not counted
     found = [time_calls(call, evaluations, seconds) for _ in range(rounds)]
     return Rate(what, spread([timing.reports / timing.cpu for timing in found]), goal)
 

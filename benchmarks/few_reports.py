@@ -68,7 +68,7 @@ class Row:
             except NoIntervalError:
                 none += count
                 continue
-            # A truth that is an end is inside, also after a division; without a number there is no claim.
+            # A truth that equals an end is inside, also after a division. Without a number there is no claim.
             held += count * ~((lower > truth + 1e-9) | (upper < truth - 1e-9))
             if np.isfinite(lower).all() and np.isfinite(upper).all():
                 width, bounded = width + count * float(np.mean(upper - lower)), bounded + count
@@ -200,7 +200,7 @@ def sampled_attributes(draws: Draws) -> Iterator[Row]:
     pairs, n = PairSample((4, 3, 5), 6.0), 20
     for target in TARGETS:
         tables = _split(pairs, _pair_states(draws, pairs, np.eye(60, dtype=int)[0] * n, target))
-        # The last attribute's frequencies are made from the column sums of its tables.
+        # The last attribute's frequencies come from the column sums of its tables.
         for table, part in zip(tables, pairs.parts, strict=True):
             sums = table.reshape(-1, *part.sizes).sum(axis=1)
             table[:] = 0
@@ -256,7 +256,7 @@ def crosstabs(draws: Draws) -> Iterator[Row]:
             states = _pair_states(draws, pairs, held, target)
             own = states[:, :first]
             for cell in (0, 1, 11):
-                # The bounds of a cell see its own count, and the number of reports of the pair.
+                # The bounds of a cell depend on its own count and on the number of reports of the pair.
                 seen = np.stack([own[:, cell], own.sum(axis=1)], axis=1)
                 place = f"cell ({cell // 4}, {cell % 4}), f = {truth.ravel()[cell]:.2f}"
                 name = f"PairSample(3, 4, 2) {place}, epsilon 6, n = {n}, {target}"
@@ -306,7 +306,7 @@ def _cell(pairs: PairSample, n: int, target: Target, seen: Counts) -> Bounds:
     own = np.zeros((3, 4), dtype=np.int64)
     own[0, 0], own[1, 1] = count, reports - count
     table = _table(pairs, own, n)
-    # What is shown is widened to the estimate from all tables.
+    # The shown interval is widened to the estimate from all tables.
     return bounded_sums.bounds([table._summed(table._cell(0))], 0.025, target)
 
 

@@ -70,7 +70,7 @@ def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
             else:
                 pq.write_table(pq.read_table(source), output)
         elif job == "randomize":
-            # Answers that the ledger knows are read twice, to say what was spent in all: that is not what is measured.
+            # Answers that the ledger knows are read twice, to say what was spent in total. This is not to be measured.
             (folder / "deniable" / "ledger.json").unlink(missing_ok=True)
             randomize_file(collection, source, reports[kind], deniable.SecureRandomness())
         else:
@@ -117,7 +117,7 @@ def _jobs(rows: int, environment: Mapping[str, str]) -> list[dict[str, Any]]:
             command = [sys.executable, "-m", "benchmarks.files", "--work", name, job, kind, mechanism]
             ledger = {**environment, "XDG_STATE_HOME": name}
             reply = subprocess.run(command, env=ledger, check=True, stdout=subprocess.PIPE, text=True)
-            # Reports are those of both files of answers.
+            # The reports are those of both files of answers.
             size = rows * (len(KINDS) if job == "aggregate" else 1)
             found.append({"job": job, "kind": kind, "mechanism": mechanism, "rows": size, **json.loads(reply.stdout)})
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)

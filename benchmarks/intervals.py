@@ -39,7 +39,7 @@ def measure(p: float, q: float, n: int) -> dict[str, Any]:
     """Return the least coverage over numbers of holders, of the exact and of the score interval."""
     estimate = affine_estimate(np.arange(n + 1), n, p, q)
     few = n * min(q, 1 - p) < FEW
-    # The same without its law.
+    # This estimate is the same without its distribution of counts.
     intervals = {"score": replace(estimate, support=None).interval()}
     if few and n <= LARGEST_EXACT:
         intervals["exact"] = estimate.interval()
@@ -48,7 +48,7 @@ def measure(p: float, q: float, n: int) -> dict[str, Any]:
         first, law = law_of_count(m, n, p, q)
         counts = slice(first, first + len(law))
         for name, (lower, upper) in intervals.items():
-            # A share that is an end of the interval is inside, also after a division.
+            # A share that equals an end of the interval is inside, also after a division.
             inside = (lower[counts] <= m / n + 1e-12) & (m / n - 1e-12 <= upper[counts])
             least[name] = min(least[name], float(law[inside].sum()))
     return {"n": n, "mistakes": round(n * min(q, 1 - p), 3), "few": few, **least}

@@ -98,7 +98,7 @@ class Served:
     def __init__(self, database: str, most_per_commit: int, token: str) -> None:
         self.token = token
         command = [sys.executable, "-c", _CODE, database, str(most_per_commit)]
-        # Its lines about requests go to a file, as its unit has it.
+        # The collector's lines about requests go to a file, as in its systemd unit.
         with tempfile.TemporaryFile() as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
@@ -275,7 +275,7 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    # On the disk that results go to, for a file system in memory would promise too much.
+    # The folder is on the disk that results go to, because a file system in memory would promise too much.
     with tempfile.TemporaryDirectory(dir=options.output.parent) as name:
         figures = measure(f"sqlite:{name}/a.db", f"sqlite:{name}/b.db", options.reports)
         found["sqlite"] = [asdict(one) for one in figures]

@@ -65,7 +65,8 @@ def time_calls(call: Callable[[], object], reports: int, seconds: float) -> Timi
     gc.collect()
     gc.disable()
     try:
-        # The clock is read after ever more calls: of a call of microseconds, its reading would be a fifth.
+        # The clock is read after more and more calls. For a call of microseconds, reading the clock would take a fifth
+        # of the time.
         calls, more = 0, 1
         wall_start, cpu_start = time.perf_counter(), time.process_time()
         while True:

@@ -164,7 +164,7 @@ class Cell:
         score = held.score_statistic(self.value) <= CRITICAL
         profile = held.profile_statistic(self.value)
         kind = "wald" if math.isfinite(error) and fit.largest_error <= 0.3 else "score"
-        # Only the slope that is judged: all slopes of 16 answers would take a hundred times as long.
+        # Only the slope that is judged is checked. All slopes of 16 answers would take a hundred times as long.
         closed = math.isfinite(error) and (kind == "wald" or all(held.closes(side, CRITICAL) for side in (-1, 1)))
         return {
             "found": float(fit.converged),

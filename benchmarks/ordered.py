@@ -31,7 +31,7 @@ def verbs(k: int) -> list[dict[str, Any]]:
     """Return nanoseconds per report of both verbs and of their limits, the median of the rounds."""
     wave, rng, answers = SquareWave(k, 1.0), SimulationRandomness(1), np.arange(REPORTS) % k
     recorder = RecordingRandomness(rng)
-    reports = wave.randomize(answers, recorder)  # compiles, not counted
+    reports = wave.randomize(answers, recorder)  # this compiles and is not counted
     wave.aggregate(reports)
     buffer = np.empty(max(recorder.requests), np.uint64)
 

@@ -71,7 +71,7 @@ class Ours:
         self.mechanism = build(case)
         self.rng: Randomness = SecureRandomness() if secure else SimulationRandomness(1)
         recorder = RecordingRandomness(self.rng)
-        self.reports = self.mechanism.randomize(answers, recorder)  # compiles; not counted
+        self.reports = self.mechanism.randomize(answers, recorder)  # this compiles and is not counted
         self.requests = recorder.requests
         self._buffer = np.empty(max(self.requests), np.uint64)
         self.aggregate = self.mechanism.aggregate(self.reports)

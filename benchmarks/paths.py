@@ -59,7 +59,7 @@ def measure(rounds: int = 5, seconds: float = 0.3, *, note: Callable[[str], obje
     """Return processor time of every path, in rounds, with the smallest and the largest."""
     found = []
     for path in paths():
-        path.call()  # compiled, not counted
+        path.call()  # the first call compiles and is not counted
         scale = UNITS[path.unit]
         times = [time_calls(path.call, path.items, seconds).nanoseconds / 1e9 * scale for _ in range(rounds)]
         limits = (
@@ -248,7 +248,7 @@ def prepared() -> Iterator[Path]:
     estimate = million.estimate(million.aggregate(dealt))
 
     def intervals() -> object:
-        # Nothing is remembered from one call to the next.
+        # Nothing may be remembered from one call to the next.
         columns_of.cache_clear()
         holder_bounds.cache_clear()
         return estimate.interval(0.95)

@@ -83,7 +83,7 @@ class Worker:
         forms = ("list", "array") if verb == "randomize" else ("list",) if verb == "decode" else library.report_forms
         source = functools.partial(self._batch, library, verb)
 
-        make(source(count, "list"))  # compilation is not counted
+        make(source(count, "list"))  # the first call compiles and is not counted
         while time_calls(functools.partial(make, source(count, "list")), count, 0).cpu < PROBE_SECONDS and count < most:
             count = min(4 * count, most)
         batches = {form: source(count, form) for form in forms}

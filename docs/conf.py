@@ -39,7 +39,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 highlight_language = "none"
 
-# What is copied is what one types: no prompts, and no button at output.
+# The button copies what a reader types: no prompts, and nothing from output.
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"

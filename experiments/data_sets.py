@@ -80,7 +80,7 @@ def data_sets() -> dict[str, DataSet]:
     return {name: DataSet(name, **fields) for name, fields in json.loads(text).items()}
 
 
-# ---------------------------------------------------------------- a file is the right one
+# ---------------------------------------------------------------- checks of files
 
 
 def content(path: Path) -> bytes:
@@ -114,7 +114,7 @@ def verify(data: DataSet, found: bytes) -> None:
         raise DataError(f"{data.name}: rows and columns are right, but the content's SHA-256 is {digest}")
 
 
-# ---------------------------------------------------------------- making a file from its origin's
+# ---------------------------------------------------------------- conversion of original files
 
 
 def _text(raw: bytes) -> list[str]:

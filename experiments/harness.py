@@ -116,7 +116,7 @@ class Run:
                 task = progress.add_task("", total=len(full), completed=len(full) - len(todo))
                 for key, setting in todo:
                     known[key] = compute(setting)
-                    # In the order of their columns: tables are the same if their cells were kept.
+                    # Values are in the order of their columns, so that tables are the same if their cells were kept.
                     file.write(json.dumps({"key": key, "values": known[key]}) + "\n")
                     file.flush()
                     progress.advance(task)
@@ -267,7 +267,7 @@ def _read_cache(path: Path) -> Iterable[tuple[str, Cell]]:
         try:
             entry = json.loads(line)
         except ValueError:
-            continue  # the line that an interruption cut
+            continue  # an interruption cut this line
         yield entry["key"], entry["values"]
 
 

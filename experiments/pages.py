@@ -292,7 +292,8 @@ class Page:
         for one in self.contradictions(self.results):
             wrong += _find(one.row, text, known)
             wrong += one.lacks()
-            # What is not traced there is a setting or the paper's own: `lacks` looks at what was found.
+            # Numbers that are not traced there are settings or the paper's own. `lacks` checks the numbers that were
+            # found.
             _find(f"{_OPEN}{_unmarked(one.row).strip('| ')}{_CLOSE}", text, known)
         for pattern in NOT_RESULTS:
             for found in pattern.finditer(text):
@@ -397,7 +398,7 @@ def _find(quote: str, text: str, known: list[bool]) -> list[str]:
 
 
 def _with_any_numbers(wanted: str) -> str:
-    # A number as it stands inside a sentence; `NUMBER` itself also matches the empty string.
+    # This matches a number inside a sentence. `NUMBER` itself also matches the empty string.
     return r"(?:[-\d.,e%]*\d[\d%]*|infinite)".join(
         re.escape(part) for part in re.split(r"(?<![\w.])(?:-?[\d.,]*\d(?:e-?\d+)?%?|infinite)", wanted)
     )

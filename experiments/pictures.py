@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from deniable.report.colours import INK as INK
 
-# Okabe and Ito's palette; groups differ in shape, too, wherever they share a panel.
+# This is Okabe and Ito's palette. Groups that share a panel differ in shape, too.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#B87700", "#5f5f5f"
 
 
@@ -71,7 +71,7 @@ def apart(values: Sequence[float], gap: float) -> list[float]:
     [0.8, 0.0, 1.3]
     """
     order = np.argsort(values, kind="stable")
-    groups: list[list[float]] = []  # sum of the members' (value - offset), number of members
+    groups: list[list[float]] = []  # each entry has the sum of the members' (value - offset), and their number
     for value in np.asarray(values, dtype=np.float64)[order]:
         groups.append([float(value), 1.0])
         while len(groups) > 1 and _start(groups[-1], gap) < _start(groups[-2], gap) + gap * groups[-2][1] - 1e-12:

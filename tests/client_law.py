@@ -76,7 +76,7 @@ def compared(name: str, expected: Any, found: Any, reports: int) -> Law:
     assert seen.sum() == reports
     rare = wanted < LEAST_EXPECTED
     if rare.any():
-        # With enough of the others that the rest is not rare either.
+        # Rare reports are joined with enough others, so that the rest is not rare either.
         order = np.argsort(wanted)
         rare[order[: 1 + int((np.cumsum(wanted[order]) < LEAST_EXPECTED).sum())]] = True
         wanted = np.append(wanted[~rare], wanted[rare].sum())

@@ -22,17 +22,18 @@ from deniable.core.names import CLASSES
 from deniable.core.randomness import WordStream
 from deniable.oracles.sketch.families.registry import FAMILIES
 
-# Thousands of tests and all modules stay: looking through them for garbage took a third of the time of collection.
+# Thousands of tests and all modules stay in memory. Looking through them for garbage took a third of the time of
+# collection.
 gc.disable()
 
-collect_ignore = ["toy_package"]  # a package of its own: only its tests put it on the path
+collect_ignore = ["toy_package"]  # only the package's own tests put it on the path
 
 settings.register_profile(
     "deniable", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("deniable")
 
-WordStream.overwrites = True  # a kernel that reads words of an earlier take reads a constant
+WordStream.overwrites = True  # a kernel that reads words of an earlier take then reads a constant
 
 
 _NUMBERS = itertools.count()
@@ -57,7 +58,7 @@ def _compile_once(self: Any, sig: Any) -> Any:
 
 Dispatcher.compile = _compile_once  # type: ignore[method-assign]
 
-# As `deniable` itself does: whoever makes the program again translates every command that was used.
+# `deniable` itself keeps the program, too. Making the program again would translate every command that was used.
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 
@@ -100,7 +101,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory in which this test's ledger of answers lies, instead of the user's."""
-    # Not `mktemp`, which looks through the folders of all tests before for the next number.
+    # `mktemp` is not used, because it looks through the folders of all earlier tests for the next number.
     home = tmp_path_factory.getbasetemp() / "state" / str(next(_NUMBERS))
     home.mkdir(parents=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(home))

@@ -170,7 +170,7 @@ class _Sender(threading.Thread):
                 self.acknowledged.append(one.to_json())
                 if self._random.random() < 0.1:
                     self.duplicates += 1
-                    # A second device with the same link has drawn another report: the first one counts.
+                    # A second device with the same link has drawn another report. Only the first report counts.
                     self._until_answered(Body(one.collection, one.ids, (one.rows + 1) % 3) if self._invited else one)
                 if self._invited and self._random.random() < 0.05:
                     self.strangers += 1
@@ -187,7 +187,7 @@ class _Sender(threading.Thread):
             except OSError:
                 status = 0
             except Exception as error:
-                # Half an answer is none.
+                # Half an answer is not an answer.
                 if type(error).__module__ != "http.client":
                     raise
                 status = 0
@@ -237,7 +237,7 @@ def crash(
     chosen.shuffle(events)
     try:
         for event in events:
-            # A moment after something was acknowledged, at random within a few commits.
+            # The kill comes a moment after something was acknowledged, at random within a few commits.
             before = sum(len(sender.acknowledged) for sender in senders)
             _until(lambda before=before: _gone_on(senders, before))  # type: ignore[misc]
             time.sleep(chosen.uniform(0, pause))
@@ -249,7 +249,7 @@ def crash(
                 stop()
         before = sum(len(sender.acknowledged) for sender in senders)
         if invited:
-            # Everybody who was invited answers, after the last kill.
+            # Everybody who was invited answers after the last kill.
             for sender in senders:
                 sender.join(LONGEST_SECONDS)
         else:

@@ -118,7 +118,7 @@ def after_aggregate(folder: Path) -> str:
     total = aggregate_files(PLAIN, days, output, progress=lambda done, _: read.append(done))
     assert np.array_equal(total.counts, expected_counts())
     assert np.array_equal(Aggregate.load(output).counts, expected_counts())
-    # It goes on after the finished files: the first report that is counted is that after theirs.
+    # The command goes on after the finished files: the first report that it counts is the one after theirs.
     assert not read or read[0] > finished * N
     assert bool(read) == (finished < DAYS)
     assert hidden(folder) == set()
@@ -130,7 +130,7 @@ def make_aggregates(folder: Path) -> tuple[str, ...]:
     for day in range(DAYS):
         aggregate_files(PLAIN, [folder / f"{day}.parquet"], folder / f"{day}.aggregate")
     names = [f"{day}.aggregate" for day in range(DAYS)]
-    # The sum replaces its own first input: the hardest case.
+    # The sum replaces its own first input, which is the hardest case.
     return ("merge", *names, "-o", names[0])
 
 
@@ -206,7 +206,7 @@ def run_command(folder: Path, arguments: tuple[str, ...], kill_at: int | None, r
 
     def watch(event: str, values: tuple[Any, ...]) -> None:
         nonlocal steps, locked
-        # What modules and caches read elsewhere is no step of the command.
+        # Reads of modules and caches in other places are not steps of the command.
         if event == "fcntl.flock" and not locked:
             locked = True
             ready.set()
@@ -248,7 +248,7 @@ def crash(name: str, kills: int, seed: int, where: Path) -> dict[str, Any]:
     outcomes: collections.Counter[str] = collections.Counter()
     earlier_state = os.environ.get("XDG_STATE_HOME")
     seconds, steps, alive = 0.0, 0, 0
-    # The first run compiles what is not yet compiled, the second is measured.
+    # The first run compiles what is not yet compiled, and the second run is measured.
     for number in range(-2, kills):
         root = where / f"{name}-{number}"
         folder = root / "work"

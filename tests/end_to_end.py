@@ -42,7 +42,7 @@ COVERED = (0.94, 0.99)
 """Bounds of the mean coverage of simulated surveys."""
 AT_ONCE = 12
 """Women whose pages are open at a time: each waits up to three seconds before it sends."""
-# One message to the browser for all clicks: each of its own would wait for the next frame.
+# One message to the browser does all clicks, because separate messages would each wait for the next frame.
 _ANSWER = """codes => {
   const click = (which) => document.querySelector(which).click();
   const go = () => document.querySelector("#survey form").requestSubmit();

@@ -211,7 +211,7 @@ def run(epsilon: str, mechanism: str, contributors: int, browsers: int, folder: 
             organiser.survey("export", "--round", position, "-o", f"{position}.aggregate")
     organiser.run("learn", "survey-1.json", "1.aggregate", *planned, "-o", "learned.json")
     shown = json.loads(found.to_json())
-    # The command that the dashboard names, as it stands there.
+    # This runs the command exactly as the dashboard names it.
     printed: dict[str, Any] = json.loads(organiser.run(*found.command.split()[1:], "--json"))
     assert found.summary is not None
     truth, missed, told = truth_of(first, codes), 0, 0

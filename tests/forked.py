@@ -44,7 +44,7 @@ class Forked:
             target=_run,
             args=(code, ["-c", *arguments], str(cwd or Path.cwd()), {**os.environ, **environment}, places),
         )
-        # The child would import the test runner's own main module.
+        # Without this patch, the child would import the test runner's own main module.
         with mock.patch.dict(sys.modules, {"__main__": types.ModuleType("__main__")}):
             self._process.start()
 

@@ -104,7 +104,7 @@ def _planned(names: Sequence[str], sizes: Sequence[int], count: int = 1, said: s
             if error is None:
                 continue
             scaled = [100 * error * math.sqrt(CONTRIBUTORS[0] / n) for n in CONTRIBUTORS]
-            if row.half_width is None:  # biased: the error does not fall with the square root of n
+            if row.half_width is None:  # a biased error does not fall with the square root of n
                 scaled = [
                     100 * float(one.mean_standard_error or math.nan)
                     for n in CONTRIBUTORS

@@ -177,7 +177,8 @@ def errors_of(frequencies: Floats, truth: Floats) -> dict[str, float]:
     found, true = np.cumsum(frequencies), np.cumsum(truth)
     places = np.minimum(np.searchsorted(found, SHARES), len(truth) - 1)
     below = np.concatenate([[0.0], true])
-    # The quartile's code covers the shares below[place]..true[place]: how far the asked share is outside.
+    # The quartile's code covers the shares below[place]..true[place]. `outside` is how far the wanted share is outside
+    # of them.
     outside = np.maximum(np.maximum(below[places] - SHARES, SHARES - true[places]), 0.0)
     return {
         "W1": float(np.abs(found - true)[:-1].sum() / (len(truth) - 1)),
@@ -322,7 +323,7 @@ def example(run: Run) -> None:
     run.save_figure(figure)
 
 
-# ---------------------------------------------------------------- what intervals cover
+# ---------------------------------------------------------------- coverage of intervals
 
 LEVEL = 0.95
 FAMILY = 0.01

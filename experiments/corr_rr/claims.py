@@ -139,7 +139,7 @@ def ratios(claim: Claim, method: str, cells: Sequence[Cell]) -> list[Ratio]:
     for cell in cells:
         if all(cell[name] in _several(value) for name, value in claim.at.items()):
             if claim.against is None:
-                # Dividing by the one whose mean is smallest favours the baselines, by less than a standard error.
+                # Dividing by the cell with the smallest mean favours the baselines, by less than a standard error.
                 found.append(
                     max((paired_ratio(cell, method, other) for other in claim.below), key=lambda one: one.value)
                 )

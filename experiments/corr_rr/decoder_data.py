@@ -123,7 +123,7 @@ SOURCES = {
 
 
 def _dirichlet(concentration: Floats, rng: np.random.Generator) -> Floats:
-    # Tiny concentrations may underflow to 0/0: one value then has everything.
+    # Tiny concentrations may underflow to 0/0. One value then has the whole probability.
     drawn = rng.standard_gamma(np.maximum(concentration, 1e-3))
     if drawn.sum() <= 0:
         drawn[int(rng.integers(len(drawn)))] = 1.0

@@ -212,7 +212,7 @@ def _noisiest(run: Run) -> list[tuple[Cell, Cell]]:
     for source in SOURCES:
         for table in ("4", "7"):
             cells = run.cells([cell | {"brief": True} for cell in settings(table, source)], measure, version=2)
-            rows = comparisons(table, cells)[: len(cells)]  # of RS+RFD, which the printed tables have first
+            rows = comparisons(table, cells)[: len(cells)]  # RS+RFD comes first in the printed tables
             found += [
                 (cell, row) for cell, row in zip(cells, rows, strict=True) if row["epsilon"] == 0.1 and row["n1"] <= 20
             ]

@@ -92,7 +92,7 @@ def variants(group: People, epsilon: float, n1: int, rng: SimulationRandomness) 
     for name, learn in LEARNED.items():
         reports[name] = simulated(learn(first, second_group.n), second_group, rng)
     for name, (source, reading) in READINGS.items():
-        with suppress(TooLargeError):  # two pivots over large records
+        with suppress(TooLargeError):  # two pivots are too large for large records
             found[name] = combine(one, getattr(reports[source].mechanism, reading)(reports[source]))
     default = simulated(recommended(group.sizes, epsilon), group, rng)
     return found | {

@@ -155,7 +155,7 @@ def _draw_hidden(panel: Axes, cells: list[Cell]) -> None:
 
 
 def _draw_subsets(panel: Axes, cells: list[Cell], rows: list[Cell]) -> None:
-    rng = np.random.default_rng(0)  # only spreads the dots
+    rng = np.random.default_rng(0)  # this only spreads the dots
     for place, (cell, row) in enumerate(zip(cells, rows, strict=True)):
         ratios = np.array(cell["exact"]) / np.array(cell["additive"])
         over = ratios > 1 + 1e-9

@@ -99,7 +99,7 @@ def choices(run: Run) -> None:
         return {"epsilon": epsilon, "exact": total}
 
     wanted: Sequence[int | str] = (GREEDY, *range(1, run.runs + 1))
-    # A choice does not depend on how many there are.
+    # A choice does not depend on the number of choices.
     settings = [{"choice": choice, "cap": cap} for choice in wanted for cap in ALL_CAPS]
     cells = run.cells(settings, compute)
     run.save_table({key: cell[key] for key in ("choice", "cap", "epsilon", "exact")} for cell in cells)
@@ -122,7 +122,7 @@ def choices(run: Run) -> None:
 
 def _draw(panel: Axes, cells: list[Cell], caps: Sequence[float], figure: Callable[[Cell], float]) -> None:
     """Draw a figure of every choice in the column of its cap, the greedy one as a diamond."""
-    rng = np.random.default_rng(0)  # only spreads the dots
+    rng = np.random.default_rng(0)  # this only spreads the dots
     for place, cap in enumerate(caps):
         for cell in [cell for cell in cells if cell["cap"] == cap]:
             picked = cell["choice"] == GREEDY

@@ -17,7 +17,7 @@ from experiments.jrr.paper import PAPER
 MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, theory, two_phase, newcomers, which_m)
 """Importing them registers their experiments."""
 
-# What needs data comes last, so that `all` stops there, and not before, if there are none.
+# Experiments that need data come last. So if there are no data, `all` stops there and not earlier.
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in ("real-records", "data-counts")))
 
 if __name__ == "__main__":

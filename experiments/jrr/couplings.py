@@ -102,7 +102,8 @@ def views(p: float, n: int, ones: int) -> tuple[Floats, Floats]:
         law = {}
         for mine, held in (("truth", 2 * t), ("one", pairs - t), ("zero", pairs - t)):
             ups, downs = pairs - t - (mine == "one"), pairs - t - (mine == "zero")
-            # Others: u of `downs` fall on holders of 1, v of `ups` on holders of 0; the rest where there is room.
+            # For the others, u of `downs` fall on holders of 1, and v of `ups` on holders of 0. The rest fall where
+            # there is room.
             arranged = (
                 gammaln(np.maximum(ups, 0) + 1) + gammaln(np.maximum(downs, 0) + 1)
                 - gammaln(u + 1) - gammaln(v + 1)
@@ -161,7 +162,8 @@ def identified(n: int, d: int, epsilon: float, seed: int, *, own_pairs: bool) ->
         reported[order[: n // 2], v], reported[order[n // 2 :], v] = u < q, 1 - u < q
     both = reported @ reported.T
     either = reported.sum(axis=1)[:, None] + reported.sum(axis=1) - 2 * both
-    # Peers never report a common one; where both report none they are less likely peers than where one does.
+    # Peers never both report 1 in a bit. If both report 0, they are less likely to be peers than if one of them reports
+    # 1.
     score = -1e9 * both - either * log(1 - q) + (d - both - either) * log((1 - 2 * q) / (1 - q) ** 2)
     np.fill_diagonal(score, -np.inf)
     peer = np.empty(n, dtype=np.int64)

@@ -82,7 +82,7 @@ def others_known(p: float, size: int, n: int) -> float:
     """
     least, more = balanced_group(p, size)
     groups = n // size
-    law = np.zeros(n + 2)  # of the number of lies
+    law = np.zeros(n + 2)  # this is the distribution of the number of lies
     certain = n - groups * least
     law[certain - groups : certain + 1] = stats.binom.pmf(np.arange(groups, -1, -1), groups, more)
     z = np.arange(n + 1)
@@ -176,7 +176,7 @@ def shuffle(run: Run) -> None:
         for name in ("RR", "JRR, Algorithm 1", "JRR, optimum"):
             mechanism = build(name, one)
             variance = count_variance(mechanism, N, count)
-            # RR of the same error: e^eps/(e^eps - 1)^2 = variance/n.
+            # RR has the same error if e^eps/(e^eps - 1)^2 = variance/n.
             x = 1 + (1 + np.sqrt(1 + 4 * variance / N)) / (2 * variance / N)
             same = x / (1 + x)
             spread = float(np.sqrt(max(-mechanism.rho * mechanism.p * (1 - mechanism.p), 0.0)))

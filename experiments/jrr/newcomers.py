@@ -74,7 +74,7 @@ def newcomers(run: Run) -> None:
                 "drawn": cell["mse"] / plain,
                 "error": cell["theory"] / plain * sqrt(2 / cell["runs"]),
                 "z": (cell["mse"] / cell["theory"] - 1) / sqrt(2 / cell["runs"]),
-                # Of RR among as many reporters.
+                # This is the ratio to RR among the same number of reporters.
                 "silent": silent / equivalent(EPSILON, N - late),
             }
         )

@@ -19,7 +19,8 @@ def variance(p: float, rho: float, n: int, count: int) -> float:
     both_true, one_lies, both_lie = p * p + rho * p * q, (1 - rho) * p * q, q * q + rho * p * q
     if abs(both_true + 2 * one_lies + both_lie - 1) > 1e-12:
         raise ArithmeticError("the cells of Table 2 must add up to 1")
-    # Reports of a pair: number of ones, its mean and second moment, for peers with two ones, one, or none.
+    # For each pair of peers with two ones, one, or none: the number of ones in their reports, with its mean and second
+    # moment.
     cells = {
         2: ((2, both_true), (1, 2 * one_lies), (0, both_lie)),
         1: ((1, both_true), (2, one_lies), (0, one_lies), (1, both_lie)),

@@ -116,7 +116,7 @@ def state_claims(run: Run) -> None:
         one = setting(n, n, epsilon)
         jrr, plain = (count_variance(build(method, one), n, n) for method in ("JRR, Algorithm 1", "RR"))
         ours = plain - jrr if name == "4c-difference" else jrr
-        # A mean of `runs` squares of normal errors: relative standard error sqrt(2/runs) each.
+        # The mean of `runs` squares of normal errors has a relative standard error of sqrt(2/runs).
         spread = np.hypot(plain, jrr) if name == "4c-difference" else jrr
         error = float(spread) * np.sqrt(2 / 1000)
         rows.append({"id": name, "claim": stated[name]["claim"], "paper": stated[name]["paper"], "exact": ours,
@@ -161,7 +161,7 @@ def fig_5(run: Run) -> None:
             f"epsilon {epsilon:g}: JRR by Algorithm 1 is worse than RR from M = {first:,} on; "
             f"the optimum is better than RR up to M = {last:,}, and RR itself beyond"
         )
-        # The ratio grows with M, so it is largest at the last.
+        # The ratio grows with M, so it is largest at the last M.
         excess = _ratio("JRR, Algorithm 1", setting(10_000, 1_000, epsilon, 9_999)) - 1
         thresholds.append({"epsilon": epsilon, "Algorithm 1 worse from M": first, "optimum better to M": last,
                            "largest excess": excess, "of the figure's error": excess / RATIO_ERROR})  # fmt: skip

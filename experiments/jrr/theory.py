@@ -112,7 +112,7 @@ def optimum(run: Run) -> None:
     run.save_table(rows, "-optimum")
 
 
-# ------------------------------------------------------------------------------------------------ what colluders reveal
+# ------------------------------------------------------------------------------------------------ colluders
 
 
 def sign_vectors(n: int) -> Iterator[tuple[int, ...]]:
@@ -180,7 +180,7 @@ def peers_found(n: int, rounds: int, epsilon: float, seed: int) -> float:
     for i in range(rounds):
         signs = generator.choice((-1, 1), half)
         draw = generator.random(n)
-        s = 1 - p  # the extreme
+        s = 1 - p  # this is the extreme coupling
         truth = draw < p + s * np.concatenate([signs, -signs])
         reports[i] = 2.0 * (truth == answers) - 1
     agreement = np.abs(reports.T @ reports)

@@ -14,7 +14,7 @@ def _adversaries(results: Results) -> list[str]:
     def one(epsilon: float, n: int = 10_000) -> dict[str, str]:
         return results.rows("theory-adversaries", n=n, epsilon=epsilon)[0]
 
-    # As many digits as tell the row apart from nothing; the smallest ratio needs four.
+    # Each row has enough digits to differ from no effect. The smallest ratio needs four.
     specs = {"my report": ".3f", "base rate": ".3f", "RR at base rate": ".2f", "others' data": ".3f",
              "RR at others' data": ".2f", "others' data, delta 0": ".3f", "of RR": ".3f"}  # fmt: skip
     special = {(0.01, "my report"): ".4f", (0.01, "RR at base rate"): ".3f", (0.01, "RR at others' data"): ".4f",

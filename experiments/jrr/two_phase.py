@@ -79,7 +79,8 @@ def exact_by_budget(n: int, count: int, epsilon: float, part: float) -> Floats:
     reports, law = reports[law > 1e-15], law[law > 1e-15]
     found = (reports / n - (1 - p)) / (2 * p - 1)
     guesses = np.rint(np.clip(found, 0.0, 1.0) * n)
-    # The best JRR is RR near one half, and elsewhere the extreme: two mechanisms, whatever the guess.
+    # The best JRR is RR near one half, and otherwise the extreme coupling. So there are only two mechanisms, whatever
+    # the guess.
     rest = epsilon - part * epsilon
     switch = bisect_left(range(n // 2 + 1), True, key=lambda guess: planned(n, rest, guess).rho == 0)
     apart = np.minimum(guesses, n - guesses) < switch
@@ -132,7 +133,7 @@ def two_phase(run: Run) -> None:
                 row["one phase, no guess"] = unguided
                 for name in ("JRR, Algorithm 1", "JRR, optimum", "quota RR"):
                     row[name] = count_variance(build(name, one), N, one["count"]) / rr
-                # Of the better weights: nobody can say that the two phases were put together badly.
+                # The better weights count, so that nobody can say that the two phases were combined badly.
                 row["against RR"] = verdict(min(exact, fixed) / rr, 0.0)
                 row["against one phase"] = verdict(min(exact, fixed) / rr / unguided, 0.0)
                 if epsilon == one["epsilon"] == 0.1:
@@ -181,7 +182,8 @@ def by_contributors(one: Cell) -> Cell:
         guess = round(min(max(first, 0.0), 1.0) * n2)
         second = planned(n2, epsilon, guess)
         later = estimated_counts(second, n2, count - held, 1, rng)[0] / n2
-        # Fixed by the parameters and the guess, which phase one gave: independent of phase two's noise.
+        # The weights follow from the parameters and from phase one's guess. So they are independent of phase two's
+        # noise.
         weights = np.array([n1, n2 / max(second.count_variance(guess) / n2, 1e-12) * early.count_variance(0) / n1])
         weights /= weights.sum()
         found.append(n * float(weights @ [first, later]) - count)

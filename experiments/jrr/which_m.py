@@ -54,7 +54,7 @@ def percentile(p: float, rho: float, n: int, count: int, level: float = 0.8) -> 
     are = np.abs((np.arange(n + 1) - n * (1 - p)) / (2 * p - 1) - count) * (1 / count + 1 / (n - count)) / 2
     order = np.argsort(are)
     below = np.cumsum(law[order])
-    # As many runs as that are at most x, if the percentile that they show is.
+    # The shown percentile is at most x if at least this many runs are at most x.
     shown = stats.binom.sf(round(level * RUNS) - 1, RUNS, np.minimum(below, 1.0))
     exact, low, high = (
         are[order][int(np.searchsorted(law, at))] for law, at in ((below, level), (shown, 0.025), (shown, 0.975))
@@ -78,7 +78,7 @@ def data(run: Run) -> None:
         for m in PLANNED:
             far = max(found["Kosarak", m], found["Census", m])
             near = min(found["Amazon", m], found["E-commerce", m])
-            # The figure's two ratios have a standard error each.
+            # Each of the figure's two ratios has a standard error.
             z = (near - far) / (RATIO_ERROR * sqrt(near**2 + far**2))
             rows.append({"epsilon": epsilon, "M": m, **{name: found[name, m] for name in DATASETS},
                          "larger margin": "yes" if far < near else "no", "z in the figure": z,
@@ -96,7 +96,7 @@ def printed_numbers(run: Run) -> None:
     stated = {claim["id"]: claim for claim in expected()["claims"]}
     rows: list[Cell] = []
     for name, (n, share, epsilon) in PLACES.items():
-        # Panel (a) of figure 3 does not state its n: the default of Table 4.
+        # Panel (a) of figure 3 does not state its n, so the default of Table 4 is used.
         at = 10_000 if name.startswith("3a") else n
         values = [ratio(at, round(share * at), epsilon, m) for m in PLANNED]
         rows.append(_row(stated[name], at, epsilon, values, [2 * RATIO_ERROR * value for value in values], 0.5))

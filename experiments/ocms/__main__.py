@@ -41,7 +41,7 @@ MODULES = (
 )
 """Importing them registers their experiments."""
 
-# What needs data comes last, so that `all` stops there, and not before, if there are none.
+# Experiments that need data come last. So if there are no data, `all` stops there and not earlier.
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0].startswith("kosarak")))
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def sketch(values: Codes, asked: Codes, k: int, odds: float, rng: Rng) -> Floats
         matches += (hashed == z[block, None]).sum(axis=0)
     q, r = divmod(prime, m)
     collision = ((2 * q + 1) * r + m * q * q) / prime**2
-    decoded = (matches * (odds + m - 1) / n - 1) / (odds - 1)  # the mean of y^: 1 where cells agree, else 0
+    decoded = (matches * (odds + m - 1) / n - 1) / (odds - 1)  # this is the mean of y^: 1 if cells agree, else 0
     result: Floats = (decoded - collision) / (1 - collision)
     return result
 

@@ -229,7 +229,7 @@ def normal_share(epsilon: float, n: int, m: int) -> float:
         + middle * math.log(p0)
         + (n - middle) * math.log1p(-p0)
     )
-    # De Moivre: E|C - n p| = 2 (1-p) c P(C = c) with c = floor(n p) + 1.
+    # De Moivre's formula is E|C - n p| = 2 (1-p) c P(C = c) with c = floor(n p) + 1.
     return float(2 * (1 - p0) * middle * math.exp(logarithm) / math.sqrt(n * p0 * (1 - p0)))
 
 
@@ -350,7 +350,7 @@ def _appendices() -> list[Finding]:
     )
     ratio = {x: x / (math.sqrt(x) + 1) ** 2 for x in (1.0, math.exp(4))}
     least = -m / ((m - 1) * (e - 1)) - 1 / (m - 1)
-    collisions = [sum(h == 0 for h in range(m)) / m]  # a value's cell is uniform given the other's
+    collisions = [sum(h == 0 for h in range(m)) / m]  # a value's cell is uniform given the other value's cell
     return [
         (
             "Appendix B, m",
@@ -587,7 +587,7 @@ def _hadamard_sum(n: int) -> float:
     held, size = [0, 0, 1, 2, 2][:n], 4
     total = 0.0
     for value in held:
-        # E of H^[X+1, j] is H[X+1, j] itself; j is uniform.
+        # The expectation of H^[X+1, j] is H[X+1, j] itself, and j is uniform.
         products = [(-1) ** (((value + 1) & j).bit_count() + (1 & j).bit_count()) for j in range(size)]
         total += sum(products) / size
     return total / (held.count(0) / n)
@@ -603,7 +603,7 @@ def kosarak_readings() -> list[Cell]:
         ("clicks and both", CLICKS, LINES),
     ):
         total = CLICKS + ends + line_ends
-        # The commonest page has .076 of the clicks (the prefix at hand), less than the line ends.
+        # The commonest page has .076 of the clicks (in the prefix at hand), which is less than the line ends have.
         rows.append({"counted": words, "1%": total / 100, "commonest": max(ends, line_ends, 0.076 * CLICKS) / total})
     return rows
 

@@ -23,7 +23,7 @@ COLOURS = {"Chernoff": "#D55E00", "Bernstein": "#0072B2", "normal": "#009E73", "
 def exact_half_width(mechanism: CountMeanSketch, n: int, failure: float) -> float:
     """Return the smallest t with P(|f^ - f| > t) <= failure at f = 0, where the supports are binomial."""
     p1, p0 = map(float, mechanism.support_probabilities)
-    # Candidates t are distances of counts from the mean: bisect over their order.
+    # Candidates t are distances of counts from the mean. The search bisects their order.
     spread = math.ceil(8 * math.sqrt(n * p0 * (1 - p0)) * max(1.0, math.sqrt(-math.log(failure))) + 50)
     centre = round(n * p0)
     counts = np.arange(max(0, centre - spread), min(n, centre + spread) + 1)
@@ -58,7 +58,7 @@ def half_widths(cell: Cell) -> Cell:
         try:
             width = bound(mechanism, n, failure, 0.0)
         except InvalidParameterError:
-            continue  # n below the range of Theorem 3.5
+            continue  # n is below the range of Theorem 3.5
         values |= {name: width / sd, f"{name} misses": missed(n, p0, width * n * (p1 - p0))}
     values["exact"] = exact_half_width(mechanism, n, failure) / sd
     return values

@@ -23,7 +23,7 @@ def losses(cell: Cell) -> Cell:
 def estimated(mechanism: Oracle, people: Population, rng: SimulationRandomness) -> NDArray[np.float64]:
     """Return the estimated frequencies of the values of interest in one collection, float64[q]."""
     if isinstance(mechanism, CountMeanSketch) and mechanism.family == "prime" and len(people.interest) < people.k:
-        # Without a state, which would compare every report with every value of the dictionary.
+        # A state would compare every report with every value of the dictionary, so none is made.
         reports = mechanism.randomize(np.repeat(np.arange(people.k), people.counts), rng)
         support = mechanism.count_support(reports, people.interest)
         return mechanism.estimate_support(support, people.n, people.interest).frequencies

@@ -95,7 +95,7 @@ def variances(mechanism: Oracle, people: Population) -> NDArray[np.float64]:
     absent, present = mechanism.variance(0.0, n), mechanism.variance(1.0, n)
     own = f[people.interest]
     if isinstance(mechanism, RecursiveHadamard):
-        # Affine in f and in the companions' frequency g, see RecursiveHadamard.variance.
+        # The variance is affine in f and in the companions' frequency g (see RecursiveHadamard.variance).
         absent = mechanism.variance(0.0, n, companions=0.0)
         low = np.arange(people.k) % mechanism.classes
         together = np.bincount(low, weights=f)[people.interest % mechanism.classes]

@@ -108,7 +108,7 @@ def draw_losses(cells: Sequence[Cell], title: str) -> Figure:
         for position, method in enumerate(methods):
             points = _of(cells, method)
             if measured == "worst_mse" and points[0]["runs"] < runs:
-                continue  # a maximum over fewer runs is larger: not comparable
+                continue  # a maximum over fewer runs cannot be compared
             shift = (position - (len(methods) - 1) / 2) * SPACING
             axes.plot(
                 [cell["epsilon"] + shift for cell in points],
@@ -125,7 +125,7 @@ def draw_losses(cells: Sequence[Cell], title: str) -> Figure:
         plain_log(axes, (1,) if wide else (1, 2, 5))
         low, high = axes.get_ylim()
         label_lines(axes, ends, (high / low) ** 0.05)
-        axes.set_xlim(0.55, 8.1)  # room for the names at the ends of lines
+        axes.set_xlim(0.55, 8.1)  # names need room at the ends of lines
         axes.set_xticks(range(1, 6))
         axes.set_xlabel("epsilon")
         axes.set_title(name, loc="left", fontsize=11)

@@ -57,7 +57,7 @@ def errors(cell: Cell) -> Cell:
     found = np.empty(cell["runs"])
     for run in range(cell["runs"]):
         a0, a1 = assigned(cell["kind"], n, rng)
-        collisions = int((a0 % M == (a0 + a1) % PRIME % M).sum())  # target 0, held 1
+        collisions = int((a0 % M == (a0 + a1) % PRIME % M).sum())  # the target is 0, and the held value is 1
         matches = rng.binomial(collisions, keep) + rng.binomial(n - collisions, (1 - keep) / (M - 1))
         found[run] = (matches - n * p0) / spread
     squares = found**2

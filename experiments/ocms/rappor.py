@@ -68,7 +68,7 @@ def supported(kind: str, epsilon: float, m: int, runs: int, rng: np.random.Gener
     cells = [(a0 + a1 * value) % PRIME % m for value in (0, 1, 2)]
     own = np.where(np.arange(N) < holders, cells[0], cells[1])
     bits = [rng.random((runs, N)) < np.where(cells[value] == own, p, q) for value in (0, 2)]
-    # Values in one cell have one bit.
+    # Values in one cell share one bit.
     bits[1] = np.where(cells[2] == cells[0], bits[0], bits[1])
     return np.column_stack([one.sum(axis=1) for one in bits])
 

@@ -28,7 +28,8 @@ def _symmetric_mse(_: float, e: float) -> float:
 
 
 PRECISION: dict[str, tuple[str, Formula | None, Formula | None]] = {
-    # Row of Table I: (method whose worst-case MSE is meant, the paper's l2, the paper's MSE); l1 = sqrt(d l2).
+    # A row of Table I has the method whose worst-case MSE is meant, the paper's l2, and the paper's MSE. l1 = sqrt(d
+    # l2).
     "HE": ("HE", lambda d, e: d * ((e + 1) / (e - 1)) ** 2, _hadamard_mse),
     "RHR": ("RHR", None, _hadamard_mse),
     "OLH": ("OLH", _optimal_l2, _hadamard_mse),
@@ -72,7 +73,8 @@ def precision(cell: Cell) -> Cell:
 
 
 COMMUNICATION: dict[str, tuple[str, str, Callable[[float, float], float] | None]] = {
-    # Row of Table II: (method, the paper's entry in words, the paper's entry as a function of d and epsilon).
+    # A row of Table II has the method, the paper's entry in words, and the paper's entry as a function of d and
+    # epsilon.
     "HE": ("HE", "log d", lambda d, _: math.log2(d)),
     "RHR": ("RHR", "log d + eps", lambda d, eps: math.log2(d) + eps),
     "OLH": ("OLH", "d eps", lambda d, eps: d * eps),

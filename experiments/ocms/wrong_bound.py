@@ -34,7 +34,7 @@ def squares(cell: Cell) -> Cell:
     assert isinstance(mechanism, CountMeanSketch)
     counts = np.zeros(K, dtype=np.int64)
     counts[[0, 1]] = round(cell["true"] * N), N - round(cell["true"] * N)
-    # The commonest of all values of interest is value 0: the other is none of them.
+    # Value 0 is the commonest of all values of interest. The other value is not among them.
     found = np.empty(cell["runs"])
     for run in range(cell["runs"]):
         rng = randomness(cell, run)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CLIENT = Path(__file__).parents[2] / "client"
-# The shell has no window of its own, and does the same in half the processor time.
+# The headless shell has no window, and does the same work in half the processor time.
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -64,7 +64,8 @@ def chromium() -> Iterator[Browser]:
         started.close()
 
 
-# A package's scope, not a session's: while playwright runs there is a running event loop, and other tests have theirs.
+# The scope is the package, not the session: while playwright runs there is a running event loop, and other tests have
+# their own.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""

@@ -170,7 +170,7 @@ class Loopback:
             if first:
                 self.counted[one["id"]] = base64.urlsafe_b64decode(one["report"] + "=" * (-len(one["report"]) % 4))
             if self.lost:
-                # Counted, but the answer does not arrive; then the failures that are given.
+                # The report is counted, but the answer does not arrive. Then the given failures follow.
                 self.failures, self.lost = self.lost, []
                 return problem(503, "store")
             said = {"counted": int(first), "already": int(not first), "invalid": 0}

@@ -24,7 +24,7 @@ SCHEMA = Schema(
         Attribute("sleep", ("well", "badly"), title="How do you sleep?"),
     )
 )
-# At this epsilon the two reports here are the answers but for one run in about 5,000.
+# At this epsilon the two reports here equal the answers, except for one run in about 5,000.
 LOUD = Collection(SCHEMA, SPL(SCHEMA.sizes, 32.0), title="Habits")
 
 
@@ -62,7 +62,7 @@ def test_who_is_not_asked_sends_the_declared_value_in_as_many_bytes(tmp_path: Pa
             assert asked(page) == "Do you smoke?"
             return page
 
-        # Not asked: the page goes from the first question to the third, and Back leads to the first.
+        # The second question is not asked: the page goes from the first to the third, and Back leads to the first.
         page = begun()
         choose(page, "no")
         assert asked(page) == "How do you sleep?"
@@ -70,13 +70,13 @@ def test_who_is_not_asked_sends_the_declared_value_in_as_many_bytes(tmp_path: Pa
         accessible(page)
         page.go_back()
         assert asked(page) == "Do you smoke?"
-        # A change of mind: now it is asked, and answered.
+        # The person changes the answer, so the question is now asked and answered.
         choose(page, "yes")
         assert asked(page) == "How much?"
         choose(page, "many")
         choose(page, "badly")
         assert reviewed(page) == ["Do you smoke?", "How much?", "How do you sleep?"]
-        # And back again at the review: the answer that is no longer asked for is neither shown nor sent.
+        # The person changes it back at the review. The answer that is no longer asked for is neither shown nor sent.
         page.click(".answers button >> nth=0")
         choose(page, "no")
         assert reviewed(page) == ["Do you smoke?", "How do you sleep?"]
@@ -87,7 +87,7 @@ def test_who_is_not_asked_sends_the_declared_value_in_as_many_bytes(tmp_path: Pa
         page.wait_for_selector("[data-state=counted]", timeout=60_000)
         page.context.close()
 
-        # Asked: the answer is needed before the review, also after a change there.
+        # The question is asked, so its answer is needed before the review, also after a change at the review.
         page = begun()
         choose(page, "no")
         choose(page, "well")
@@ -104,7 +104,7 @@ def test_who_is_not_asked_sends_the_declared_value_in_as_many_bytes(tmp_path: Pa
 
         reports = [from_json(body.encode()).rows[0].tolist() for body in bodies if '"reports"' in body]
         assert reports == [[1, 2, 1], [0, 0, 0]]
-        # All bodies have one length, and nothing in them but the report tells the branch.
+        # All bodies have one length, and nothing in them except for the report tells the branch.
         assert len({len(body) for body in bodies}) == 1
         kept = [json.loads(body)["reports"][0] for body in bodies]
         assert {tuple(sorted(one)) for one in kept} == {("id", "leaf", "report")}

@@ -77,7 +77,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         pictured(page, "dashboard-empty")
         accessible(page)
 
-        # Nineteen others, and one who uses the page: a batch is twenty reports.
+        # Nineteen others answer, and one person uses the page, because a batch is twenty reports.
         Caller(here.public).post(body(19))
         person = browser.new_page(viewport={"width": 390, "height": 800})
         person.goto(here.public + collector.surveys.status("smoking")["link"])
@@ -109,7 +109,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         # A pace is known from two days on.
         assert "A forecast needs 30 reports on two days." in page.inner_text(".side")
         accessible(page)
-        # Where the survey stands is on the curve, and the text says the same.
+        # The state of the survey is marked on the curve, and the text says the same.
         box, here_box = (page.locator(one).bounding_box() for one in (".curve .path", ".curve .here"))
         assert box is not None
         assert here_box is not None
@@ -136,9 +136,9 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         assert closed["intervals"] == "one"
         shown(page, closed)
         pictured(page, "dashboard-closed")
-        # Nobody comes any more, at whatever pace.
+        # Nobody comes any more, so the page states no pace.
         assert re.fullmatch(r"Single-choice results are within ±[0-9.]+ points\.", page.inner_text(".progress"))
-        # The first result is read without a scroll, and what it rests on by a tap.
+        # The first result is read without scrolling, and its basis is one tap away.
         page.set_viewport_size({"width": 1200, "height": 800})
         assert page.locator(".finding").first.bounding_box()["y"] > 0  # type: ignore[index]
         assert page.evaluate("document.querySelector('.finding').getBoundingClientRect().bottom") <= 800
@@ -179,7 +179,7 @@ def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open)
         collector.surveys.close("smoking", now=True)
         collector.refresh()
         page.reload()
-        # Whoever cancels deletes nothing; the name deletes.
+        # Cancelling deletes nothing. Typing the name deletes.
         page.once("dialog", lambda dialog: dialog.dismiss())
         page.click("button[data-act=delete]")
         assert collector.surveys.status("smoking")["state"] == "closed"
@@ -191,7 +191,7 @@ def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open)
         page.wait_for_url(f"{here.admin}/login")
         page.goto(f"{here.admin}/surveys/smoking")
         page.wait_for_url(f"{here.admin}/login")
-        # What it still loads would be an error once the collector has ended.
+        # Requests that still run would be errors once the collector has ended.
         page.close()
 
 
@@ -215,7 +215,7 @@ def test_wrong_passwords_are_said_in_words_and_the_own_one_is_changed(tmp_path: 
         for _ in range(5):
             tried("wrong password")
             page.wait_for_selector("#said:text-is('The name or the password is wrong.')")
-            # What was wrong is not left there, and the next one can be typed at once.
+            # The wrong entry is not left there, and the next one can be typed at once.
             assert page.input_value("#password") == ""
             assert page.evaluate("document.activeElement.id") == "password"
         tried(PASSWORD)

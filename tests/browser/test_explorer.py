@@ -174,7 +174,7 @@ def test_keys_move_sliders_and_wrong_numbers_change_nothing(explorer: str, open_
         field.fill(wrong)
         assert field.get_attribute("aria-invalid") == "true"
         assert shown(page) == before
-    page.keyboard.press("Enter")  # submits nothing
+    page.keyboard.press("Enter")  # Enter submits nothing
     assert shown(page) == before
     field.fill("1000000")
     assert shown(page) == expected("1.3", 1_000_000, 0.3, 5)
@@ -189,7 +189,7 @@ def test_it_fits_small_screens_in_both_colours(explorer: str, open_page: Open, d
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == ("rgb(21, 24, 28)" if dark else "rgb(255, 255, 255)")
-        # Numbers are on the screen beside or below their question, none outside of it.
+        # Numbers are on the screen beside or below their question, and none is outside of it.
         boxes: list[dict[str, float]] = page.locator("#questions .text, #questions small").evaluate_all(
             "all => all.map(one => { const {left, right} = one.getBoundingClientRect(); return {left, right}; })"
         )
@@ -199,7 +199,7 @@ def test_it_fits_small_screens_in_both_colours(explorer: str, open_page: Open, d
 
 
 def test_nothing_is_loaded_or_sent_and_no_other_script_runs(explorer: str, browser: Browser) -> None:
-    page = browser.new_page()  # not a strict one: the refusal is an error on its console
+    page = browser.new_page()  # this page is not strict, because the refusal is an error on its console
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(explorer)

@@ -75,7 +75,7 @@ def served(elsewhere: bool) -> Iterator[tuple[Loopback, str]]:
         collector = one_question(ASKED)
         host = stack.enter_context(one_question(ASKED)) if elsewhere else None
         if host is not None:
-            # The host serves the client and the page, and knows nothing of the survey besides its id and digits.
+            # The host serves the client and the page, and knows only the id and the digits of the survey.
             collector.page_origin = host.origin
         stack.enter_context(collector)
         if host is None:
@@ -107,7 +107,7 @@ def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None
             collector.page = copy.deepcopy(honest)
             change(collector.page)
             assert OTHER in refused(page, address, collector), what
-        # The same document, laid out otherwise, is the same: what it says counts.
+        # The same document with another layout is accepted, because only its content counts.
         collector.page = json.loads(json.dumps(honest, sort_keys=True, indent=3))
         page.goto("about:blank")
         page.goto(address)
@@ -128,7 +128,7 @@ def test_no_collector_says_a_sentence_of_the_client_even_with_a_link_of_its_own(
         for key in guarded[:: len(guarded) // 2]:
             collector.page = copy.deepcopy(honest)
             sentence(key)(collector.page)
-            # The link that belongs to these very texts.
+            # The link belongs to exactly these texts.
             assert "that only the page itself may say" in refused(page, collector.link, collector), key
 
 
@@ -155,7 +155,7 @@ def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit
         collector.document = weaker.to_json()
         collector.page = {**collector.page, "collection": weaker.id}
         assert "not the survey that this page asked for" in refused(context.new_page(), address, collector)
-        # And where the collector's page asks for that one.
+        # The refusal is the same if the collector's page asks for the other survey.
         collector.html["/s/demo"] = SHELL.format(id=weaker.id)
         collector.aliases[weaker.id] = ASKED.id
         assert OTHER in refused(context.new_page(), address, collector)

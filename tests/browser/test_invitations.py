@@ -37,7 +37,7 @@ def links_of(here: Running, count: int) -> list[str]:
 
 
 def goto(page: Page, link: str) -> None:
-    # A page whose address changes after the # alone is not loaded again.
+    # If only the part after the # changes, the browser does not load the page again.
     page.goto("about:blank")
     page.goto(link)
 
@@ -57,7 +57,7 @@ def test_an_invited_person_answers_once_and_is_told_first_who_can_know_what(visi
         state(page, "counted")
         goto(page, link)
         state(page, "already")
-        # Another person who was invited, on the same device: a report of their own.
+        # Another invited person on the same device sends a report of their own.
         goto(page, other)
         answer(page)
         state(page, "counted")
@@ -65,7 +65,7 @@ def test_an_invited_person_answers_once_and_is_told_first_who_can_know_what(visi
         assert here.collector.store.waiting(ASKED.id) == 2
         token = link.rpartition(".")[2]
         assert token not in str(stored(page))
-        # What goes on: an address without an invitation is refused before anything is asked.
+        # An address without an invitation is refused before anything is asked.
         goto(page, bare)
         state(page, "refused")
         assert page.inner_text("h1") == "Your link is not complete"
@@ -78,7 +78,7 @@ def test_a_used_or_withdrawn_link_draws_nothing(visit: Visit, here: Running) -> 
         page.goto(link)
         answer(page)
         state(page, "counted")
-    # A cleared browser, or another one, would draw a second report of the same answer.
+    # A cleared browser, or another browser, would draw a second report of the same answer.
     with visit() as context:
         page = context.new_page()
         page.goto(link)
@@ -94,7 +94,7 @@ def test_a_used_or_withdrawn_link_draws_nothing(visit: Visit, here: Running) -> 
         assert stored(page) == []
         assert page.locator("form").count() == 0
         assert "us@example.org" in page.inner_text("section.end")
-        # Where the collector cannot be asked, nothing is drawn, and the answers stay until it can.
+        # If the collector cannot be asked, nothing is drawn, and the answers stay until it can be asked.
         goto(page, other)
         state(page, "welcome")
         context.set_offline(True)
@@ -103,7 +103,7 @@ def test_a_used_or_withdrawn_link_draws_nothing(visit: Visit, here: Running) -> 
         assert stored(page) == []
         context.set_offline(False)
         token = from_base64url([other.rpartition(".")[2]], 16, "token").tobytes()
-        # Withdrawn between the question and the report: it is refused, and kept.
+        # The invitation was withdrawn between the question and the report. So the report is refused, and kept.
         context.route("**/receipts", lambda route: route.fulfill(status=404))
         here.collector.store.withdraw(ASKED.id, [nullifier(ASKED.id, token)])
         page.click("form button[type=submit]:visible")

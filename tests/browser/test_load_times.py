@@ -62,7 +62,7 @@ def test_entries_of_this_browser_are_read(browser: Browser, site: tuple[str, lis
             page.goto(address)
         shown = "performance.getEntriesByType('navigation')[0].confidence?.value"
         values = {page.evaluate(shown) for _ in range(5)}
-        # A second look is no second draw: what was sent is what is there.
+        # Looking again does not draw again: the report that was sent is the report that is shown.
         assert values == {(json.loads(sent[-1]).get("confidence") or {}).get("value")}
     context.close()
     if values == {None}:
@@ -77,6 +77,6 @@ def test_entries_of_this_browser_are_read(browser: Browser, site: tuple[str, lis
     assert (found["rows"], found["timed"]) == (LOADS, LOADS)
     assert found["epsilon"] == pytest.approx(math.log(2 / rate - 1))
     assert found["share"]["value"] == pytest.approx((low / LOADS - rate / 2) / (1 - rate))
-    # What the page of documentation says of it.
+    # The documentation states these numbers.
     if browser.version.startswith("156."):
         assert rate == 0.4994798

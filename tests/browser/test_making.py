@@ -98,7 +98,7 @@ def checked(page: Page, name: str) -> None:
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320, name
     accessible(page)
-    # Of what is the same in the dark only colours are looked at again.
+    # In the dark scheme, only colours are checked again.
     page.emulate_media(color_scheme="dark")
     if AXE.exists():
         assert axe(page, runOnly=["color-contrast"]) == []
@@ -148,7 +148,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     page = logged_in(here, open_page)
     page.on("dialog", lambda dialog: dialog.accept())
 
-    # Make it.
+    # This part makes the survey.
     page.click("text=Make a survey")
     checked(page, "new")
     page.fill("#title", "How people live")
@@ -157,7 +157,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     checked(page, "questions-empty")
     for text, kind, fields in QUESTIONS:
         ask(page, text, kind, fields)
-    # Move one with the keyboard, and back.
+    # This part moves a question with the keyboard, and back.
     page.locator("button", has_text="Move up: How old are you?").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("li:nth-child(5) a:has-text('How old are you?')")
@@ -167,7 +167,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     page.click("a:has-text('How many hours did you sleep?')")
     checked(page, "question")
 
-    # Texts and languages.
+    # This part is about texts and languages.
     page.click(".steps a:has-text('Texts')")
     for name, text in (
         ("title", "How people live"),
@@ -192,7 +192,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     page.wait_for_selector("text=Saved.")
     checked(page, "texts")
 
-    # Preview: it answers and draws, and sends and keeps nothing.
+    # The preview answers and draws, but sends and keeps nothing.
     page.click(".steps a:has-text('Preview')")
     checked(page, "preview")
     posted: list[str] = []
@@ -211,7 +211,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     assert here.collector.of_slug("how-people-live") is None
     page.click("text=Back to the draft")
 
-    # Plan: a survey that cannot work is refused.
+    # The plan refuses a survey that cannot work.
     page.set_viewport_size(DESK)  # type: ignore[arg-type]
     page.click(".steps a:has-text('Plan')")
     page.fill("#contributors", "50")
@@ -234,7 +234,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     link = page.inner_text(".link code")
     assert link.startswith(here.public)
 
-    # Forty people: two in pages of their own, one of them in German.
+    # Forty people answer: two in pages of their own, one of them in German.
     people = []
     for locale in ("en-GB", "de-DE"):
         context = browser.new_context(viewport=PHONE, locale=locale)  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
         people.append(person)
     collection = here.collector.of_slug("how-people-live")
     assert collection is not None
-    # On a page without a survey: the client would mount the one of a survey's page again.
+    # This page has no survey, because the client would mount the survey of a survey's page again.
     context = browser.new_context()
     others = context.new_page()
     others.goto(f"{here.public}/")
@@ -257,7 +257,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     for person in people:
         person.context.close()
 
-    # Close, look, publish.
+    # This part closes, reads and publishes the survey.
     page.click("button:text-is('Close')")
     page.wait_for_selector(".chip:not(.open)")
     until(lambda: here.collector.surveys.status("how-people-live")["state"] == "closed")
@@ -270,7 +270,7 @@ def test_a_survey_is_made_previewed_opened_answered_and_published_without_a_file
     checked(page, "published")
     public = page.locator("a[href$='/r/how-people-live/']").get_attribute("href")
 
-    # Anybody reads it, without a script and in both languages.
+    # Anybody can read the results, without a script and in both languages.
     reader = open_page(str(public), **DESK)
     for language, sentences in (
         ("en", ("Do you smoke?", "n = 40 reports", "epsilon = 4 for the whole contributor")),
@@ -306,6 +306,6 @@ def test_forms_fit_at_twice_the_text_and_from_right_to_left(here: Running, open_
         assert page.evaluate("document.documentElement.scrollWidth") <= 640, path
         accessible(page)
         pictured(page, f"arabic{path.replace('/', '-')}")
-    # What is typed in Arabic runs from right to left.
+    # Text that is typed in Arabic runs from right to left.
     page.goto(f"{here.admin}/drafts/arabic/texts")
     assert page.eval_on_selector("[id='title.ar']", "one => getComputedStyle(one).direction") == "rtl"

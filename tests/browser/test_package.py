@@ -118,7 +118,7 @@ def test_a_page_loads_draws_once_and_sends_until_counted(visit: Visit, smoker: L
         context.add_init_script(RECORDED)
         page = context.new_page()
         page.goto(serve(smoker, package, "client", "", hello(smoker)))
-        # What was counted is not drawn again: the second answer is not even read.
+        # A counted report is not drawn again, so the second answer is not even read.
         assert said(page) == "counted counted 0"
         assert list(smoker.counted.values()) == [expected(smoker.collection, ["yes"])]
         assert len(smoker.bodies) == 2
@@ -132,7 +132,7 @@ def test_sizes_are_those_of_the_documentation(package: Path) -> None:
         found = re.search(rf"^\| `{name}` \| .* \| ([0-9.]+) \| ([0-9.]+) \|$", text, re.M)
         assert found
         content = (package / "dist" / name).read_bytes()
-        # Compressors differ a little; a change of a tenth needs a new table.
+        # Compressors differ a little. A change of a tenth needs a new table.
         assert float(found[1]) == pytest.approx(len(content) / 1000, rel=0.1), name
         assert float(found[2]) == pytest.approx(len(gzip.compress(content, 9)) / 1000, rel=0.1), name
     assert len(gzip.compress((package / "dist" / "client.js").read_bytes(), 9)) <= 16 * 1024
@@ -164,14 +164,14 @@ def test_the_element_asks_a_survey_under_a_strict_policy(visit: Visit, tmp_path:
     with Loopback(collection, page_of(collection), {"fruit": WORDS}) as running, visit() as context:
         context.add_init_script(RECORDED)
         running.policy = documented("text").strip().replace("https://collector.example", running.origin)
-        # The element's tag as the documentation has it; the tag of the script is in the head.
+        # The element's tag is that of the documentation. The tag of the script is in the head.
         tag = documented("html").splitlines()[-1].replace("https://collector.example", running.origin)
         tag = tag.replace("ID#DIGITS", f"{collection.id}#{running.digits}")
         page = context.new_page()
         page.goto(serve(running, package, "element", f"<main>{tag}</main>"))
         state(page, "welcome")
         assert violations(page) == []
-        # The page's own colour and font, through a custom property, inheritance and a part.
+        # The page's own colour and font apply, through a custom property, inheritance and a part.
         page.evaluate(
             """() => {
                 const sheet = new CSSStyleSheet();

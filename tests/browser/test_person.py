@@ -77,7 +77,7 @@ def test_waves_are_reported_from_one_memo_that_is_drawn_before_any_answer(visit:
         assert stored(page, "memos") == [memo]
         sent = {json.loads(body)["reports"][0]["report"] for body in server.bodies}
         assert sent == {memo["rows"][1]}
-        # Two reports of one memo that copy it: both answers may have been used, if times of change are known.
+        # Two reports copy one memo. If times of change are known, both answers may have been used.
         assert total(page) == "4"
         with page.expect_download() as download:
             page.click("button:text-is('Save the list')")
@@ -113,7 +113,7 @@ def test_another_series_has_another_memo_and_cells_are_counted_as_cells(visit: V
     epsilon = ledger.total().epsilon
     assert epsilon is not None
     assert shown == pytest.approx(float(epsilon), rel=1e-8)
-    # What each further report adds is proved by the browser itself, and is the library's number to its last digits.
+    # The browser itself proves what each further report adds. The amount is the library's number to its last digits.
     assert float(epsilon) == pytest.approx(1 + coins.history_epsilon(2), rel=1e-12)
 
 
@@ -134,12 +134,12 @@ def test_the_page_refuses_what_would_pass_the_limit_and_says_by_how_much(visit: 
         page.click(".device summary")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        # Exactly the limit is within it: 0.5 and 1 are 1.5.
+        # A total that equals the limit is within it: 0.5 and 1 are 1.5.
         visit_again(page, server, Collection(SCHEMA, GRR(2, 0.5), title="third"))
         answer(page)
         state(page, "counted")
         assert len(server.bodies) == 2
-        # Without a limit it is asked again.
+        # Without a limit the survey is asked again.
         visit_again(page, server, Collection(SCHEMA, GRR(2, 0.7), title="second"))
         state(page, "full")
         set_limit(page, "")
@@ -159,7 +159,7 @@ def test_two_tabs_cannot_overspend_together(visit: Visit) -> None:
         counted = server.counted
         for page in (second, first):
             state(page, "welcome")
-        # Each tab answers up to the last press, and both press.
+        # Each tab answers up to the last press, and then both press.
         answer(second)
         state(second, "counted")
         first.bring_to_front()
@@ -188,7 +188,7 @@ def test_an_imported_list_counts_and_cannot_be_used_to_overspend(visit: Visit, t
             page.set_input_files("#deniable-file", path)
             page.wait_for_selector("text=List loaded.")
             assert page.inner_text(".device td.sum") == "4"
-        # Another entry for the same draw would lower the total.
+        # A second entry for the same draw would lower the total.
         page.set_input_files("#deniable-file", lower)
         page.wait_for_selector("text=This file is not a saved list.")
         assert page.inner_text(".device td.sum") == "4"

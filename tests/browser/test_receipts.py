@@ -47,7 +47,7 @@ def test_a_device_finds_its_report_in_its_batch_and_misses_it_in_a_forged_one(tm
         answer(page)
         page.wait_for_selector("[data-state=counted]", timeout=60_000)
         ((kept),) = page.evaluate(KEPT)
-        # What stays: no bytes of the report, and no secret that would prove them.
+        # The kept response has no bytes of the report, and no secret that would prove them.
         assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state", "leaf"}
         assert (kept["body"], len(kept["leaf"])) == ("", 43)
         assert looked(page).startswith("Your report is not in the published count yet.")
@@ -58,7 +58,7 @@ def test_a_device_finds_its_report_in_its_batch_and_misses_it_in_a_forged_one(tm
         assert looked(page) == (
             "Your report was counted. It is one of 31 reports in batch 2. Nobody can see which one is yours."
         )
-        # All lists, whichever has it: the requests of everybody are the same.
+        # All lists are loaded, whichever has the leaf. So everybody's requests are the same.
         lists = [url for url in asked if "/batches" in url]
         assert sorted(lists) == [
             f"/api/v1/collections/{ASKED.id}/batches{rest}" for rest in ("", "/1/leaves", "/2/leaves")
@@ -74,7 +74,7 @@ def test_a_device_finds_its_report_in_its_batch_and_misses_it_in_a_forged_one(tm
             with collector.store._working() as run:
                 run(f"UPDATE releases SET {sets} WHERE batches = 2", *values.values())
 
-        # The report left out, and everything else in order: nobody but its device can know.
+        # The report is left out, and everything else is in order. Only its device can know.
         leaves = rows_of(collector.store.released_leaves(ASKED.id, 2) or b"")
         (root,) = [one.root for one in collector.store.released_batches(ASKED.id) if one.number == 2]
         mine = _bytes(kept["leaf"])
@@ -88,14 +88,14 @@ def test_a_device_finds_its_report_in_its_batch_and_misses_it_in_a_forged_one(tm
         session = page.context.new_cdp_session(page)
         session.send("Network.clearBrowserCache")
         assert looked(page) == missing
-        # The leaf is there, and the root is another's.
+        # The leaf is there, but the root is that of another list.
         republished(**fresh)
         session.send("Network.clearBrowserCache")
         assert looked(page) == missing
         republished(leaves=leaves.tobytes(), root=root)
         session.send("Network.clearBrowserCache")
         assert looked(page).startswith("Your report was counted.")
-        # Whoever leaves the device leaves no leaf on it.
+        # A person who leaves the device leaves no leaf on it.
         page.click(".acts .go")
         page.wait_for_selector("[data-state=left]")
         assert "leaf" not in page.evaluate(KEPT)[0]

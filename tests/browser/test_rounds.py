@@ -51,7 +51,7 @@ def answer(page: Page, codes: list[int]) -> None:
 def others(here: Running, collection: Collection, count: int, seed: int) -> None:
     """Let people answer without a browser."""
     drawn = np.random.default_rng(seed).integers(0, 3, (count, 1))
-    # Answers that depend on each other, as in the paper.
+    # Answers depend on each other, as in the paper.
     assert answer_over_http(here.public, collection, np.repeat(drawn, 3, axis=1)) == count
 
 
@@ -86,7 +86,7 @@ def test_a_second_round_is_answered_in_browsers_by_others_and_combined(
             state(page, "counted")
             made_for_first = link_of(here, FIRST)
             second = next_round(here, mechanism)
-            # The first round's link leads to that round still, and nobody is alarmed.
+            # The first round's link still leads to that round, and nobody is alarmed.
             page.goto("about:blank")
             page.goto(made_for_first)
             state(page, "already")
@@ -97,7 +97,7 @@ def test_a_second_round_is_answered_in_browsers_by_others_and_combined(
                 other.goto("about:blank")
                 other.goto(f"{made_for_first[:-1]}{'01'[made_for_first[-1] == '0']}")
                 state(other, "refused")
-            # Whoever answered the first round is not asked again on this device, and nothing is drawn.
+            # A person who answered the first round is not asked again on this device, and nothing is drawn.
             page.goto("about:blank")
             page.goto(link_of(here, second))
             state(page, "earlier")
@@ -114,7 +114,8 @@ def test_a_second_round_is_answered_in_browsers_by_others_and_combined(
         collector.refresh()
         first, later = (Aggregate.from_bytes(collector.surveys.export("habits", place)) for place in (1, 2))
         assert (first.n, later.n) == (EACH, EACH)
-        # The round is the one that `deniable learn` makes of the first one's file, and so is the combination.
+        # The second round is the one that `deniable learn` makes from the first round's file, and so is the
+        # combination.
         assert next_phase(FIRST, first, EACH, mechanism).id == second.id
         phases = Phases([(FIRST, first), (second, later)])
         estimates = phases.estimate(estimator="unmixed" if mechanism == "Corr-RR" else None)
@@ -177,7 +178,7 @@ def test_invitations_that_were_split_serve_one_round_each(tmp_path: Path, visit:
         page.click('a[href="/surveys/habits"] >> nth=-1')
         page.wait_for_selector("#invited")
         said = page.inner_text("section[aria-labelledby=invited]")
-        # One of sixty was used: less than a batch, so nobody sees it.
+        # One of sixty was used. This is less than a batch, so nobody sees it.
         assert f"0 of {EACH} invitations used (0%), counted in steps of 20" in said
         assert "not who" in said
         accessible(page)

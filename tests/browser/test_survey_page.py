@@ -185,7 +185,7 @@ def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, surve
             (button, ["Enter"]),
             ("input[name=deniable-1]", ["ArrowDown", "ArrowDown"]),
             (button, ["Enter"]),
-            # Enter goes on from a field as well.
+            # Enter in a field also goes on.
             ("#deniable-2", ["7", ".", "5", "Enter"]),
             ("input[name=deniable-3]", ["Space"]),
             (button, ["Enter"]),
@@ -194,7 +194,7 @@ def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, surve
             (button, ["Enter"]),
         ]
         for selector, keys in steps:
-            # What is new has the focus, and is read out.
+            # The new part has the focus, and is read out.
             assert page.evaluate("document.activeElement.matches('body, h1, input')"), selector
             for _ in range(20):
                 page.keyboard.press("Tab")
@@ -209,7 +209,7 @@ def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, surve
         of = survey.collection.mechanism
         rows = np.frombuffer(report, dtype=np.uint8)[None, :]
         assert of.aggregate(from_wire(of, rows)).n == 1
-        # Nothing was posted before the report, and nothing that names the device.
+        # Nothing was posted before the report, and nothing identifies the device.
         assert survey.posts == ["/reports"]
         assert not any("cookie" in (key.lower() for key in headers) for headers in survey.headers)
 
@@ -222,14 +222,14 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         state(page, "counted")
         (kept,) = stored(page)
         assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state", "leaf"}
-        # What was spent is known by a name that no report carries, and has nothing of an answer either.
+        # Spending is recorded under a name that no report carries, and does not depend on an answer either.
         (spent,) = stored(page, "spending")
         assert set(spent) == {"draw", "collection", "epsilon", "person"}
         assert spent["draw"] not in survey.bodies[0].decode()
-        # The report was counted: nobody sends it again, and nobody else who uses the device reads it.
+        # The report was counted. So nobody sends it again, and nobody else who uses the device can read it.
         assert kept["body"] == ""
         assert page.locator("form, fieldset, input:not([type=file], #deniable-limit)").count() == 0
-        # Uniform on 0 to 3 seconds, whatever was answered: the only wait before the first try.
+        # The only wait before the first try is uniform on 0 to 3 seconds, whatever was answered.
         delays = page.evaluate("delays.filter((one) => one !== undefined)")
         assert len(delays) == 1
         assert 0 <= delays[0] < 3000
@@ -262,7 +262,7 @@ def test_two_tabs_three_failures_and_two_reloads_are_one_report(visit: Visit, su
         first.reload()
         second.reload()
         for page in first, second:
-            # The other tab's may have been counted before this one was loaded.
+            # The other tab's report may have been counted before this tab was loaded.
             page.wait_for_selector("[data-state=counted], [data-state=already]")
         assert len(stored(first)) == 1
     assert len(set(survey.bodies)) == 1
@@ -359,7 +359,7 @@ def test_the_language_is_chosen_and_answers_stay(visit: Visit, survey: Loopback)
         assert page.inner_text("h1") == "Wie Menschen leben"
         assert page.inner_text("form button[type=submit]") == "Beginnen"
         assert page.inner_text(".promise").startswith("Ihre Antworten werden auf diesem Gerät zufällig verändert")
-        # A sentence without a translation says which language it is in.
+        # A sentence without a translation says in which language it is.
         page.select_option("#deniable-language", "it")
         assert page.get_attribute(".promise p", "lang") == "en"
         go_on(page)
@@ -458,7 +458,7 @@ def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: 
         page.click("text=Someone else wants to answer")
         open_all(page)
         fits()
-        # Bytes are read from left to right.
+        # Bytes are read from left to right, also in Arabic.
         page.select_option("#deniable-language", "ar")
         assert page.evaluate("getComputedStyle(document.querySelector('pre')).direction") == "ltr"
 
@@ -502,7 +502,7 @@ def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey:
             lambda: page.fill("#deniable-4", "fig"),
         ]
         for give in answers:
-            # What is missing is said, and that is accessible, too.
+            # The page says what is missing, and this message is accessible, too.
             go_on(page)
             fine("question")
             give()
@@ -567,7 +567,7 @@ def test_text_twice_as_large_still_fits(visit: Visit, survey: Loopback) -> None:
         page = context.new_page()
         page.goto(survey.link)
         state(page, "welcome")
-        # 200%: half as many CSS pixels for the same letters.
+        # At 200%, half as many CSS pixels show the same letters.
         page.evaluate("document.documentElement.style.zoom = '2'")
         open_all(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 640
@@ -586,13 +586,13 @@ def test_no_form_where_anything_is_off(visit: Visit, smoker: Loopback) -> None:
         page = context.new_page()
         for link, served, reason in [
             ("", document, "not complete"),
-            # Links of before carried nothing about the texts.
+            # Earlier links carried nothing about the texts.
             (f"#{digits[:16]}", document, "not complete"),
             (f"#{digits[:31]}", document, "not complete"),
             (f"#{digits}0", document, "not complete"),
             (f"#{other}", document, "not the survey that your link was made for"),
             (f"#{others}", document, "not the survey that your link was made for"),
-            # What links ended in before: half of the id, and half of the texts' hash.
+            # Earlier links ended in half of the id and half of the texts' hash.
             (f"#{halves}", document, "not the survey that your link was made for"),
             (f"#{digits}", document.replace('"epsilon": "1"', '"epsilon": "2"'), "was changed"),
             (
@@ -628,7 +628,7 @@ def test_who_answered_the_first_part_is_not_asked_the_second(visit: Visit, smoke
         page.goto(smoker.link)
         answer(page)
         state(page, "counted")
-        # One address for both, as a collector has it: what is kept is kept by origin.
+        # Both surveys have one address, as with a collector. The browser keeps data by origin.
         first, smoker.collection = smoker.collection, second
         smoker.document, smoker.page = second.to_json(), one_question(second).page
         page.goto("about:blank")
@@ -655,7 +655,7 @@ def test_the_second_file_is_there_before_the_first_question(visit: Visit) -> Non
         page.goto(survey.link)
         state(page, "welcome")
         assert sum("/static/further." in one for one in loaded) == 1
-        # Nothing more is needed to draw: only the report has to leave.
+        # Nothing more is needed to draw. Only the report has to leave.
         context.set_offline(True)
         go_on(page)
         for j in range(2):
@@ -676,7 +676,7 @@ def test_without_the_second_file_nobody_is_asked(visit: Visit, smoker: Loopback)
         page.goto(survey.link)
         state(page, "refused")
         assert "A part of this page could not be loaded" in str(page.text_content("details"))
-        # A survey that does not need it does not ask for it.
+        # A survey that does not need the file does not load it.
         page.goto(smoker.link)
         state(page, "welcome")
     assert survey.posts == []
@@ -722,7 +722,7 @@ def test_a_saved_list_keeps_another_browser_from_drawing_again(visit: Visit, smo
         (tmp_path / "other.json").write_text('{"format": "another"}')
         page.set_input_files("#deniable-file", tmp_path / "other.json")
         page.wait_for_selector("text=This file is not a saved list.")
-        # The example file of the format, of another survey; and what was saved here.
+        # One file is the example of the format, for another survey. The other was saved here.
         for file, title in (ROOT / "tests" / "vectors" / "service" / "ledger.json", "Coffee"), (path, "Smoking"):
             page.set_input_files("#deniable-file", file)
             page.wait_for_selector(f".device td:text-is('{title}')")
@@ -770,7 +770,7 @@ def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopbac
         state(page, "counted")
         assert page.title() == "My own page"
     assert len(smoker.counted) == 1
-    # The page's author has written down which survey it is; another that is served in its place is refused.
+    # The page's author has written down which survey it is. Another survey that is served in its place is refused.
     another = replace(smoker.collection, title="Another")
     with (
         one_question(another, html={"/own.html": own_page(smoker.collection.id, smoker.digits)}) as served,
@@ -820,7 +820,7 @@ def test_whoever_leaves_the_device_leaves_one_mark(visit: Visit, smoker: Loopbac
         page.reload()
         state(page, "left")
         assert page.locator("form").count() == 0
-        # The survey lets nobody else answer here.
+        # The survey does not let another person answer here.
         assert page.locator("text=Someone else wants to answer").count() == 0
     assert len(smoker.counted) == 1
 
@@ -876,7 +876,7 @@ def test_a_tab_that_is_told_counted_brings_back_nothing_of_who_has_left(visit: V
         assert "Smoking" not in page.inner_text(".device")
         assert stored(page) == mark
         assert (mark[0]["state"], mark[0]["title"], mark[0]["page"]) == ("left", "", "")
-    # What was on its way had been sent, and counts.
+    # The report that was on its way had been sent, and counts.
     assert len(smoker.counted) == 1
 
 
@@ -956,7 +956,7 @@ def test_leaving_at_once_empties_the_form_and_back_does_not_bring_it_back(visit:
         page.wait_for_url("about:blank")
         page.go_back()
         assert page.title() == "Before"
-        # Another page, and back: whatever the browser kept of the form is empty, and it says so.
+        # After another page and back, everything that the browser kept of the form is empty, and the page says so.
         page.goto(smoker.link)
         state(page, "welcome")
         go_on(page)
@@ -986,10 +986,10 @@ def test_back_leads_through_the_questions_until_something_was_sent(visit: Visit,
         assert page.is_checked("input[name=deniable-0][value='1']")
         page.go_forward()
         assert page.inner_text("h1:visible") == "How old are you?"
-        # The link is what it was, and the history knows nothing but a place.
+        # The link is unchanged, and the history contains only a place.
         assert page.url == digits
         assert page.evaluate("history.state.deniable") == {"collection": survey.collection.id, "at": 2, "depth": 2}
-        # Loaded again, nothing is known any more, in whatever entry of the history; and the page says so.
+        # After reloading, no answer is known in any entry of the history, and the page says so.
         page.reload()
         state(page, "welcome")
         assert page.inner_text("form .note:visible") == LOST
@@ -1025,7 +1025,7 @@ def test_a_change_leads_back_to_the_review_and_deleting_leaves_nothing(visit: Vi
         go_on(page)
         page.check("input[name=deniable-1][value='2']")
         go_on(page)
-        # An answer that is declined is one of the schema, and is sent like any other.
+        # Declining to answer is an answer of the schema, and is sent like any other.
         page.check("input[name=deniable-2][value='9']")
         go_on(page)
         page.check("input[name=deniable-3][value='0']")
@@ -1088,7 +1088,7 @@ def test_the_first_question_is_one_tap_away_and_shows_all_its_answers(visit: Vis
         page = context.new_page()
         page.goto(survey.link)
         state(page, "welcome")
-        # What a stranger reads first: no figure that needs an explanation, and no proof.
+        # A stranger first reads no figure that needs an explanation, and no proof.
         assert not re.search("epsilon|hash|implemented|[0-9a-f]{8}", page.inner_text("body"), re.I)
         start = page.locator("form button[type=submit]:visible").bounding_box()
         assert start is not None
@@ -1123,11 +1123,11 @@ def test_little_protection_is_called_little(visit: Visit, epsilon: str, warns: b
             )
             return page.get_attribute(".belief p:last-child rect", "class")
 
-        # Calm to warning as the belief rises; 95% is what a factor of 20 makes of 50–50.
+        # The colour goes from calm to warning as the belief rises. A factor of 20 turns 50–50 into 95%.
         assert strength(50) == ("level-3" if warns else "level-2")
         assert strength(1) == "level-0"
         assert strength(99) == "level-3"
-        # By hand: 1% is odds of 1 to 99, so of e^epsilon to 99 afterwards; 15.4% and 18.4%, rounded up.
+        # By hand, 1% is odds of 1 to 99, so e^epsilon to 99 afterwards. This is 15.4% and 18.4%, rounded up.
         strength(1)
         assert ("at most 19%" if warns else "at most 16%") in page.inner_text(".belief")
         answer(page)
@@ -1176,7 +1176,8 @@ def test_another_person_answers_on_the_same_device_with_a_report_of_their_own(vi
         state(page, "counted")
         assert [(one["person"], one["state"]) for one in stored(page)] == [(1, "left"), (2, "counted")]
         page.click(".device summary")
-        # Nobody knows whether further people are the same in two surveys: only the first one's budgets are added up.
+        # Nobody knows whether further people are the same in two surveys. So only the first person's budgets are added
+        # up.
         assert page.inner_text(".device tfoot td >> nth=0") == "1"
         page.reload()
         state(page, "already")

@@ -92,7 +92,7 @@ def asked() -> Iterator[Loopback]:
     schema = Schema((Attribute("smoker", (YES, NO)), Attribute("hours", kind="numeric", range=(0, 24), grid=9)))
     collection = Collection(schema, mechanism("SMP[ADP]", sizes=schema.sizes, epsilon="1"), title="Smoking")
     with one_question(collection) as running:
-        # Styles that the form sets by itself, and no trusted types: a host's policy for SurveyJS.
+        # The form sets styles by itself and has no trusted types, so a host needs this policy for SurveyJS.
         running.policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
         yield running
 
@@ -204,7 +204,8 @@ def test_a_form_is_randomised_before_anything_is_stored_or_sent(visit: Visit, as
         assert page.locator("[data-said]").get_attribute("data-said") == "counted"
         recorder.look(page)
         assert recorder.leaks == []
-        # What is not marked went out as ever, at every page; and the same bytes to the host and to the collector.
+        # Answers that are not marked went out as always, at every page. Host and collector got the same bytes of the
+        # report.
         saves = [json.loads(one.partition(" ")[2]) for one in recorder.sent if "/save" in one]
         assert [one[0].get("town") for one in saves] == ["Ulm"] * 3
         assert [one[0].get("remark") for one in saves] == [None, None, "nothing"]
@@ -278,7 +279,7 @@ def test_a_reload_a_crash_and_a_changed_answer_draw_nothing_anew(visit: Visit, a
         recorder, page = Recorder(context), context.new_page()
         address = serve(asked, package)
         page.goto(address)
-        # Killed before a draw: nothing of the answer is left, and the form asks again.
+        # If the page is killed before a draw, nothing of the answer is left, and the form asks again.
         smokes(page, NO)
         recorder.look(page)
         page = killed(page, address)
@@ -290,7 +291,7 @@ def test_a_reload_a_crash_and_a_changed_answer_draw_nothing_anew(visit: Visit, a
         page.wait_for_selector("textarea")
         recorder.look(page)
         (drawn,) = stored_reports(page)
-        # Killed after it: the device has the report, and the questions take no other answer.
+        # If the page is killed after the draw, the device has the report, and the questions take no other answer.
         page = killed(page, address)
         page.wait_for_selector("[data-said]")
         page.reload()
@@ -299,7 +300,7 @@ def test_a_reload_a_crash_and_a_changed_answer_draw_nothing_anew(visit: Visit, a
         assert page.evaluate(f"{questions}.map((one) => [one.isReadOnly, one.isEmpty()])") == [[True, True]] * 2
         assert page.evaluate("model.data.town") == "Ulm"
         page.evaluate(f"model.getQuestionByName('smoker').value = '{NO}'")
-        # The host's draft is of the moment of the draw, before the next page was shown.
+        # The host's draft is from the moment of the draw, before the next page was shown.
         press(page, "Next")
         page.wait_for_selector("textarea")
         recorder.look(page)

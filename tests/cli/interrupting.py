@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.forked import Forked
 
-# Runs the command line, and stops for ten seconds in the middle of the named method's second call.
+# This program runs the command line, and stops for ten seconds in the middle of the named method's second call.
 STOPPING = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)

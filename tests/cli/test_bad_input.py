@@ -26,9 +26,9 @@ def refused(run: Run, *arguments: str, says: str) -> str:
     before = files()
     result = run(*arguments)
     assert result.exit_code == 2, result.output
-    # What is guaranteed is printed before answers are read.
+    # The guarantee is printed before answers are read.
     assert result.stdout == "" or (arguments[0] == "randomize" and result.stdout.startswith("epsilon = "))
-    # So may be what these answers' contributors have spent before.
+    # So may be what the contributors of these answers have spent before.
     lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: these answers were")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("error: ")

@@ -64,7 +64,7 @@ def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
         rows = attribute["categories"]
         assert sum(row["processed"] for row in rows) == pytest.approx(1)
         errors.append([[(row[kind] - row["truth"]) ** 2 for row in rows] for kind in ("estimate", "processed")])
-    # Forty categories of two attributes over the same list: the decoder has a third of the error or less here.
+    # Two attributes share a list of forty categories. The decoder has a third of the error or less here.
     for raw, decoded in errors[2:]:
         assert sum(decoded) < 0.5 * sum(raw)
     page = run("estimate", "wide-survey.json", "all.aggregate", "--html", "page.html", "--verbose")

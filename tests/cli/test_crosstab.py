@@ -58,7 +58,7 @@ def test_the_same_as_data(made: Run) -> None:
     assert (data["rows"], data["columns"], data["reports"], data["step"]) == ("colour", "smoker", 4000, "dependence")
     assert np.allclose(data["consistent"], np.transpose(turned["consistent"]))
     assert np.allclose(np.sum(data["shares"], axis=1), 1)
-    # 30% smoke and half choose red, independently: the fixture's law.
+    # In the fixture, 30% smoke and half choose red, independently.
     assert data["lower"][0][0] - 0.01 < 0.5 * 0.3 < data["upper"][0][0] + 0.01
     assert data["independence"]["p_value"] > 0.001
     assert np.isclose(np.sum(data["decoded"]), 1)

@@ -34,7 +34,7 @@ def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object
     words = " ".join(result.stdout.split())
     sentence = f"The mean of “stars” among these 9,000 contributors is {mean.value:.3f} (95% interval: {lower:.3f} to"
     assert sentence in words
-    assert words.index(sentence) < words.index("Whom would you vote for?")  # the table of frequencies
+    assert words.index(sentence) < words.index("Whom would you vote for?")  # this is the table of frequencies
     median = estimates["stars"].quantiles([0.5])[0]
     assert f"half of the answers to “stars” are at most {quoted(median.label)}" in words
     assert sentence in " ".join(Path("page.html").read_text().replace("&#39;", "'").split())

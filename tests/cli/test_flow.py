@@ -60,7 +60,7 @@ def test_json_is_all_there_is_on_stdout(collected: Run) -> None:
         assert sum(row["truth"] for row in categories) == pytest.approx(1)
         assert sum(row["processed"] for row in categories) == pytest.approx(1)
         for row in categories:
-            # Six standard errors: one in five hundred million.
+            # Six standard errors are exceeded once in five hundred million.
             assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
             assert row["lower"] < row["estimate"] < row["upper"]
     assert "wrote a.png" in result.stderr
@@ -222,7 +222,7 @@ def test_ordered_answers_are_decoded_smoothly(run: Run) -> None:
     score, smoker = json.loads(result.stdout)["attributes"]
     decoded, truth = (np.array([row[key] for row in score["categories"]]) for key in ("processed", "truth"))
     assert decoded.sum() == pytest.approx(1)
-    # Half a step of eleven: raw shares are further off.
+    # Half a step of eleven is the tolerance. Raw shares are further off.
     raw = np.array([row["estimate"] for row in score["categories"]])
     assert np.abs(np.cumsum(decoded - truth)).sum() < 0.5
     assert np.abs(decoded - truth).sum() < np.abs(raw - truth).sum()

@@ -57,7 +57,7 @@ def refused(run: Run, message: str, *arguments: str) -> None:
     assert result.exit_code == 2, result.output
     assert result.stderr.count("error: ") == 1
     assert message in result.stderr
-    # What is guaranteed is printed before answers are read.
+    # The guarantee is printed before answers are read.
     assert result.stdout == "" or (arguments[0] == "randomize" and result.stdout.startswith("epsilon = "))
 
 
@@ -107,7 +107,7 @@ def test_top_is_sorted_and_allows_for_the_selection(counted: Run) -> None:
     for row in top:
         assert row["estimate"] == plain[row["category"]]["estimate"]
         assert row["lower"] < plain[row["category"]]["lower"]
-        # Six standard errors: one in five hundred million.
+        # Six standard errors are exceeded once in five hundred million.
         assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
 
 

@@ -92,7 +92,7 @@ def test_every_kind_through_every_command(run: Run, answers: str) -> None:
         yes = estimates[name]["yes"]
         assert abs(yes.frequencies[0] - truth) < 5 * yes.standard_errors[0]
     share = [row["truth"] for row in found["share"]]
-    # A number counts for the points beside it as its rounding does on average.
+    # A number counts for the points beside it in the proportions of its rounding.
     known = [value for value in ANSWERS["share"] if value is not None]
     points = np.array([-0.5, 0, 0.5, 1])
     assert np.dot(share[:4], points) == pytest.approx(np.sum(known) / N, abs=1e-12)
@@ -117,7 +117,7 @@ def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
     table = said[said.index("\nincome\n") : said.index("\nsex\n")]
     assert said.index("The mean of “income”") < said.index("half of the answers to “income”") < said.index(table)
     points = [str(point) for point in range(0, 5001, 100)]
-    # A wrapped line may begin with the number of contributors, and another one does with that of the reports.
+    # A wrapped line may begin with the number of contributors, and another with the number of reports.
     lines = [line for line in table.splitlines() if line and "reports" not in line]
     listed = [line.split()[0] for line in lines if not line.startswith(f"{len(rows)} ")]
     assert [label for label in listed if label in points] == points[::7]
@@ -125,7 +125,7 @@ def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
     assert Path("grid.html").read_text().count("<details>") == 1
     full = run(*estimate, "--all").stdout
     assert all(f"\n{point} " in full[full.index("\nincome\n") :] for point in points)
-    # Who asks something else gets that alone.
+    # If something else is asked, the output has only that.
     assert "The mean of" not in run(*estimate, "--total", "sex=f").stdout
 
 

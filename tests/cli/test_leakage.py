@@ -366,7 +366,7 @@ def test_calibrate_takes_what_is_in_reach_and_says_so(run: Run) -> None:
     line = refused(run, "calibrate", "wide.csv", "--epsilon-total", "2", "--criterion", "exact", says="got 1073741824")
     assert "leave out --criterion" in line
     assert "block" not in line
-    # Six attributes of five categories, whose worst mechanisms have 2^5 reports each: 1.1e9 states.
+    # Six attributes of five categories, whose worst mechanisms have 2^5 reports each, need 1.1e9 states.
     five = np.random.default_rng(1).integers(0, 5, (300, 6))
     Path("five.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(map(str, row)) for row in five)]) + "\n")
     for file, criterion, offer in (("five.csv", "blocks", "--mechanism"), ("wide.csv", "prior-free", "--tree")):
@@ -508,6 +508,6 @@ def test_known_figures_of_celeba(run: Run) -> None:
         run("leakage", CELEBA, "--epsilon", "1", "--attributes", names, "--target", "Young", "--json").stdout
     )
     (young,) = data["totals"]
-    # Of the pair of others alone, 0.581 and 0.475; the own epsilon adds 1.
+    # The pair of other attributes alone has 0.581 and 0.475. The own epsilon adds 1.
     assert young["total"]["epsilon"] == pytest.approx(1.581, abs=0.0005)
     assert young[ADDITIVE_LABEL] == pytest.approx(1.475, abs=0.0005)

@@ -74,7 +74,7 @@ def test_the_second_file_records_the_first(phases: Run) -> None:
     document = json.loads(Path("two.json").read_text())
     assert document["learned_from"]["collection"] == first.id
     assert "learned_from" not in json.loads(Path("one.json").read_text())
-    # What was learned is all that is published: the counts of phase one are not in the file.
+    # Only what was learned is published: the counts of phase one are not in the file.
     for count in Aggregate.load("one.aggregate").counts:
         assert f" {count}," not in Path("two.json").read_text()
     document["learned_from"]["contributors"] = 1001
@@ -88,7 +88,7 @@ def test_combine_is_the_librarys(phases: Run) -> None:
     result = phases("combine", "one.json", "one.aggregate", "two.json", "two.aggregate", "--json")
     shown = json.loads(result.stdout)
     parts = [(Collection.load(f"{name}.json"), Aggregate.load(f"{name}.aggregate")) for name in ("one", "two")]
-    # By counts: a quarter of phase one and three quarters of phase two.
+    # The weights are the counts: a quarter for phase one and three quarters for phase two.
     first, second = (collection.estimate(aggregate) for collection, aggregate in parts)
     for attribute in shown["attributes"]:
         name = attribute["attribute"]

@@ -34,7 +34,7 @@ def test_the_script_is_the_entry_point() -> None:
 def test_exit_codes(folder: Path) -> None:
     version = process("--version")
     assert (version.returncode, version.stderr) == (0, "")
-    # The interpreter's start is the same for these.
+    # The interpreter's start is the same for both commands.
     bad = Forked(COMMAND, "plan", "--sizes", "4", "--epsilon", "-1", "--contributors", "10").wait()
     assert bad.returncode == 2
     assert bad.stderr.startswith("error: epsilon must be")
@@ -55,7 +55,7 @@ def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkey
     result = survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
     assert result.exit_code == 130
     assert result.stderr == "interrupted: reports.parquet is complete, nothing else was written\n"
-    # It happened: the next run is refused.
+    # The act happened, so the next run is refused.
     assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet").exit_code == 2
     assert survey("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
 

@@ -30,7 +30,8 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
     text = " ".join(result.stdout.split())
     assert "Plan for 8,000 contributors" in text
-    # sqrt(v/n): epsilon 1, randomised response over four colours, two questions: 2 (2.3036 + 1.1640) / 8000.
+    # The half-width uses sqrt(v/n). At epsilon 1, randomised response over four colours and two questions give 2
+    # (2.3036 + 1.1640) / 8000.
     assert re.search(r"colour percentage points ±\S+ ±5\.2 ", text)
     assert text.index("People needed") < text.index("How far off results may be with 8,000 people")
     assert "0.5 1.65 62.3% 1 2.72 73.2% 2 7.39 88.1% 4 54.6 98.3%" in text
@@ -48,7 +49,7 @@ def test_a_plan_speaks_in_the_units_of_its_questions(run: Run) -> None:
     Schema((Attribute("age", kind="numeric", range=(20, 80), grid=31, title="How old are you?"),)).save("ages.json")
     plan = ("plan", "--schema", "ages.json", "--contributors", "2000", "--epsilon", "1")
     said = run(*plan, "--unit", "age=years").stdout
-    # Five hundredths of 60 years by default.
+    # The default is five hundredths of 60 years.
     (needed,) = re.findall(r"^How old are you\? +±3\.0 years +([\d,]+)$", said, re.M)
     (half,) = re.findall(r"^How old are you\? +years +±(\d+\.\d)$", said, re.M)
     (question,) = json.loads(run(*plan, "--json").stdout)["settings"][0]["questions"]
@@ -144,13 +145,13 @@ def test_a_plan_shows_the_price_of_a_bound(run: Run) -> None:
     assert "for 18,000 contributors" in piloted
 
 
-# ---------------------------------------------------------------- messages that lead somewhere
+# ---------------------------------------------------------------- messages
 
 
 def test_messages_spell_options_as_they_are_typed(run: Run) -> None:
     refused = run("plan", "--sizes", "4", "--epsilon", "1", "--target-error", "2")
     assert refused.stderr == "error: --target-error must be in (0, 1), got --target-error=2.0\n"
-    # A file of that name is somebody's word.
+    # A file of that name is the user's own word, so it does not become an option.
     for path in ("target_error", "x/target_error.json"):
         refused = run("plan", "--schema", path, "--contributors", "9")
         assert f"{path}" in refused.stderr

@@ -63,5 +63,5 @@ def test_interrupted_randomize_leaves_nothing(survey: Run) -> None:
     assert result.returncode == 130
     assert result.stderr == "interrupted: nothing was written, so nobody has spent epsilon\n"
     assert names() == before
-    # Nor does anything remember a run that did not happen.
+    # The ledger does not remember a run that did not happen.
     assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0

@@ -85,7 +85,7 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
         assert printed.startswith("WARNING: For the holder") == private
         assert page.index("For the holder") < page.index("epsilon = 1") if private else True
         assert {Path(name).stat().st_mode & 0o777 for name in ("p.html", "p.png")} == {0o600 if private else 0o644}
-    # Which is why: the shares of the file, to the last digit.
+    # The permissions matter because the output has the shares of the file, to the last digit.
     (smoker, _) = json.loads(run(*command, "--guess", "answers.csv", "--json").stdout)["example"]["attributes"]
     lines = Path("answers.csv").read_text().splitlines()[1:]
     yes = sum(line.startswith("yes,") for line in lines)

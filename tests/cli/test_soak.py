@@ -14,7 +14,7 @@ from deniable.errors import FileFormatError, InvalidInputError
 from deniable.files import open_answers
 from deniable.files.formats import csv_files
 
-# The command line, with a disk on which every read takes a while: the parser's threads are then always reading.
+# This runs the command line with a disk on which every read takes a while. So the parser's threads are always reading.
 SLOW = """
 import sys, time
 from deniable import cli

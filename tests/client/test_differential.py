@@ -68,7 +68,7 @@ def test_the_client_and_the_library_take_the_same_documents(tmp_path: Path) -> N
     documents = tampered_documents(160) + tampered_pages(400)
     accepted = sum(one.accepted for one in documents)
     assert len(documents) >= 4000
-    assert accepted >= 700  # mutants that are surveys of their own, and surveys as they are
+    assert accepted >= 700  # these are mutants that are valid surveys, and unchanged surveys
     expected = ["taken" if one.accepted else "refused" for one in documents]
     different = [
         (one.what, wanted, got)

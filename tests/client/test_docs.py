@@ -48,7 +48,7 @@ def test_the_page_lists_the_words_of_the_interface() -> None:
     assert len(english()) > 50
     assert table() in PAGE
     assert sorted(free()) == sorted(INTERFACE_KEYS)
-    # What is filled in where a document may word a sentence: another place in braces is refused.
+    # These placeholders are filled in where a document may word a sentence. Another placeholder in braces is refused.
     filled = {key: set(re.findall(r"\{\w+\}", words)) for key, words in english().items() if key in INTERFACE_KEYS}
     assert {key: places for key, places in filled.items() if places} == PLACES
     assert free() == filled
@@ -107,7 +107,7 @@ def test_all_sentences_ship_in_a_language(tag: str) -> None:
     for key, sentence in words.items():
         assert sorted(places.findall(sentence)) == sorted(places.findall(said[key])), key
         assert sentence == sentence.strip(), key
-        # What is the same in English is a name, or a word that both have.
+        # A sentence that is the same in English is a name, or a word that both languages have.
         assert sentence != said[key] or key in ("epsilon", "questions", "no", "sum"), key
         # Bold text is bold in every language.
         assert sentence.count("*") == said[key].count("*"), key

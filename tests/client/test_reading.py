@@ -40,7 +40,7 @@ def weights(made: Any, report: tuple[int, ...]) -> list[Fraction]:
             if isinstance(made, RSRFD):
                 weight *= made.implemented_priors[j][report[j]]
             elif len(set(sizes)) == 1:
-                # What is not copied, by code: whole multiples of 2^-64, rounded down; a word cannot be 2^64.
+                # The chance not to copy, by code, is a whole multiple of 2^-64, rounded down. A word cannot be 2^64.
                 most, off = (SCALE - 1) // (sizes[0] - 1), 1 - Fraction(str(made.copy_probabilities[j][s]))
                 lie = Fraction(min(int(off * SCALE / (sizes[0] - 1)), most), SCALE)
                 weight *= 1 - (sizes[0] - 1) * lie if report[j] == report[s] else lie
@@ -69,7 +69,7 @@ def test_no_two_records_are_further_apart_than_epsilon_allows(made: Any) -> None
     assert [law[x, y] for x in records for y in reports] == made.channel(exact=True).ravel().tolist()
     worst = max(law[a, y] / law[b, y] for a in records for b in records for y in reports if law[b, y])
     assert worst == made.implemented_ratio()
-    # e^epsilon from below, by its series: what is left out is positive.
+    # The series bounds e^epsilon from below, because the remaining terms are positive.
     budget, term, least = spent(made.epsilon), Fraction(1), Fraction(0)
     for n in range(1, 40):
         least, term = least + term, term * budget / n
@@ -101,7 +101,7 @@ def test_the_client_reads_reports_as_the_exact_channel_has_them(made: Any) -> No
     for place, (report, parts) in enumerate(zip(outputs.tolist(), read_by_the_client(made, outputs), strict=True)):
         for j, (attributes, supported, chances) in enumerate(parts):
             assert (attributes, supported) == ([j], [report[j]])
-            # The other answers are not those that are reported.
+            # The other answers differ from those that are reported.
             others = [(code + 1) % k for code, k in zip(report, sizes, strict=True)]
             likely, unlikely = (Fraction(int(a), int(b)) for a, b in chances)
             own = np.ravel_multi_index([*others[:j], report[j], *others[j + 1 :]], sizes)
@@ -118,7 +118,7 @@ def test_the_client_finds_the_pivot_of_every_report_and_how_likely_the_report_is
     for place, (report, parts) in enumerate(zip(outputs.tolist(), read_by_the_client(made, outputs), strict=True)):
         (([pivot], supported, chances),) = parts
         assert supported == [report[pivot]]
-        # The chance depends on the answer to the pivot alone.
+        # The chance depends only on the answer to the pivot.
         for record in product(*map(range, sizes)):
             given = Fraction(*map(int, chances[record[pivot] != report[pivot]]))
             assert given == channel[np.ravel_multi_index(record, sizes), place]

@@ -30,7 +30,7 @@ def test_the_library_makes_the_reports_of_the_vectors() -> None:
     assert stored.keys() == made.keys()
     assert sum(len(item["cases"]) for item in stored.values()) >= 2000
     for name, item in stored.items():
-        # From the file alone, as another program reads it; then the file as a whole.
+        # The vector is replayed from the file alone, as another program reads it. Then the file is checked as a whole.
         assert replayed(item, 0).hex() == item["cases"][0][2]
         assert json.loads(json.dumps(recorded(made[name]))) == item, name
 
@@ -40,7 +40,7 @@ def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
     assert json.loads((PLACE / "answers.json").read_text()) == answers()
     assert json.loads((PLACE / "memos.json").read_text()) == memos()
     stored = json.loads((PLACE / "documents.json").read_text())
-    # The words of a guarantee may be worded better; ids and what they are made of may not move.
+    # The words of a guarantee may change. The ids, and the content that determines them, may not change.
     assert [(one["name"], one["id"]) for one in stored] == [(one["name"], one["id"]) for one in documents()]
 
 
@@ -48,13 +48,14 @@ def test_a_link_ends_in_half_of_a_hash_over_both_documents() -> None:
     r"""Written with `printf 'deniable link 1\n%s\n%s\n' ID PAGE | sha256sum`; node holds the client to them."""
     links = json.loads((PLACE.parent / "service" / "links.json").read_text())
     assert [link_digits(one["collection"], one["page"]) for one in links] == [one["digits"] for one in links]
-    # The bytes are those that the documentation shows.
+    # The documentation shows these bytes.
     found = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "client.md").read_text(encoding="utf-8"), re.S)
     assert found
     for one in links:
         text = found[1].replace("PAGE-HASH", one["page"]).replace("ID", one["collection"])
         assert hashlib.sha256(text.encode("ascii")).hexdigest()[:32] == one["digits"]
-    # Ids and pages that agree in 63 of 64 digits: once half of the link was the beginning of each, and all were equal.
+    # These ids and pages agree in 63 of 64 digits. When each half of the link was the beginning of one hash, all these
+    # links were equal.
     alike = [one for one in links if one["collection"].startswith("0" * 63) and one["page"].startswith("0" * 63)]
     assert len({one["digits"] for one in alike}) == len(alike) == 3
 
@@ -85,7 +86,7 @@ def test_the_bundle_names_the_other_files_by_their_digests() -> None:
     assert [path.name.partition(".")[0] for path in TRANSLATIONS] == ["ar", "de", "es", "fr"]
     named = re.findall(r'import\("([^"]*)"\)', BUNDLE.read_text())
     assert sorted(named) == sorted(f"./{path.name}" for path in others)
-    # It holds nothing twice: what both need, the first hands to the second.
+    # The second file repeats nothing: the first file hands over the parts that both need.
     assert "import" not in SECOND.read_text()
     assert bundles()[SECOND.name][0] == SECOND.name
 

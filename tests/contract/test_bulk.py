@@ -46,11 +46,11 @@ def test_no_word_is_used_for_two(case: Case) -> None:
 
 
 LARGE: tuple[Any, ...] = (
-    SORTED,  # sorted side by side
+    SORTED,  # this case is sorted side by side
     dn.SubsetSelection(1000, 5.0),
     dn.SubsetSelection(1024, 4.0),
-    dn.SubsetSelection(70_000, 6.0, omega=3),  # of 32 bits
-    dn.SubsetSelection(128, 1.0),  # filled
+    dn.SubsetSelection(70_000, 6.0, omega=3),  # this case has 32 bits
+    dn.SubsetSelection(128, 1.0),  # this case is filled
     dn.SubsetSelection(40, 1.0),
     dn.GRR(100, 2.0),
     dn.GRR(1000, 3.0),
@@ -151,7 +151,7 @@ def old_line(codes: Any, threshold: np.uint64, k: int, rng: Randomness, reports:
     ("mechanism", "laws"),
     [
         (SORTED, LAWS),
-        # The same line; the first case kills it by every law.
+        # The mutant is in the same line. The first case kills it by every law.
         pytest.param(dn.SubsetSelection(1000, 5.0), LAWS[:1], marks=pytest.mark.long),
         pytest.param(AdaptiveSMP((1000,) * 3, 4.0), LAWS[:1], marks=pytest.mark.long),
     ],
@@ -181,7 +181,7 @@ def test_a_block_that_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for law in LAWS:
         _dies_by(law, dn.GRR(k=3, epsilon=1.0))
     _named(dn.GRR(k=3, epsilon=1.0), *BULK)
-    # Blocks of four times as many contributors: a word has a piece for each of four.
+    # Blocks have four times as many contributors, because a word has a piece for each of four.
     monkeypatch.setattr(unary_bulk, "piece_blocks", starts_over(randomness.piece_blocks))
     for law in LAWS:
         _dies_by(law, dn.OUE(k=3, epsilon=1.0))
@@ -256,7 +256,8 @@ def test_a_stream_in_two_hands(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> 
     honest = dn.GRR._randomize
     monkeypatch.setattr("deniable.oracles.grr.RandomizedResponse._randomize", randomize)
     mechanism = dn.GRR(k=3, epsilon=1.0)
-    # Copies are half of all contributors apart: of the largest distance that is looked at, and of four blocks of eight.
+    # Copies are half of all contributors apart. This covers the largest distance that is checked, and four blocks of
+    # eight.
     _dies_by(bulk.distant_reports_are_unrelated, mechanism)
     with pytest.raises(BrokenLawError, match="131072 rows apart"):
         bulk.blocks_are_independent(mechanism, rows=8 * BLOCK_WORDS)
@@ -333,7 +334,7 @@ def test_a_block_that_starts_over_where_most_tell_the_truth(monkeypatch: pytest.
             yield block, first[: len(words)]
 
     monkeypatch.setattr(grr, "blocks", mutant)
-    # At epsilon 6 one report in two hundred is noise, too few for a bin of their own.
+    # At epsilon 6 one report in two hundred is noise. That is too few for a bin of their own.
     for law in LAWS[1:] if epsilon < 6 else LAWS[1:2]:
         _dies_by(law, dn.GRR(k=3, epsilon=epsilon))
 

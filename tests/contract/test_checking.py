@@ -109,7 +109,7 @@ def test_supports_shifted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         RandomizedResponse, "supports", lambda self, reports, values: honest(self, (reports + 1) % 3, values)
     )
-    # Likelihoods are made of supports, so that their law is the first to fail.
+    # Likelihoods are made from supports, so their law is the first to fail.
     with _broken("reports_have_a_likelihood"):
         check_mechanism(GRR3)
     with pytest.raises(AssertionError):

@@ -30,7 +30,8 @@ SETTINGS = [
         sizes,
         epsilon,
         id=f"{case.name}-{'x'.join(map(str, sizes))}-{epsilon:g}",
-        # Every domain at epsilon 1, every budget over the smallest; the others are for `make long`.
+        # Every domain is tested at epsilon 1, and every budget over the smallest domain. Other cases are for `make
+        # long`.
         marks=[] if epsilon == 1 or sizes == settings_of_it[0][0] else [pytest.mark.long],
     )
     for case in CASES
@@ -45,7 +46,7 @@ def test_channel_is_exactly_private_and_unbiased(
     case: Case, sizes: tuple[int, ...], epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = case.build(sizes, epsilon)
-    # Nine laws ask for the same fractions.
+    # Nine laws ask for the same fractions, so the channel is cached.
     monkeypatch.setattr(type(mechanism), "channel", functools.cache(type(mechanism).channel))
     laws.rows_sum_to_one(mechanism)
     laws.ratio_keeps_the_budget(mechanism, epsilon, case.one_report_epsilon(mechanism))
@@ -84,7 +85,7 @@ def test_rows_are_refused_without_an_aggregate_as_with_one(case: Case) -> None:
     refused = [said(mechanism.check_reports, part) for part in parts]
     assert refused == [said(mechanism.aggregate, part) for part in parts]
     assert not refused[-1]
-    # Where any bytes are a report, as of 8 bits, nothing is refused.
+    # If any bytes are a report, as for 8 bits, nothing is refused.
     assert any(refused) or len(mechanism.outputs()) == 256 ** rows.shape[1]
 
 
@@ -129,7 +130,7 @@ def test_merging_is_adding(case: Case) -> None:
         cuts = data.draw(st.lists(st.integers(0, n), max_size=4))
         reports = mechanism.randomize(inputs[np.arange(n) % len(inputs)], dn.SimulationRandomness(n))
         laws.merging_is_adding(mechanism, reports, cuts)
-        laws.merging_is_adding(mechanism, reports, [1])  # a one-report operand
+        laws.merging_is_adding(mechanism, reports, [1])  # this operand has one report
 
     merge()
 

@@ -128,7 +128,7 @@ OTHER_PROGRAMS = {
 HERE = {("docs/extending.md", "toml")}
 """Page and language of blocks that are no commands, and read by tests below."""
 
-# ------------------------------------------------------------------ what somebody has who comes to a line
+# ------------------------------------------------------------------ environments of commands
 
 N = 600
 QUESTIONS = {
@@ -388,7 +388,7 @@ def test_every_block_is_run_or_has_a_reason() -> None:
         executed = block.page.startswith("docs/") or block.page in ("README.md", "SECURITY.md", "CHANGELOG.md")
         run = (block.language == "python" and executed) or block in OURS
         run |= block.language == "output"  # `test_python_in_the_pages_runs` compares it
-        run |= block.page.startswith("docs/mechanisms/") and block.language == "pycon"  # doctests of the classes
+        run |= block.page.startswith("docs/mechanisms/") and block.language == "pycon"  # these are doctests of classes
         assert run or (block.page, block.language) in {*ELSEWHERE, *NOT_RUN, *HERE}, block
 
 
@@ -449,7 +449,7 @@ def test_the_mechanism_of_the_page_is_the_one_that_is_held_to_the_laws() -> None
     shown = [block.text for block in BLOCKS if block[0::2] == ("docs/extending.md", "python")]
     file = (ROOT / "tests" / "toy_package" / "toy_package.py").read_text(encoding="utf-8")
     assert file.endswith(shown[0])
-    assert file.removesuffix(shown[0]).count('"""') == 2  # its docstring only
+    assert file.removesuffix(shown[0]).count('"""') == 2  # the file differs only in its docstring
 
 
 def test_a_mechanism_of_another_package_is_named_as_the_page_says() -> None:

@@ -35,7 +35,7 @@ def session() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
-    # Two at a time; a task may fail three times.
+    # Two tasks run at a time, and a task may fail three times.
     found = (
         builder.master("local[2,4]").config("spark.ui.enabled", False).config("spark.driver.memory", "1g").getOrCreate()
     )
@@ -52,7 +52,7 @@ def answers(session: Any, n: int = N, partitions: int = 5) -> Any:
 
 def test_answers_become_reports_once_and_both_ways_add_up(session: Any, tmp_path: Path) -> None:
     stored = spark.randomize(answers(session), SURVEY, str(tmp_path / "reports"))
-    # Two actions on what is returned see the same reports.
+    # Two actions on the returned DataFrame see the same reports.
     assert stored.count() == N
     assert stored.collect() == stored.collect()
     total = spark.aggregate(stored, SURVEY)
@@ -61,7 +61,7 @@ def test_answers_become_reports_once_and_both_ways_add_up(session: Any, tmp_path
     assert total.n == N
     found = SURVEY.estimate(total)["smoker"]
     assert abs(found.frequencies[0] - 1 / 3) < 6 * found.standard_errors[0]
-    # Files of the command line are read back, part by part, and merged.
+    # Files of the command line are read back part by part, and merged.
     files = sorted((tmp_path / "reports").iterdir())
     parts = [spark.aggregate(session.read.parquet(str(path)), SURVEY) for path in files[:2]]
     for i, part in enumerate(parts):
@@ -97,7 +97,7 @@ def test_an_attempt_that_fails_after_writing_leaves_nothing(
     assert total.n == 4000
     assert len(total.batches) == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attempts", "reports"]
-    # In local mode no task has a second copy: tests/engines/test_spark_copies.py.
+    # In local mode no task has a second copy, so copies are in tests/engines/test_spark_copies.py.
 
 
 def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, t
     stored = spark.randomize(answers(session), survey, str(tmp_path / "reports"))
     total = spark.aggregate(stored, survey)
     assert total == aggregate_files(survey, [tmp_path / "reports"], tmp_path / "by_file.arrow")
-    summed = spark.aggregate(stored.withColumn("value", stored["value"].cast("double")), survey)  # by the tasks
+    summed = spark.aggregate(stored.withColumn("value", stored["value"].cast("double")), survey)  # tasks sum these
     assert summed == total
     halves = [spark.aggregate(stored.where(f"value % 2 = {i}"), survey) for i in range(2)]
     assert np.array_equal((halves[0] + halves[1]).counts, total.counts)

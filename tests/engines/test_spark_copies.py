@@ -97,7 +97,7 @@ def test_two_copies_of_a_task_make_reports_once(cluster: Any, tmp_path: Path, mo
         done = list(attempt(work, batches))
         copies = [trace / f"{work.func.__name__}-{context.partitionId()}-{i}" for i in range(2)]
         copies[context.attemptNumber()].touch()
-        # Both copies do their work; the first then says nothing until it is killed, because the second has ended. The
+        # Both copies do their work. Then the first copy is silent until it is killed because the second has ended. The
         # only task of a stage gets no copy.
         deadline = time.monotonic() + 120
         while context.partitionId() == 0 and work.func is not spark.merge_parts and time.monotonic() < deadline:

@@ -22,7 +22,7 @@ def fuzz(name: str, seconds: int) -> None:
     """Fuzz one reader in this process until the time is up or something is found."""
     import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    # Of our own code alone: instrumenting everything takes minutes.
+    # Only our own code is instrumented, because instrumenting everything takes minutes.
     with atheris.instrument_imports(include=["deniable"]):
         from tests.fuzz.readers import read, valid
 
@@ -53,7 +53,7 @@ def main() -> None:
     for name in READERS:
         before = set((CORPUS / name).glob("*"))
         command = [sys.executable, "-m", "tests.fuzz.run", "--reader", name, "--seconds", str(options.seconds)]
-        # Instrumented loops cannot be compiled; readers are fuzzed, and their loops run on a few rows.
+        # Instrumented loops cannot be compiled. Readers are fuzzed, and their loops run on a few rows.
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
         run = subprocess.run(
             command, capture_output=True, text=True, timeout=10 * options.seconds + 120, env=environment

@@ -46,7 +46,8 @@ def test_what_was_found_stays_refused(path: Path) -> None:
     read(path.parent.name, path.read_bytes())
 
 
-# pyarrow decodes a row of too many cells before it asks what to do; the error is typed, its complaint is not ours.
+# pyarrow decodes a row with too many cells before it asks what to do. The error is typed, but the complaint is
+# pyarrow's.
 UNDECODABLE = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 

@@ -21,7 +21,7 @@ def _models(entry: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_mechanism_does_what_it_did(name: str) -> None:
     golden, now = ENTRIES[name], json.loads(json.dumps(recording.record(ENTRIES[name]["spec"])))
-    # Sums may be taken in another order: the analyst's floats agree to twelve digits, everything else exactly.
+    # Sums may be taken in another order. So the analyst's floats agree to twelve digits, and everything else exactly.
     assert now.pop("bits") == pytest.approx(golden.pop("bits"), rel=1e-12)
     for (epsilon, *rest), (expected, *before) in zip(_models(now), _models(golden), strict=True):
         assert float(epsilon) == pytest.approx(float(expected), rel=1e-14)

@@ -99,7 +99,7 @@ def recorded(folder: Path, files: Sequence[Path], jobs: int, tests: Sequence[str
         if parts[part].exists():
             return 0
         with parts[part].with_suffix(".log").open("w", encoding="utf-8") as log:
-            # Doctests and unit tests alternate between the parts; a failing test must not end the record.
+            # Doctests and unit tests alternate between the parts. A failing test must not end the record.
             return subprocess.run(
                 [*ALL_TESTS, "-p", "tests.mutants.recorder", *tests[part::count]],
                 cwd=ROOT,
@@ -177,7 +177,7 @@ class Copy:
         if mutant:
             file.write_bytes(mutant.applied(source))
             self.number += 1
-            # Byte code and compiled loops are told apart by the time of the source: no two mutants share one.
+            # Byte code and compiled loops are identified by the time of the source, so no two mutants may share a time.
             os.utime(file, (stamp.st_mtime + 10 * self.number, stamp.st_mtime + 10 * self.number))
         try:
             yield
@@ -206,7 +206,7 @@ class Copy:
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
                 return {"outcome": "killed", "by": "the clock"}
-        # 5: no test was chosen, as in a file without examples.
+        # The code 5 means that no test was chosen, as in a file without examples.
         if running.returncode in (0, 5):
             return {"outcome": "survived", "by": ""}
         if running.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -221,7 +221,7 @@ def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
     for job in range(jobs):
         root = folder / f"copy-{job}"
         for part in {file.parts[0] for file in files if len(file.parts) > 1}:
-            shutil.rmtree(root / part, ignore_errors=True)  # compiled code stays: the time of its source tells it apart
+            shutil.rmtree(root / part, ignore_errors=True)  # compiled code stays: its source has a time of its own
         for file in files:
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, root / file)

@@ -161,7 +161,7 @@ class _Finder(ast.NodeVisitor):
         start, end = self.span(node)
         before = self.source[start:end].decode()
         around = self.statement or node
-        # Of a compound statement only the head counts: its body has lines of its own.
+        # For a compound statement only the head counts, because its body has lines of its own.
         last = node.end_lineno if isinstance(around, ast.If | ast.While | ast.For | ast.With) else around.end_lineno
         assert isinstance(around, ast.stmt | ast.expr)
         function = ".".join(self.names) if self.in_function else ""

@@ -61,7 +61,8 @@ def test_standard_errors_are_those_of_repeated_simulations() -> None:
     ]
     spread = np.std([run.estimates[0, 1] for run in runs], ddof=1)
     stated = np.mean([run.standard_errors[0, 1] for run in runs])
-    # The sample variance of 150 normal values has relative deviation sqrt(2/149): 5 of them, plus that rows are fixed.
+    # The sample variance of 150 normal values has a relative deviation of sqrt(2/149). Five deviations are allowed, and
+    # rows are fixed.
     assert spread / stated == pytest.approx(1, abs=5 * math.sqrt(2 / 149) / 2)
 
 
@@ -138,7 +139,7 @@ def test_constant_attributes_and_unheld_categories() -> None:
     records = np.array([[0, 0, 1], [2, 0, 0]] * 400)
     mechanisms = (GRR(3, 1.0), GRR(2, 1.0), GRR(2, 1.0))
     leakage = statistical_cpl(records, (3, 2, 2), mechanisms, rng=SimulationRandomness(8), surrogates=99)
-    assert leakage.estimates[1].tolist() == [0, 0, 0]  # nothing to learn about a constant
+    assert leakage.estimates[1].tolist() == [0, 0, 0]  # a constant attribute has nothing to learn
     assert leakage.p_values[1].tolist() == [1, 1, 1]
     assert np.isfinite(leakage.estimates).all()
     assert leakage.p_values[0, 2] == 0.01

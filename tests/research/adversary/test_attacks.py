@@ -69,7 +69,7 @@ PRIME = [BLH(3, 1.0), BLH(7, 2.0), OLH(5, 1.0), OLH(8, 2.0), CountMeanSketch(6, 
 def test_known_answers(vector: dict[str, Any]) -> None:
     k, epsilon = vector["k"], vector["eps"]
     if vector["mech"] == "she":
-        # The vectors' own quadrature is off by up to 3e-9: for k = 2 the integral is elementary, see below.
+        # The vectors' own quadrature is off by up to 3e-9. For k = 2 the integral is elementary (see below).
         assert continuous_she_success(k, epsilon) == pytest.approx(vector["Q"], abs=5e-9)
         return
     mechanism = MAKERS[vector["mech"]](k, epsilon)
@@ -142,7 +142,7 @@ def test_an_attack_never_extracts_more_than_epsilon(name: str, k: int, epsilon: 
 def test_extreme_budgets() -> None:
     assert effective_epsilon(GRR(5, 32.0)) == pytest.approx(GRR(5, 32.0).implemented_epsilon(), abs=1e-13)
     assert effective_epsilon(OUE(5, 1e-6)) == pytest.approx(0, abs=1e-6)
-    # OUE keeps its own bit half of the time only: with every other bit clear, Q = 1/2 + (1/2)/k.
+    # OUE keeps its own bit only half of the time. If every other bit is clear, Q = 1/2 + (1/2)/k.
     assert attack_success(OUE(5, 32.0)) == pytest.approx(0.6, abs=1e-12)
 
 

@@ -145,7 +145,7 @@ def test_channels_and_attacks_stand_side_by_side() -> None:
     for name in ("RAPPOR", "OUE", "SHE"):
         assert rows[name].channel_tcpl == pytest.approx(1, abs=1e-9)
         assert rows[name].attack_tcpl < 0.7
-    for name in ("GRR", "EXP"):  # the guess is the report
+    for name in ("GRR", "EXP"):  # for these mechanisms the guess is the report
         assert rows[name].channel_tcpl == pytest.approx(rows[name].attack_tcpl, abs=1e-9)
     assert all(row.attack_tcpl <= row.channel_tcpl + 1e-9 <= 1 + 1e-6 for row in rows.values())
 
@@ -168,7 +168,7 @@ def test_errors_are_those_of_a_simulation(name: str) -> None:
     for measured, closed in ((errors, row.frequency_nmse), (wrong, row.zero_one_error)):
         means = measured.mean(axis=1)
         assert closed == pytest.approx(means.mean(), abs=5 * means.std(ddof=1) / 20)
-        assert means.std(ddof=1) / 20 < 0.03 * closed  # tight enough to mean something
+        assert means.std(ddof=1) / 20 < 0.03 * closed  # the bound is tight enough to mean something
 
 
 def test_normalised_squared_differences() -> None:
@@ -207,7 +207,7 @@ def test_bad_arguments_are_named(call: Callable[[], object], error: type[Excepti
 # -------------------------------------------------------------------- real data
 
 ATTACK_NMSE = {
-    # RAPPOR, EXP, OUE, BLH, OLH, SHE: attack-based CPL against Algorithm 2.
+    # The columns are RAPPOR, EXP, OUE, BLH, OLH, SHE. The numbers compare attack-based CPL with Algorithm 2.
     ("celeba", 1.0): (0.287, 0.287, 0.319, 0.319, 0.333, 0.294),
     ("celeba", 3.0): (0.317, 0.317, 0.542, 0.542, 0.541, 0.351),
     ("cardio", 1.0): (0.250, 0.288, 0.255, 0.308, 0.263, 0.257),

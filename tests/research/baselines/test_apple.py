@@ -31,7 +31,7 @@ SKETCHES = [
 ]
 
 
-# -------------------------------------------------------------------- the contract, but for its law of unbiasedness
+# -------------------------------------------------------------------- the contract, except for unbiasedness
 
 
 @pytest.mark.parametrize("case", SKETCHES)
@@ -54,7 +54,7 @@ def test_expectation_is_the_truth_and_the_conditional_bias(case: Case, epsilon: 
     assert np.abs(bias).max() > 0.1
     with pytest.raises(AssertionError):
         laws.unbiased(mechanism)
-    # Linear in the frequencies.
+    # The estimates are linear in the frequencies.
     f = np.arange(8) / 28
     assert mechanism.conditional_bias(f) == pytest.approx(f @ bias, abs=1e-12)
 
@@ -105,7 +105,7 @@ def test_a_simulation_of_many_blocks_has_everybody_once() -> None:
     assert int(aggregate.counts.sum()) == aggregate.n == int(counts.sum())
 
 
-# -------------------------------------------------------------------- the bias, which is the point
+# -------------------------------------------------------------------- bias
 
 
 @BOTH
@@ -115,12 +115,12 @@ def test_squared_bias_over_seeds_is_equation_18(sketch: Any) -> None:
     f = np.arange(1, k + 1) ** -1.0
     f /= f.sum()
     bias = np.array([sketch(k, 1.0, m=8, hashes=3, seed=seed).conditional_bias(f) for seed in range(seeds)])
-    # x' != x by hand: the sum of f^2 less f(x)^2, over 7 * 3
+    # By hand over x' != x: the sum of f^2 less f(x)^2, divided by 7 * 3.
     expected = np.array([sum(f[y] ** 2 for y in range(k) if y != x) / 21 for x in range(k)])
     assert sketch(k, 1.0, m=8, hashes=3).expected_squared_bias(f) == pytest.approx(expected, rel=1e-12)
     ratios = (bias**2 / expected).mean(axis=1)
     assert abs(ratios.mean() - 1) <= 5 * ratios.std() / np.sqrt(seeds)
-    assert ratios.std() / np.sqrt(seeds) < 0.03  # so that a factor of two would be seen
+    assert ratios.std() / np.sqrt(seeds) < 0.03  # a factor of two would be seen
     scaled = (bias / np.sqrt(expected)).mean(axis=1)
     assert abs(scaled.mean()) <= 5 * scaled.std() / np.sqrt(seeds)
 

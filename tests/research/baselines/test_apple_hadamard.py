@@ -40,12 +40,12 @@ def test_bias_stays_however_many_contribute(sketch: Any) -> None:
 
 
 def test_variances() -> None:
-    # s = e^2, p = s/(s+1), q = 1 - p, p0 = p/16 + 15q/16: p0(1-p0)/(p-p0)^2 and p(1-p)/(p-p0)^2
+    # s = e^2, p = s/(s+1), q = 1 - p, p0 = p/16 + 15q/16. The variances are p0(1-p0)/(p-p0)^2 and p(1-p)/(p-p0)^2.
     apple = AppleCMS(100, 4.0, m=16, hashes=8)
     assert apple.variance(0.0, 1) == pytest.approx(0.2726219835637505, rel=1e-12)
     assert apple.variance(1.0, 1) == pytest.approx(0.20595531689708388, rel=1e-12)
     assert apple.worst_variance(10) == apple.variance(0.0, 10)
-    # eq. (10) with c = 17/32 and randomised response over 2 cells: p1 = e/(e+1), p0 = (1 + c(e-1))/(e+1)
+    # This is eq. (10) with c = 17/32 and randomised response over 2 cells: p1 = e/(e+1), p0 = (1 + c(e-1))/(e+1).
     hadamard = AppleHCMS(100, 1.0, m=16, hashes=8)
     assert hadamard.variance(0.0, 1) == pytest.approx(5.32342115763902, rel=1e-12)
     assert hadamard.variance(1.0, 1) == pytest.approx(4.190087824305686, rel=1e-12)

@@ -76,7 +76,7 @@ def test_reports_follow_the_channel(interpreted: bool) -> None:
             assert fit(mechanism.randomize(values, SimulationRandomness(2))) >= FAMILY_WISE_ERROR
     else:
         assert fit(mechanism.randomize(values, SimulationRandomness(2))) >= FAMILY_WISE_ERROR
-    # The mutant that forgets the factor 1/2.
+    # This mutant forgets the factor 1/2.
     assert fit(whole_budget.randomize(values, SimulationRandomness(2))) < FAMILY_WISE_ERROR
 
 
@@ -87,7 +87,7 @@ def test_simulated_aggregate_is_that_of_grr_with_our_name_on_it() -> None:
     assert ours.counts.tolist() == grr.simulate_aggregate(counts, SimulationRandomness(3)).counts.tolist()
     assert ours.mechanism == mechanism
     estimate = mechanism.estimate(ours)
-    # z of 5.4: family-wise error 2e-7 over three values.
+    # A z of 5.4 has a family-wise error of 2e-7 over three values.
     assert (np.abs(estimate.frequencies - counts / 1e9) <= 5.4 * estimate.standard_errors).all()
 
 
@@ -102,7 +102,7 @@ def test_aggregates_carry_the_mechanism_and_not_the_grr_it_runs() -> None:
 
 
 def test_variance_is_that_of_grr_at_half_the_budget() -> None:
-    # (k - 2 + e^(eps/2))/(e^(eps/2) - 1)^2 at f = 0: (14 + 1.6487212707001282)/0.6487212707001282^2
+    # The variance at f = 0 is (k - 2 + e^(eps/2))/(e^(eps/2) - 1)^2 = (14 + 1.6487212707001282)/0.6487212707001282^2.
     assert Exponential(k=16, epsilon=1.0).variance(0.0, 1) == pytest.approx(37.18455417997628, rel=1e-13)
 
 

@@ -60,7 +60,7 @@ def test_any_two_values_collide_in_half_of_the_rows(k: int) -> None:
 
 
 def test_variance_is_that_of_a_sketch_of_two_cells() -> None:
-    # ((e+1)/(e-1))^2 and 4e/(e-1)^2, e = 2.718281828459045
+    # The variances are ((e+1)/(e-1))^2 and 4e/(e-1)^2 with e = 2.718281828459045.
     encoding = HadamardEncoding(k=100, epsilon=1.0)
     assert encoding.variance(0.0, 1) == pytest.approx(4.6826943768311695, rel=1e-13)
     assert encoding.variance(1.0, 1) == pytest.approx(3.6826943768311695, rel=1e-13)

@@ -134,7 +134,7 @@ def test_joint_channel_by_enumeration(k: int, epsilon: float) -> None:
 def test_estimator_is_unbiased_by_enumeration(k: int, epsilon: float) -> None:
     for she in _small(k, epsilon):
         outputs = she.outputs()
-        # The estimator is affine in the sums: two of its points give it, here from its own estimates.
+        # The estimator is affine in the sums. Two points determine it, which are its own estimates here.
         estimates = np.array(
             [she.estimate(she.aggregate(row[None])).frequencies for row in outputs[:: len(outputs) - 1]]
         )
@@ -173,7 +173,7 @@ def test_default_variance_as_a_share_of_the_continuous_one(epsilon: float, share
     she = SHE(k=2, epsilon=epsilon)
     assert she.variance(0.0, 1) * epsilon**2 / 8 == pytest.approx(share, abs=1e-4)
     t = she.clamp * epsilon / (2 * she.resolution)  # type: ignore[operator]
-    # Wide noise: the shift by one is small beside the scale, so clamping acts on both sides alike.
+    # The noise is wide: a shift by one is small beside the scale, so clamping acts on both sides alike.
     if epsilon <= 0.01:
         assert share == pytest.approx((1 - math.exp(-t) * (1 + t)) / (1 - math.exp(-t)) ** 2, rel=0.003)
 
@@ -188,7 +188,7 @@ def test_narrowest_grid_is_symmetric_unary_encoding() -> None:
     she = SHE(k=4, epsilon=1.0, resolution=1, clamp=0)
     p = math.exp(0.5) / (math.exp(0.5) + 1)
     assert she.component_channel() == pytest.approx(np.array([[p, 1 - p], [1 - p, p]]), rel=1e-15)
-    # SUE: e^(eps/2)/(e^(eps/2) - 1)^2 = 1.6487212707001282/0.6487212707001282^2
+    # SUE has e^(eps/2)/(e^(eps/2) - 1)^2 = 1.6487212707001282/0.6487212707001282^2.
     assert she.variance(0.0, 1) == pytest.approx(3.917698, rel=1e-6)
     assert she.report_bits == 4
 
@@ -350,7 +350,7 @@ def test_simulated_aggregate_has_exactly_the_law_of_reports(k: int, grid: tuple[
     everyone = np.tile(np.repeat(np.arange(k), counts), 8000)
     reports = she.randomize(everyone, SimulationRandomness(3)).reshape(8000, -1, k)
     assert p_value(rows(reports.sum(axis=1)), law) >= FAMILY_WISE_ERROR / 8
-    # The mutant that ignores what the contributors hold.
+    # This mutant ignores what the contributors hold.
     mutant = [tuple(she.simulate_aggregate([*counts[1:], counts[0]], rng).counts.tolist()) for _ in range(8000)]
     assert p_value(mutant, law) < FAMILY_WISE_ERROR
 
@@ -360,7 +360,7 @@ def test_a_billion_simulated_contributors() -> None:
     truth = np.array([700_000_000, 200_000_000, 100_000_000, 0])
     estimate = she.estimate(she.simulate_aggregate(truth, SimulationRandomness(1)))
     assert estimate.n == 10**9
-    # z of 5.5: family-wise error 1.5e-7 over four values.
+    # A z of 5.5 has a family-wise error of 1.5e-7 over four values.
     assert (np.abs(estimate.frequencies - truth / 1e9) <= 5.5 * estimate.standard_errors).all()
 
 

@@ -51,7 +51,7 @@ def test_theta_travels_in_the_specification() -> None:
         the = THE(4, 1.0, theta)  # type: ignore[arg-type]
         assert from_spec(json.loads(json.dumps(to_spec(the)))) == the
     assert THE(4, 1.0, "0.6") == THE(4, 1.0, 0.6)  # type: ignore[arg-type]
-    # p = 1/2, rounded down once more because e^0 is bounded from above like any other power.
+    # p = 1/2 is rounded down once more, because e^0 is bounded from above like any other power.
     assert THE(4, 1.0, 1).thresholds[0] == 2**63 - 1
 
 

@@ -73,7 +73,7 @@ def test_l_grr_has_several_times_the_variance_of_the_exact_chain(
 @pytest.mark.parametrize(("forever", "once"), BUDGETS)
 def test_l_oue_attains_its_budget_with_more_variance(forever: float, once: float) -> None:
     made, exact = LOUE(4, forever, once), MemoisedOUE(4, forever, once)
-    # Rounding moves the ratio by a unit of the thresholds over its distance from one.
+    # Rounding moves the ratio by a unit of the thresholds over the ratio's distance from one.
     assert float(once) - 1e-12 < made.implemented_epsilon() <= once
     assert made.support_probabilities[0] < Fraction(1, 2)
     assert 1.15 < made.variance(0, 1000) / exact.variance(0, 1000) < 1.5

@@ -51,9 +51,9 @@ def test_numbers_are_those_of_the_points(q: int, t: int) -> None:
     nonzero = [vector for vector in itertools.product(range(q), repeat=t) if any(vector)]
     values = sorted({_normal(vector, q, _first) for vector in nonzero})
     assert point_count(q, t) == len(values)
-    # Values: in the order of the vectors read as integers.
+    # Values are in the order of the vectors read as integers.
     assert value_vectors(np.arange(len(values)), q, t).tolist() == [list(vector) for vector in values]
-    # Reports: by the place of the last nonzero entry, then by what precedes it.
+    # Reports are ordered by the place of the last nonzero entry, then by what precedes it.
     ends = sorted({_normal(vector, q, _last) for vector in nonzero}, key=lambda u: (max(np.flatnonzero(u)), u))
     assert report_vectors(q, t).tolist() == [list(vector) for vector in ends]
 
@@ -128,7 +128,7 @@ def test_counts_beyond_what_a_double_holds_are_refused() -> None:
     histogram = np.random.default_rng(1).integers(0, 2**52, size=point_count(3, 5))
     with pytest.raises(TooLargeError, match="n must be <= 10000000000000 to decode the reports in floating point"):
         incidence_counts(histogram, int(histogram.sum()), 3, 5)
-    # Counters that belong to more reports than n says.
+    # The counters belong to more reports than n says.
     with pytest.raises((TooLargeError, DamagedStateError)):
         incidence_counts(histogram, 1, 3, 5)
 

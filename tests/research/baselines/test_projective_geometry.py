@@ -35,7 +35,7 @@ def test_damaged_counters_are_refused() -> None:
 
 
 def test_dimension_is_the_smallest_that_holds_the_domain() -> None:
-    # (q^t - 1)/(q - 1): 3, 7, 15 for q = 2; 4, 13, 40 for q = 3
+    # (q^t - 1)/(q - 1) is 3, 7, 15 for q = 2, and 4, 13, 40 for q = 3.
     assert [dimension(k, 2) for k in (2, 3, 4, 7, 8, 15, 16)] == [2, 2, 3, 3, 4, 4, 5]
     assert [dimension(k, 3) for k in (2, 4, 5, 13, 14, 40)] == [2, 2, 3, 3, 4, 4]
     assert (PGR(2**17, 1.0, 5).points, PGR(2**17, 4.0, 59).points) == (488281, 208920)
@@ -95,7 +95,7 @@ def test_variance_is_the_second_moment_of_the_channel(k: int, q: int) -> None:
 
 
 def test_variance_against_the_ideal_of_large_domains() -> None:
-    # 4e/(e-1)^2 and 4e^4/(e^4-1)^2 are the least of any mechanism at f -> 0
+    # No mechanism has less than 4e/(e-1)^2 and 4e^4/(e^4-1)^2 at f -> 0.
     assert PGR(2**17, 1.0, 5).variance(0.0, 1) / 3.6826943768311695 == pytest.approx(1.0378, abs=1e-4)
     assert PGR(2**17, 1.0).variance(0.0, 1) / 3.6826943768311695 == pytest.approx(1.0237, abs=1e-4)
     assert PGR(2**17, 4.0, 59).variance(0.0, 1) / 0.0760218298380711 == pytest.approx(1.0008, abs=1e-4)

@@ -21,7 +21,7 @@ CASE = Case("RHR", lambda sizes, epsilon: RecursiveHadamard(sizes[0], epsilon))
 
 
 def test_default_bits() -> None:
-    # ceil(epsilon/ln 2): 1.44, 2.89, 4.33, 5.77, 7.21 for 1..5; then the cap of ceil(log2 k)
+    # For 1..5, epsilon/ln 2 is 1.44, 2.89, 4.33, 5.77, 7.21, which is rounded up. Then comes the cap of ceil(log2 k).
     assert [recursive_hadamard_bits(10**5, epsilon) for epsilon in (1, 2, 3, 4, 5)] == [2, 3, 5, 6, 8]
     assert [RecursiveHadamard(k, 5.0).bits for k in (2, 3, 4, 5, 100, 10**6)] == [1, 2, 2, 3, 7, 8]
 
@@ -89,11 +89,11 @@ def test_default_companions_are_the_mean_over_numberings() -> None:
 
 
 def test_worst_case_is_worse_than_hadamard_encoding() -> None:
-    # (e^4+1)(e^4+63)/(e^4-1)^2 with e^4 = 54.598150033144236; Hadamard encoding has 1.0760 there
+    # The variance is (e^4+1)(e^4+63)/(e^4-1)^2 with e^4 = 54.598150033144236. Hadamard encoding has 1.0760 there.
     response = RecursiveHadamard(100_000, 4.0)
     assert response.worst_variance(1) == pytest.approx(2.275942212264284, rel=1e-12)
     assert HadamardEncoding(100_000, 4.0).worst_variance(1) == pytest.approx(1.0760, rel=1e-4)
-    # On average it is better: 2(E+m-1)^2/(m (E-1)^2) for k >> m = 2^b, from the same E and m = 64.
+    # On average it is better: 2(E+m-1)^2/(m (E-1)^2) for k >> m = 2^b, with the same E and m = 64.
     assert response.variance(0.0, 1) == pytest.approx(0.15047, rel=1e-3)
 
 
@@ -128,7 +128,8 @@ def _covered(response: RecursiveHadamard, draws: int = 2000) -> tuple[int, int]:
 def test_intervals_cover_in_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> None:
     response = RecursiveHadamard(8, 2.0, 3)
     hits, draws = _covered(response)
-    # Exact binomial bounds of the simulation, at .5e-6 each side; .005 for the score interval's own discreteness.
+    # These are exact binomial bounds of the simulation, at .5e-6 on each side. .005 is the score interval's own
+    # discreteness.
     assert stats.binom.ppf(5e-7, draws, 0.945) <= hits <= stats.binom.isf(5e-7, draws, 0.955)
 
     def mutant(frequencies: Any, n: int, noise_absent: Any, noise_present: Any) -> dn.Estimate:

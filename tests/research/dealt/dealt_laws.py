@@ -92,7 +92,7 @@ def shares_match_their_declaration(case: DealtCase, mechanism: Any, rng: Any) ->
         assert len(part) == len(expected)
         assert part.deal_id == mechanism.deal_id
         assert rows_of(fields_of(mechanism, part), len(part)) == expected
-    with pytest.raises(IndexError):  # else who iterates over shares never ends
+    with pytest.raises(IndexError):  # otherwise iteration over shares would never end
         shares[n]
     again = Shares(mechanism.deal_id, shares.columns)
     assert type(again) is type(shares)
@@ -160,7 +160,7 @@ def contributors_follow_their_shares(case: DealtCase, mechanism: Any, draws: int
             observed[type_, tuple(x) if isinstance(x, list) else x][report] += 1
     for (type_, x), counts in observed.items():
         law = case.says(mechanism, type_, x)
-        if len(law) > 64:  # many hash functions: what the collector counts of them
+        if len(law) > 64:  # there are many hash functions, so only the collector's counts of them matter
             states.update(report_states(mechanism, law.keys() - states.keys()))
             merged, seen = defaultdict[Any, float](float), Counter[Any]()
             for report, w in law.items():
@@ -230,7 +230,7 @@ def _near(case: DealtCase, mechanism: Any, found: NDArray[np.float64], data: Any
     assert (deviation <= stats.t.isf(level / 2, draws - 1) * spread / math.sqrt(draws) + 1e-12).all(), deviation
     stated = _variance(mechanism, data, reporters, truth)
     known = ~np.isnan(stated)
-    # Var s^2 is 2 sigma^4/draws for normal estimates; the factor allows for a kurtosis of 4.
+    # Var s^2 is 2 sigma^4/draws for normal estimates. The factor allows for a kurtosis of 4.
     allowed = 1.25 * stats.norm.isf(level / 2) * math.sqrt(2 / draws)
     assert (np.abs(spread[known] ** 2 / stated[known] - 1) <= allowed).all(), spread**2 / stated
 
@@ -362,7 +362,7 @@ def refuses_bad_shares(case: DealtCase, mechanism: Any) -> None:
     refuses(InvalidInputError, use(shares[:-1]), one_each)
     refuses(InvalidInputError, use(shares, slice(0, -1)), one_each)
     refuses(InvalidInputError, use(shares[:0]), one_each)
-    # A share of this deal's name that another mechanism stores in the same way cannot be told from one's own.
+    # If another mechanism stores a share of this deal's name in the same way, it cannot be told from one's own share.
     foreign = QuotaUnary(2, 1.0, n, deal_id="mine").deal(n, rng)
     if mechanism.share_fields == QuotaUnary(2, 1.0, n).share_fields:
         foreign = QuotaRR(1.0, n, deal_id="mine").deal(n, rng)
@@ -370,7 +370,7 @@ def refuses_bad_shares(case: DealtCase, mechanism: Any) -> None:
         refuses(InvalidInputError, use(wrong), "from the dealer")
     *front, last = fields_of(mechanism, shares)
     refuses(InvalidInputError, use(Shares("mine", (*front, np.full_like(last, 255)))))
-    if last.ndim == 1:  # a type per contributor: the row is named
+    if last.ndim == 1:  # each contributor has a type, so the row is named
         one_wrong = last.copy()
         own = shares.columns[0][16] if hasattr(mechanism, "sizes") else 0
         one_wrong[16] = case.sizes(mechanism)[own] + 1

@@ -82,7 +82,7 @@ def test_rows_of_who_sees_all_reports(n: int, p: Fraction, rho: Fraction, s: Fra
     row = _row(jrr, "collector: all reports and everybody else's data")
     assert row.status == "exact"
     assert _close(row.epsilon, worst_epsilon(known))
-    # Whatever the data, the same number: a known answer turns a report into truth or lie.
+    # The number is the same whatever the data: a known answer turns a report into a truth or a lie.
     some = all_reports(law, Fraction(0))
     assert worst_epsilon(some) == worst_epsilon(known)
     at = _row(jrr, "collector: all reports and everybody else's data", at_delta=True)
@@ -187,11 +187,11 @@ def test_theorem_2_is_false() -> None:
     assert exact == pytest.approx(1.6993861490970383, abs=1e-12)
     assert theorem2_as_printed(0.6, -0.5, 6, 3) == pytest.approx(1.2656663733312756, rel=1e-12)
     mu = peer_posterior(6, 3)
-    assert revealed_lies(2, coin(0.6, -0.5), mu) == pytest.approx(2.1972, abs=1e-4)  # a bound, not attained
+    assert revealed_lies(2, coin(0.6, -0.5), mu) == pytest.approx(2.1972, abs=1e-4)  # the bound is not attained
     assert revealed_shares(2, coin(0.6, -0.5), mu) == pytest.approx(2.871316580001252, abs=1e-12)
-    # Mutant: the prior probability m/(n - 1) that one's peer colludes, in place of the posterior.
+    # Mutant: the prior probability m/(n - 1) that one's peer colludes replaces the posterior.
     assert revealed_lies(2, coin(0.6, -0.5), Fraction(3, 5)) < exact
-    # It is true for one colluder, and for all.
+    # The mutant is right for one colluder, and for all.
     for m in (0, 1, 5):
         printed = theorem2_as_printed(0.6, -0.5, 6, m)
         assert printed == pytest.approx(worst_epsilon(my_report_and(law, _lies(m))))

@@ -19,7 +19,7 @@ def test_thresholds_round_towards_privacy(units: Fraction, share: Fraction) -> N
     """q of a few units of 2^-64: every closed form at the implemented numbers is within the declared one."""
     q = units * TINY
     p = 1 - q
-    root = q * share  # s, declared
+    root = q * share  # this is the declared s
     coins = coin(p, -root * root / (p * q))
     assert coins.lie_plus >= q - root
     assert coins.lie_minus >= q + root
@@ -28,5 +28,5 @@ def test_thresholds_round_towards_privacy(units: Fraction, share: Fraction) -> N
     for mu in (Fraction(0), Fraction(1, 3), Fraction(1)):
         assert coins.q - mu * coins.s >= q - mu * root
         assert coins.q - mu * coins.s**2 / coins.q >= q - mu * root**2 / q
-    # Mutant: rounded to nearest, or down.
+    # Mutant: s is rounded to nearest, or down.
     assert any(math.floor((q + sign * root) * SCALE) * TINY < q + sign * root for sign in (1, -1))

@@ -123,7 +123,7 @@ def test_rows_hold_in_their_views(q: Fraction, weight: Fraction, n: int) -> None
         seen: dict[Any, Any] = defaultdict(Fraction)
         for told, w in law.items():
             seen[told[n - colluders :], told[0]] += w
-        # Bits are dealt independently: the worst of all is the product of the worst of two.
+        # Bits are dealt independently, so the worst of all is the product of the worst of two.
         own, other = bit_ratios({view for view, _ in seen}, seen)
         worst = math.log(own * other)
         assert row.epsilon >= worst - 1e-12
@@ -135,7 +135,7 @@ def test_rows_hold_in_their_views(q: Fraction, weight: Fraction, n: int) -> None
     alone = next(r for r in rows if r.view.startswith("my report only"))
     assert alone.epsilon == pytest.approx(math.log((1 - q) / q), abs=1e-12)
     assert rows[0].epsilon == rows[1].epsilon == math.inf
-    # All reports, everybody else known to give the answer w: the bit w shows who was told 0.
+    # If everybody else is known to give the answer w, the bit w in all reports shows who was told 0.
     known = next(r for r in rows if r.view == "all reports and everybody else's data")
     held, free = reports(law, (1,) * n), reports(law, (0, *(1,) * (n - 1)))
     worst = largest_ratio((held.get(y, 0), free.get(y, 0)) for y in itertools.product((0, 1), repeat=n))
@@ -173,7 +173,8 @@ def test_bits_are_dealt_independently(q: Fraction, weight: Fraction) -> None:
     dealt = [_types(mechanism.deal(4, rng), 10) for _ in range(800)]
     columns = [tuple(types[:, v].tolist()) for types in dealt for v in range(10)]
     assert p_value(columns, law) > FAMILY_WISE_ERROR
-    # Who of the first two was told 0 in one bit says nothing of another, in the first and in the second byte.
+    # Which of the first two contributors was told 0 in one bit says nothing about another bit, in the first and in the
+    # second byte.
     both = [(tuple(t[:2, 7] == SAY_0), tuple(t[:2, 8] == SAY_0)) for t in dealt]
     zeros: dict[Any, float] = defaultdict(float)
     for told, w in law.items():
@@ -189,7 +190,7 @@ def test_reports_follow_the_share() -> None:
     shares = mechanism.deal(30, SimulationRandomness(1))
     assert (
         shares.columns[0].nbytes + shares.columns[1].nbytes == 30 * 4
-    )  # two bits per contributor and value, in whole bytes
+    )  # there are two bits per contributor and value, in whole bytes
     truth = np.arange(30) % 11
     found = np.unpackbits(mechanism.randomize(truth, shares, SimulationRandomness(1)), axis=1, bitorder="little")
     types = _types(shares, 11)
@@ -201,7 +202,7 @@ def test_reports_follow_the_share() -> None:
             mechanism.randomize(truth[i : i + 1 or None], shares[i], SimulationRandomness(1)).tolist()
             == np.packbits(found[i : i + 1 or None], axis=1, bitorder="little").tolist()
         )
-    # Per bit exactly half are told to report 0.
+    # In each bit exactly half are told to report 0.
     assert ((types == SAY_0).sum(axis=0) == 15).all()
 
 
@@ -214,7 +215,8 @@ def _identified(n: int, d: int, epsilon: float, *, own_pairs: bool) -> float:
         order[v] = generator.permutation(n) if own_pairs or v == 0 else order[0]
         u = generator.random(n // 2)
         reported[order[v, : n // 2], v], reported[order[v, n // 2 :], v] = u < q, 1 - u < q
-    # Peers never report a common one; where both report none they are less likely peers than where one does.
+    # Peers never both report 1 in a bit. If both report 0, they are less likely to be peers than if one of them reports
+    # 1.
     both = reported @ reported.T
     one = reported.sum(axis=1)[:, None] + reported.sum(axis=1) - 2 * both
     score = -1e9 * both - one * math.log(1 - q) + (d - both - one) * math.log((1 - 2 * q) / (1 - q) ** 2)

@@ -107,7 +107,7 @@ def test_both_ways_to_simulate_follow_the_law(n: int, p: Fraction, rho: Fraction
 def test_mutants_of_the_coins_are_seen() -> None:
     """A peer with the same sign, independent signs: each law is another one."""
     p, rho = COINS[0]
-    # Meant for more contributors, so that it accepts six shares that are no deal.
+    # This mechanism is meant for more contributors, so it accepts six shares that are not a deal.
     jrr, truth = JRR(p, rho, 1000), np.ones(6, dtype=np.int64)
     law = {count: float(weight) for count, weight in count_law(truth_law(6, p, rho), (1,) * 6).items() if weight}
     rng = SimulationRandomness(3)
@@ -159,17 +159,17 @@ def test_estimates_have_their_mean_and_variance(n: int, count: int, p: Fraction,
     counts = jrr.simulate_counts([n - count, count], runs, SimulationRandomness(5))
     estimates = (counts[:, 1] - n * float(1 - p)) / float(2 * p - 1)
     variance = jrr.count_variance(count)
-    z = 6  # two-sided 2e-9 per comparison
+    z = 6  # the two-sided error is 2e-9 per comparison
     assert abs(estimates.mean() - count) < z * math.sqrt(variance / runs)
     assert abs(estimates.var() / variance - 1) < z * math.sqrt(2 / runs)
     if rho < Fraction(-1, 10) and count != 1500:
-        # Mutant: as if coins were independent.
+        # Mutant: the variance is that of independent coins.
         assert abs(estimates.var() / JRR(p, 0, n).count_variance(count) - 1) > z * math.sqrt(2 / runs)
     assert counts[3].tolist() != counts[4].tolist()
     found = jrr.frequencies(Aggregate(jrr, counts[0], n))
     assert found[1] == pytest.approx(estimates[0] / n, rel=1e-9)
     assert found.sum() == pytest.approx(1.0)
-    # Mutant: p and q swapped.
+    # Mutant: p and q are swapped.
     swapped = (counts[:, 1] - n * float(p)) / float(1 - 2 * p)
     assert count == 1500 or abs(swapped.mean() - count) > z * math.sqrt(variance / runs)
 
@@ -190,7 +190,7 @@ def test_the_estimator_uses_the_implemented_probabilities() -> None:
     few, many = (Aggregate(jrr, np.array([10 - i, i]), 10) for i in (5, 6))
     slope = jrr.frequencies(many)[1] - jrr.frequencies(few)[1]
     assert slope * 10 * 4 / SCALE == pytest.approx(1.0, rel=1e-12)
-    # Mutant: the declared p.
+    # Mutant: the declared p is used.
     assert slope * 10 * 5 / SCALE != pytest.approx(1.0, rel=0.1)
     with pytest.raises(InvalidParameterError, match=r"p must exceed 0.5 by more than 2\^-63"):
         JRR(Fraction(1, 2) + Fraction(1, 2 * SCALE), 0, 10)
@@ -215,7 +215,7 @@ def test_score_bounds_are_where_the_test_turns() -> None:
     aggregate = Aggregate(jrr, np.array([290, 210]), 500)
     estimate = jrr.estimate(aggregate)
     (low, high), f = [bound[1] for bound in estimate.interval(0.9)], estimate.frequencies[1]
-    # Half a report further out on either side; one report more is 1/(500 (p - q)) = .01.
+    # The bounds are half a report further out on both sides. One report more is 1/(500 (p - q)) = .01.
     for bound in (low + 0.005, high - 0.005):
         assert abs(f - bound) / math.sqrt(jrr.variance(bound)) == pytest.approx(1.6448536269514722, rel=1e-9)
     assert low < f < high

@@ -64,12 +64,12 @@ def test_there_is_no_gain_for_rare_values() -> None:
     assert plain.m is not None
     for rho_count in (0, n):
         hashed = JRRLocalHashing.optimal(1000, plain.m, n, epsilon, 5, rho_count)
-        assert hashed.rho < -2  # coupled as far as it goes
+        assert hashed.rho < -2  # it is coupled as far as possible
         for f in (0.0, 0.01, 0.05):
             assert hashed.variance(f) / plain.variance(f, n) > 0.98
-    # The same pairs and the same epsilon in OUE take off more than a third.
+    # For the same pairs and the same epsilon, OUE saves more than a third.
     assert CoupledOUE.optimal(1000, n, epsilon, 5).variance(0.0) / plain.variance(0.0, n) < 0.65
-    # By simulation, one rare value.
+    # This simulates one rare value.
     hashed = JRRLocalHashing.optimal(20, 4, 400, epsilon, 5)
     rng, size = SimulationRandomness(1), 800
     held = np.array([380, 20, *([0] * 18)])

@@ -45,7 +45,7 @@ from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "jrr_coupling.json").read_text())
 BINARY = json.loads((Path(__file__).parents[3] / "vectors" / "jrr.json").read_text())
-# Exact in binary: no rounding between the parameters and the thresholds but s.
+# These are exact in binary: between the parameters and the thresholds, only s is rounded.
 PARAMETERS = [(2, 0.75, -0.1875), (2, 0.625, -0.6), (3, 0.5, -2.0), (3, 0.625, -0.5), (3, 0.40625, -1.0)]
 
 
@@ -65,8 +65,8 @@ def test_dealt_signs_realise_equation_27(k: int, p: float, rho: float, n: int) -
     assert sum(table.values()) == 1
     law = paired_law(n, table, {True: truth, False: 1 - truth})
     dealt = tilted(signs(n), truth, s)
-    assert {coins: w for coins, w in dealt.items() if w} == law  # exactly, in rationals
-    # The report's own law is GRR's.
+    assert {coins: w for coins, w in dealt.items() if w} == law  # they are equal as rational numbers
+    # The report's own distribution is that of GRR.
     q = (1 - truth) / (k - 1)
     for data in itertools.product(range(k), repeat=2) if n == 2 else ():
         reported = kary_reports(k, law, data)
@@ -91,7 +91,7 @@ def test_range_and_correlation(k: int, p: Fraction) -> None:
     for end in (exact_low, Fraction(k - 1)):
         assert min(eq_27(k, p, end).values()) == 0
         assert min(eq_27(k, p, end * Fraction(1000001, 1000000)).values()) < 0
-    # The coins' correlation is rho/(k-1).
+    # The correlation of the random draws is rho/(k-1).
     table = eq_27(k, p, exact_low / 2)
     assert (table[True, True] - p * p) / (p * (1 - p)) == exact_low / 2 / (k - 1)
     jrr = KaryJRR(k, p, exact_low / 2, 10)
@@ -120,7 +120,7 @@ def test_mean_and_variance_are_exact(k: int, p: float, rho: float, n: int) -> No
             expected = float(variance / (truth - q) ** 2)
             found = jrr.variance(holders / reporters, reporters=reporters) * reporters**2
             assert found == pytest.approx(expected, abs=1e-12)
-    # Mutants: rho as the coins' correlation; the pair rate of an even number at odd n.
+    # Mutants: rho is the correlation of the random draws; the pair rate is that of an even number at odd n.
     if k > 2:
         wrong = KaryJRR(k, p, max(rho_range(k, p)[0], rho * 1.5), n)
         if wrong.coin.s != jrr.coin.s:
@@ -200,7 +200,7 @@ def test_all_reports_at_delta(k: int, p: float, rho: float, n: int) -> None:
                 assert divergence(one, other, epsilon) == pytest.approx(delta, rel=1e-6) or epsilon == 0
             else:
                 assert divergence(one, other, 30.0) > delta
-    # Whatever is known of the others as a law, not as data, says less: the row of known frequencies is a bound.
+    # A known distribution of the others, instead of their data, says less. So the row of known frequencies is a bound.
     prior = [0.8, *([0.2 / (k - 1)] * (k - 1))]
     mixed: list[dict[Any, float]] = [defaultdict(float), defaultdict(float)]
     for others in itertools.product(range(k), repeat=n - 1):
@@ -221,7 +221,7 @@ def test_optimum_of_the_vectors(row: dict[str, Any]) -> None:
     assert jrr.variance(row["nv"] / row["n"]) * row["n"] ** 2 == pytest.approx(row["var"], rel=1e-9, abs=1e-9)
     lies = next(r for r in jrr.privacy().trust_models if "which colluders lied" in r.view)
     assert lies.epsilon == pytest.approx(row["eps_check"], abs=1e-9)
-    # Against revealed shares, the same optimum costs .0005 more where p < 1/2; the default does not spend it.
+    # Against revealed shares, the same optimum costs .0005 more if p < 1/2. The default does not spend this.
     safe = KaryJRR.optimal(row["k"], row["n"], row["eps"], row["M"], row["nv"])
     shares = next(r for r in safe.privacy().trust_models if "shares and lies" in r.view)
     assert shares.epsilon <= row["eps"]
@@ -262,7 +262,7 @@ def test_no_grid_point_beats_the_optimum(
     grid = np.where(allowed, spread / (p - q) ** 2, np.inf).min()
     found = best.variance(count / n) * n**2
     assert found <= grid * (1 + 1e-9)
-    assert found >= grid * (1 - 0.03)  # the grid comes near: the optimum is not a mutant that breaks a constraint
+    assert found >= grid * (1 - 0.03)  # the grid comes near, so the optimum is not a mutant that breaks a constraint
 
 
 def test_the_gain_vanishes_near_one_over_k() -> None:
@@ -273,7 +273,7 @@ def test_the_gain_vanishes_near_one_over_k() -> None:
     assert KaryJRR.optimal(k, n, 1.0, 5, n // k).variance(0.1) == pytest.approx(plain, rel=1e-9)
     tuned = KaryJRR.optimal(k, n, 1.0, 5, n // 2)
     assert tuned.variance(0.5) / GRR(k, 1.0).variance(0.5, n) < 0.93
-    assert tuned.variance(0.1) > plain  # designed for another frequency, worse than GRR
+    assert tuned.variance(0.1) > plain  # it is designed for another frequency, and is worse than GRR here
 
 
 @pytest.mark.parametrize(("k", "p", "rho", "n"), [(3, 0.625, -1.0, 4), (3, 0.40625, -1.3, 5), (2, 0.625, -0.6, 6)])
@@ -293,14 +293,14 @@ def test_both_ways_to_simulate_follow_the_law(k: int, p: float, rho: float, n: i
 
     assert p_value(sampled(lambda: jrr.deal(n, rng)), law) > FAMILY_WISE_ERROR
     assert p_value([tuple(jrr.simulate_aggregate(held, rng).counts.tolist()) for _ in range(4000)], law) > 1e-6
-    # Mutant: independent signs.
+    # Mutant: signs are independent.
     plain = KaryJRR(k, p, 0.0, n)
     loose = [tuple(plain.simulate_aggregate(held, rng).counts.tolist()) for _ in range(4000)]
     assert p_value(loose, law) < FAMILY_WISE_ERROR
 
 
 def test_reports_follow_the_share() -> None:
-    # p = 1/2, rho = -(k-1): R = +1 tells the truth, R = -1 lies, surely, and evenly.
+    # With p = 1/2 and rho = -(k-1), R = +1 certainly tells the truth, and R = -1 certainly lies, evenly.
     jrr = KaryJRR(3, 0.5, -2.0, 40_000)
     assert (jrr.coin.plus, jrr.coin.minus) == (0, SCALE)
     shares = jrr.deal(40_000, SimulationRandomness(1))
@@ -327,7 +327,7 @@ def test_estimates_have_their_mean_and_variance() -> None:
         variance = jrr.variance(float(held[v]) / 2001)
         assert abs(f[:, v].mean() - held[v] / 2001) < 5.5 * math.sqrt(variance / size)
         assert f[:, v].var() == pytest.approx(variance, rel=5.5 * math.sqrt(2 / size))
-    # Mutant: without coupling the variance of the common value would be told from this one.
+    # Mutant: without coupling, the variance of the common value would differ visibly from this one.
     plain = KaryJRR(4, jrr.p, 0, 2001).variance(1701 / 2001)
     assert f[:, 1].var() != pytest.approx(plain, rel=5.5 * math.sqrt(2 / size))
     estimate = jrr.estimate(jrr.simulate_aggregate(held, rng))
@@ -344,7 +344,7 @@ def test_intervals_cover() -> None:
     for _ in range(size):
         lower, upper = jrr.estimate(jrr.simulate_aggregate(held, rng)).interval(0.95)
         hits += (lower <= np.array(held) / 1000) & (np.array(held) / 1000 <= upper)
-    # 5 standard errors, and .01 for the normal approximation of a lattice.
+    # Five standard errors are allowed, and .01 for the normal approximation of a lattice.
     assert (np.abs(hits / size - 0.95) < 5 * math.sqrt(0.95 * 0.05 / size) + 0.01).all()
 
 

@@ -82,7 +82,7 @@ def test_table_3(row: dict[str, Any]) -> None:
     assert JRR.optimal(n, eps, 5, n // 2).count_variance(n1) == pytest.approx(row["mse_rr"], rel=1e-12)
 
 
-PRINTED = {  # MSE of n1 at epsilon .01, .1, 1: randomised response, Algorithm 1, optimum
+PRINTED = {  # each entry has the MSE of n1 at epsilon .01, .1, 1 for randomised response, Algorithm 1 and the optimum
     "kosarak": (20_000, 659, "2.00e8 1.998e6 18410", "6.63e7 6.75e5 12510", "3.01e7 4.24e5 12510"),
     "amazon": (10_000, 762, "1.00e8 9.99e5 9207", "7.75e7 7.32e5 7405", "3.55e7 3.56e5 6782"),
     "e-commerce": (23_486, 19_314, "2.35e8 2.35e6 21620", "1.56e8 1.49e6 18340", "1.51e8 1.48e6 18330"),
@@ -121,7 +121,7 @@ def test_table_3_to_the_printed_digits(name: str) -> None:
 def test_ratios_to_randomised_response(
     epsilon: float, colluders: int, count: int, published: float, best: float
 ) -> None:
-    # (With the prior m/(n - 1) in place of the posterior, as in Theorem 2, the last is .388.)
+    # With the prior m/(n - 1) in place of the posterior, as in Theorem 2, the last number is .388.
     n = 10_000
     plain = JRR.optimal(n, epsilon, colluders, n // 2)
     assert plain.rho == 0
@@ -160,7 +160,7 @@ def test_no_grid_point_is_better(epsilon: float, count: int, colluders: int, cap
     s = np.minimum(q, (pi - p) / mu if mu else q)
     if cap is not None:
         s = np.minimum(s, 1 / (1 + math.exp(-cap)) - p)
-    # Every share of the largest feasible s, its square root spaced evenly.
+    # s takes 41 shares of its largest feasible value, spaced evenly.
     s = s * np.linspace(0, 1, 41)[None, :]
     spread = p * q * n - s**2 * ((2 * count - n) ** 2 - n) / (n - 1)
     grid = float((spread / (p - q) ** 2).min())

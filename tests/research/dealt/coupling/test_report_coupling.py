@@ -39,7 +39,7 @@ from tests.research.dealt.coupling_laws import (
 )
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
-# Exact in binary: the implemented probabilities are these.
+# These are exact in binary, so the implemented probabilities are the same.
 PARAMETERS = [(Fraction(5, 8), Fraction(1)), (Fraction(7, 8), Fraction(1)), (Fraction(3, 4), Fraction(1, 4))]
 
 
@@ -55,7 +55,7 @@ def test_pairs_use_u_and_one_minus_u(p: Fraction, weight: Fraction) -> None:
     assert coupling.pairs.tolist() == [[table[a, b] for b in range(3)] for a in range(3)]
     assert coupling.shares.tolist() == [1 - p, 1 - p, 2 * p - 1]
     if weight == 1:
-        # Both tell the truth with probability p - q; or one says 1 and the other 0.
+        # Either both tell the truth, with probability p - q, or one says 1 and the other 0.
         assert {pair: w for pair, w in table.items() if w} == {
             (TRUTH, TRUTH): 2 * p - 1,
             (SAY_1, SAY_0): 1 - p,
@@ -93,7 +93,7 @@ def test_less_variance_than_randomised_response_and_than_jrr(epsilon: float) -> 
         assert ratio == pytest.approx(1 - q / p * (theta**2 + (1 - theta) ** 2) - 2 * theta * (1 - theta), abs=1e-5)
         assert ratio < 1
         assert coupled.variance(theta) <= jrr.variance(theta) + 1e-15
-    # At theta = 0 both couple the same thing; at 1/2, JRR couples nothing.
+    # At theta = 0 both couple the same thing. At 1/2, JRR couples nothing.
     assert coupled.variance(0.0) == pytest.approx(jrr.variance(0.0), rel=1e-6)
     assert jrr.variance(0.5) > 1.2 * coupled.variance(0.5)
 
@@ -131,7 +131,7 @@ def test_rows_hold_in_their_views(p: Fraction, weight: Fraction, n: int) -> None
     alone = next(r for r in rows if r.view.startswith("my report only"))
     assert alone.epsilon == pytest.approx(math.log(p / (1 - p)), abs=1e-12)
     assert rows[0].epsilon == rows[1].epsilon == math.inf  # the truth is told verbatim
-    # All reports and everybody else's data.
+    # This view has all reports and everybody else's data.
     known = next(r for r in rows if r.view == "all reports and everybody else's data")
     pairs = []
     for others in itertools.product((0, 1), repeat=n - 1):
@@ -162,7 +162,7 @@ def test_all_reports_at_delta(p: Fraction, weight: Fraction, n: int, theta: floa
     least = view.epsilon_at(0.05)
     if math.isfinite(least) and least > 1e-5:
         assert max(divergence(mixed[1], mixed[0], least), divergence(mixed[0], mixed[1], least)) <= 0.05 + 1e-12
-        # Mutant: a little less.
+        # Mutant: epsilon is a little smaller.
         assert max(view.divergence(least - 2e-6, 0), view.divergence(least - 2e-6, 1)) > 0.05
 
 
@@ -188,7 +188,7 @@ def test_rows_at_scale() -> None:
     drawn = next(r for view, r in rows.items() if "base rate 0.05" in view)
     assert drawn.epsilon == pytest.approx(0.1184, abs=5e-5)
     assert rows["my report and the colluders' shares, other reports ignored"].epsilon == pytest.approx(0.1, abs=1e-12)
-    # The window of large n and the whole range of small n are one law.
+    # The window of large n and the whole range of small n have the same distribution.
     wide = ReportCoupledRR(0.6, 2047).coupling.view(2047, 0.1)
     assert wide.joint.sum(axis=(1, 2)).tolist() == pytest.approx([1, 1], abs=1e-12)
     large = ReportCoupledRR(0.6, 1_000_001).coupling.view(1_000_001, 0.1)
@@ -253,7 +253,7 @@ def test_reports_are_functions_of_share_and_truth() -> None:
         int(mechanism.randomize(truth[i : i + 1], shares[i], SimulationRandomness(1))[0]) for i in range(40)
     ] == expected
     assert shares.columns[0].nbytes == 40
-    # Every deal is balanced: as many told to say 1 as to say 0.
+    # Every deal is balanced: as many are told to say 1 as to say 0.
     assert (shares.columns[0] == SAY_1).sum() == (shares.columns[0] == SAY_0).sum()
 
 
@@ -264,7 +264,7 @@ def test_estimates_have_their_mean_and_variance() -> None:
     variance = mechanism.variance(200 / 3001)
     assert abs(f.mean() - 200 / 3001) < 5.5 * math.sqrt(variance / size)
     assert f.var() == pytest.approx(variance, rel=5.5 * math.sqrt(2 / size))
-    # Mutant: the variance of randomised response.
+    # Mutant: the variance is that of randomised response.
     assert f.var() != pytest.approx(ReportCoupledRR(mechanism.p, 3001, 0).variance(0.07), rel=0.2)
     covered = 0
     for _ in range(500):

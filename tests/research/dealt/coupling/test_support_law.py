@@ -73,7 +73,7 @@ def test_coupled_reports(n: int, reporters: int, weight: Fraction) -> None:
 def test_jrr(n: int, reporters: int, rho: float) -> None:
     mechanism = JRR(0.6, rho, n)
     law = mechanism._support_law(reporters, reporters)
-    # At rho = -.5 a holder with the sign -1 reports 1 less often than others do.
+    # At rho = -.5, a holder with the sign -1 reports 1 less often than others do.
     assert law.ordered == (rho == -0.02)
     coins = tilted(signs(n), 1 - mechanism.coin.q, mechanism.coin.s)
 
@@ -161,7 +161,7 @@ def test_noise_that_is_taken_for_normal(reporters: int, epsilon_aux: float | Non
         for quantile in (0.025, 0.3, 0.975):
             count = int(np.quantile(found, quantile))
             below = law.at_most(count, holders)
-            # z of 5.5: family-wise error below 1e-6 over all comparisons; 1e-3 is what the approximation may cost.
+            # A z of 5.5 has a family-wise error below 1e-6 over all comparisons. The approximation may cost 1e-3.
             assert abs((found <= count).mean() - below) < 5.5 * math.sqrt(below * (1 - below) / runs) + 1e-3
 
 

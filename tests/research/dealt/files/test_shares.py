@@ -27,7 +27,7 @@ def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
             for i in range(2):
                 child = subprocess.Popen([*command, f"{i}.parquet"], stderr=subprocess.PIPE, text=True)
                 started.enter_context(child)
-                started.callback(child.kill)  # before it is waited for
+                started.callback(child.kill)  # this is registered before the wait for the child
                 both.append(child)
             with pytest.raises(subprocess.TimeoutExpired):
                 both[0].wait(timeout=4)
@@ -49,7 +49,7 @@ def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
         each.take(count)
     with one.recording("one.parquet"):
         pass
-    # Both began before either was recorded: the second sees that its shares are gone.
+    # Both runs began before either was recorded. So the second run sees that its shares are gone.
     with (
         pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was already used \(for one.parquet\)"),
         other.recording("other.parquet"),

@@ -81,7 +81,7 @@ def test_counts_have_the_exact_law(alone: Alone) -> None:
     kept = accepted == 1
     seen = [(1 + j, 1 + total - j) for j, total in zip(first[kept].tolist(), both[kept].tolist(), strict=True)]
     assert p_value(seen, exact_law(SMALL)) > FALSE_ALARM
-    # Mutants: every trial kept; the acceptance read from the other end.
+    # Mutants: every trial is kept; the acceptance is read from the other end.
     inside = both < 4
     kept_all = [(1 + j, 1 + t - j) for j, t in zip(first[inside].tolist(), both[inside].tolist(), strict=True)]
     assert p_value(kept_all, exact_law(SMALL)) < FALSE_ALARM
@@ -117,10 +117,10 @@ def test_nothing_is_opened_but_verdicts(alone: Alone, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Session, "open", noted)
     monkeypatch.setattr(drawing, "random_bits", counted)
     sums, _, accepted = alone.run(trials(alone.session(6), SMALL, 500))
-    # One verdict for each candidate number and for each trial, and no other value.
+    # There is one verdict for each candidate number and for each trial, and no other value.
     assert len(opened) == sum(candidates) + 500
     assert set(opened) == {0, 1}
-    # What is kept says nothing about the verdict on the trial before it.
+    # The kept trial says nothing about the verdict on the trial before it.
     totals = np.array(numbers(sums[1]))
     pairs = zip(totals[1:][accepted[1:] == 1].tolist(), accepted[:-1][accepted[1:] == 1].tolist(), strict=True)
     share = accepted.mean()

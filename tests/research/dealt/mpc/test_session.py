@@ -31,7 +31,7 @@ from deniable.research.dealt.quota.tables import quota_tables
 from tests.research.dealt.mpc.sessions import FALSE_ALARM, Alone, numbers
 from tests.unit._goodness import p_value
 
-# ---------------------------------------------------------------- one party in this process: exact laws
+# ---------------------------------------------------------------- one party in this process: exact distributions
 
 
 def test_search_at_every_edge_of_the_integer_tables(alone: Alone) -> None:
@@ -62,7 +62,7 @@ def test_random_bits_and_numbers_are_uniform(alone: Alone) -> None:
     drawn = numbers(alone.run(uniform_below(alone.session(3), 2000, 5)))
     assert len(drawn) == 2000
     assert p_value(drawn, dict.fromkeys(range(5), 1 / 5)) > FALSE_ALARM
-    # Mutant: the remainder of a power of two instead of rejection.
+    # Mutant: the remainder of a power of two replaces rejection.
     folded = [value % 5 for value in numbers(bits)]
     assert p_value(folded, dict.fromkeys(range(5), 1 / 5)) < FALSE_ALARM
 
@@ -83,7 +83,7 @@ def test_order_is_uniform(alone: Alone, shuffle: Callable[..., Any], n: int, dea
     assert p_value(alone.run(many()), law) > FALSE_ALARM
 
 
-# ---------------------------------------------------------------- who knows what
+# ---------------------------------------------------------------- knowledge of helpers
 
 
 class Third:
@@ -112,7 +112,7 @@ def test_no_t_helpers_draw_a_bit_or_an_order(alone: Alone) -> None:
     bits = alone.run(random_bits(session, 64, 1))
     assert set(bits.ravel().tolist()) == {0, 1}
     alone.run(shuffle_by_network(session, np.arange(6)))
-    # Mutant: fewer than t + 1 = 3 of them; two that collude would know the counts or the order.
+    # Mutant: fewer than t + 1 = 3 helpers. Two that collude would then know the counts or the order.
     assert session.dealers == [[0, 1, 2]] * 3
 
 
@@ -120,7 +120,8 @@ def test_no_t_helpers_draw_a_bit_or_an_order(alone: Alone) -> None:
 def test_what_contributors_get_is_freshly_shared(
     alone: Alone, shuffle: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The outputs of a switch have polynomials of known sum: with them, one contributor would know another's.
+    # The outputs of a switch have polynomials of known sum. With these polynomials, one contributor would know
+    # another's share.
     async def marked(_: Session, values: np.ndarray[Any, Any], group: Any) -> np.ndarray[Any, Any]:
         assert list(group) == [0]
         return values + 100

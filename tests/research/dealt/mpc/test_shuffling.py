@@ -32,7 +32,7 @@ def test_network_routes_every_permutation(n: int) -> None:
     for permutation in itertools.permutations(range(n)):
         layers = route(permutation)
         assert apply_layers(np.arange(n), layers) == list(permutation)
-        # What all helpers see does not depend on the permutation.
+        # The part that all helpers see does not depend on the permutation.
         assert [layer[:2] for layer in layers] == wiring
 
 
@@ -61,6 +61,6 @@ def test_every_coalition_misses_a_permutation(parties: int, degree: int, size: i
     assert {len(group) for group in groups} == {degree + 1}
     for coalition in itertools.combinations(range(parties), degree):
         assert any(not set(coalition) & set(group) for group in groups)
-        # Mutant: without the groups that avoid it, the coalition would know every permutation.
+        # Mutant: without the groups that avoid the coalition, the coalition would know every permutation.
         known = [group for group in groups if set(coalition) & set(group)]
         assert len(known) < len(groups)

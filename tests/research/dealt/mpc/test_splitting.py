@@ -28,7 +28,7 @@ from tests.unit._goodness import p_value
 FALSE_ALARM = 1e-6
 
 
-# ---------------------------------------------------------------- who knows what
+# ---------------------------------------------------------------- knowledge of helpers
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def five() -> SplitDeal:
 def test_signs_are_balanced(three: SplitDeal, five: SplitDeal) -> None:
     assert np.bincount(three.types()).tolist() == [2000, 2000, 1]
     assert np.bincount(five.types()).tolist() == [600, 600, 1]
-    # In another order: mutant, shares handed out unshuffled, in which the halves would be constant.
+    # The order differs. In the mutant, shares are handed out unshuffled, and the halves would be constant.
     assert 900 < three.types()[:2000].sum() < 1100
     assert 240 < five.types()[:600].sum() < 360
 
@@ -62,7 +62,7 @@ def test_one_piece_of_three_says_nothing(three: SplitDeal) -> None:
     for row in three.pieces:
         for kind in (0, 1):
             assert p_value(row[types == kind].tolist(), uniform) > FALSE_ALARM
-    # Mutant: polynomials whose coefficients are bits.
+    # Mutant: the coefficients of the polynomials are bits.
     short = (types + np.random.default_rng(1).integers(0, 2, len(types))) % 251
     assert p_value(short.tolist(), uniform) < FALSE_ALARM
 
@@ -73,7 +73,7 @@ def test_two_pieces_of_five_say_nothing_and_three_everything(five: SplitDeal) ->
         assert (join_pieces(known, five.pieces[[point - 1 for point in known]], 251, 2) == types).all()
     coarse = {value: len(range(value * 32, min(value * 32 + 32, 251))) / 251 for value in range(8)}
     for left, right in itertools.combinations(five.pieces, 2):
-        # Two pieces are independent and uniform if and only if all their combinations are uniform.
+        # Two pieces are independent and uniform exactly if all their combinations are uniform.
         for factor in (1, 2, 7, 100, 250):
             combined = (left + factor * right) % 251 // 32
             for kind in (0, 1):
@@ -122,7 +122,7 @@ def test_a_helper_does_not_know_the_order_and_two_do(monkeypatch: pytest.MonkeyP
     for known in told:
         parity = np.where(known < 0, 0, known).sum(axis=1) % 2
         assert p_value(zip(parity.tolist(), first.tolist(), strict=True), even) > FALSE_ALARM
-    # Mutant: a group of all helpers. Then one knows every permutation, as two helpers do together.
+    # Mutant: one group has all helpers. Then one helper knows every permutation, as two helpers do together.
     parity = np.maximum(told[0], told[1]).sum(axis=1) % 2
     assert (parity == first).all()
 

@@ -57,7 +57,7 @@ def test_batches_in_simulation() -> None:
         assert abs(found.mean() - 0.1) < 5.5 * math.sqrt(variance / 300)
         assert abs(found.var() / variance - 1) < 6 * math.sqrt(2 / 300)
     inside = sum(bool(e.interval(0.9)[0][1] <= 0.1 <= e.interval(0.9)[1][1]) for e in dealt)
-    # P(Binomial(300, .9) <= 243) < 4e-7.
+    # P(Binomial(300, .9) <= 243) is below 4e-7.
     assert inside > 243
 
 

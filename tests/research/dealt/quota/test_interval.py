@@ -30,5 +30,5 @@ def test_tails_of_many_are_the_simulated_ones(n: int, holders: int) -> None:
     for quantile in (0.025, 0.3, 0.975):
         count = int(np.quantile(counts, quantile))
         below = QuotaSupports(((quota.law, n, 1),), 1.0, 0.0, n).at_most(count, holders)
-        # z of 5.5: family-wise error below 1e-6 over the nine comparisons; 1e-3 is what the approximation may cost.
+        # A z of 5.5 has a family-wise error below 1e-6 over the nine comparisons. The approximation may cost 1e-3.
         assert abs((counts <= count).mean() - below) < 5.5 * math.sqrt(below * (1 - below) / 4000) + 1e-3

@@ -96,7 +96,7 @@ def test_the_default_minimum_is_the_best_of_all(n: int, k: int, epsilon: float, 
 def test_the_best_minima_of_the_published_table() -> None:
     assert [QuotaRR(epsilon, 10_000, design=0.05).minimum for epsilon in (0.1, 0.5)] == [4827, 3995]
     best = QuotaRR(1.0, 10_000, design=0.05)
-    assert abs(best.a0 - 2971) <= 1  # flat to 2e-6 there: the published 2971 is not below 2970
+    assert abs(best.a0 - 2971) <= 1  # it is flat to 2e-6 there, so the published 2971 is not below 2970
     assert best.variance(0.05) <= QuotaRR(1.0, 10_000, 2971).variance(0.05)
 
 
@@ -137,7 +137,7 @@ def test_drawn_counts_follow_the_law(n: int, k: int, a0: int) -> None:
     rng = SimulationRandomness(11)
     drawn = [tuple(tables.draw_counts(rng)) for _ in range(20_000)]
     assert p_value(drawn, law) > FAMILY_WISE_ERROR
-    # Mutant: the minimum less by one.
+    # Mutant: the minimum is smaller by one.
     wrong = quota_tables(n, k, a0 - 1, tables_weight(1.0)) if a0 else quota_tables(n, k, 1, tables_weight(1.0))
     drawn = [tuple(wrong.draw_counts(rng)) for _ in range(20_000)]
     assert p_value(drawn, law) < FAMILY_WISE_ERROR
@@ -152,7 +152,7 @@ def test_drawn_counts_of_many_have_the_moments() -> None:
     rng = SimulationRandomness(5)
     m, size = quota.law.moments, 5000
     drawn = np.array([tables_of(quota).draw_counts(rng) for _ in range(size)])
-    # z of 5.2: family-wise error below 1e-6 over three means.
+    # A z of 5.2 has a family-wise error below 1e-6 over three means.
     assert (np.abs(drawn[:, :2].mean(axis=0) - m.a) < 5.2 * math.sqrt(m.var_a / size)).all()
     assert abs(drawn[:, 2].mean() - m.b) < 5.2 * math.sqrt(m.var_b / size)
     assert drawn[:, :2].min() >= quota.a0
@@ -172,7 +172,7 @@ def test_types_are_dealt_in_uniform_order() -> None:
     law = dict.fromkeys(set(orders), 1 / 12)
     assert len(law) == 12
     assert p_value(orders, law) > FAMILY_WISE_ERROR
-    places = [int(deal_types([1, 39], rng).argmin()) for _ in range(20_000)]  # compiled
+    places = [int(deal_types([1, 39], rng).argmin()) for _ in range(20_000)]  # this run is compiled
     assert p_value(places, dict.fromkeys(range(40), 1 / 40)) > FAMILY_WISE_ERROR
     assert p_value([max(place, 1) for place in places], dict.fromkeys(range(40), 1 / 40)) < FAMILY_WISE_ERROR
 

@@ -42,7 +42,7 @@ def test_reports_are_functions_of_share_and_truth() -> None:
     assert quota.randomize(truth, shares, SimulationRandomness(1)).tolist() == expected
     alone = [
         int(quota.randomize(truth[i : i + 1], shares[i], SimulationRandomness(1))[0]) for i in range(40)
-    ]  # interpreted
+    ]  # these runs are interpreted
     assert alone == expected
     assert quota.randomize(truth, shares, SimulationRandomness(1)).dtype == np.uint8
 
@@ -53,7 +53,7 @@ def test_capped_truth_tellers_run_randomised_response() -> None:
     reports = quota.randomize(np.ones(20_000, dtype=np.int64), told, SimulationRandomness(4))
     p = 1 / (1 + math.exp(-1.0))
     assert p_value(reports.tolist(), {0: 1 - p, 1: p}) > FAMILY_WISE_ERROR
-    # Mutants: the truth itself; the budget of 1.2.
+    # Mutants: the truth itself is reported; the budget is 1.2.
     assert p_value([1] * 20_000, {0: 1 - p, 1: p}) < FAMILY_WISE_ERROR
     looser = GRR(2, 1.2).randomize(np.ones(20_000, dtype=np.int64), SimulationRandomness(4))
     assert p_value(looser.tolist(), {0: 1 - p, 1: p}) < FAMILY_WISE_ERROR
@@ -72,7 +72,7 @@ def test_both_ways_to_simulate_follow_the_law(epsilon_aux: float | None) -> None
     drawn = [int(quota.simulate_aggregate([3, 3], rng).counts[1]) for _ in range(10_000)]
     assert p_value(direct, law) > FAMILY_WISE_ERROR
     assert p_value(drawn, law) > FAMILY_WISE_ERROR
-    # Mutant: a plain GRR deal (no quota).
+    # Mutant: a plain GRR deal without a quota.
     plain = QuotaRR(1.0, 6, 0, epsilon_aux=epsilon_aux)
     assert p_value([int(plain.simulate_aggregate([3, 3], rng).counts[1]) for _ in range(10_000)], law) < 1e-6
 
@@ -88,7 +88,8 @@ def test_estimates_have_their_mean_and_variance(k: int, epsilon_aux: float | Non
     for v in range(k):
         variance = quota.variance(float(truth[v]) / 3000)
         assert abs(f[:, v].mean() - truth[v] / 3000) < 5.5 * math.sqrt(variance / size)
-        # A sample variance of 2000 has relative deviation sqrt(2/2000) = .032, .055 with the law's skewed tails.
+        # A sample variance of 2000 has a relative deviation of sqrt(2/2000) = .032, or .055 with the distribution's
+        # skewed tails.
         assert f[:, v].var() == pytest.approx(variance, rel=0.055 * 5.5)
 
 
@@ -102,7 +103,8 @@ def test_drop_outs_stay_unbiased() -> None:
     variance = quota.variance(0.1, reporters=700)
     assert abs(np.mean(values) - 0.1) < 5.5 * math.sqrt(variance / 1500)
     assert np.var(values) == pytest.approx(variance, rel=0.25)
-    # 30 % drop-out at 15 % multiplies the variance of the number of holders by 2.4, still .61 of randomised response's.
+    # Drop-out of 30 % at 15 % multiplies the variance of the number of holders by 2.4. This is still .61 of randomised
+    # response's.
     counted = quota.variance(0.15, reporters=700) * 0.49
     assert counted / quota.variance(0.15) == pytest.approx(2.4, rel=0.02)
     # e^.5/(e^.5 - 1)^2 = 3.917698...
@@ -150,10 +152,10 @@ def test_intervals_cover_in_simulation(holders: int, epsilon_aux: float | None) 
             cache[count] = float(lower[1]), float(upper[1])
         hits += cache[count][0] <= holders / 1000 <= cache[count][1]
         narrow += abs(estimate.frequencies[1] - holders / 1000) <= 1.2816 * estimate.standard_errors[1]
-    # One-sided z of 5 below .95 with 400 repetitions.
+    # The bound is a one-sided z of 5 below .95 with 400 repetitions.
     assert hits / size >= 0.95 - 5 * math.sqrt(0.95 * 0.05 / size)
     if holders == 500:
-        assert narrow / size < 0.95 - 5 * math.sqrt(0.95 * 0.05 / size)  # mutant: the interval for 80 %
+        assert narrow / size < 0.95 - 5 * math.sqrt(0.95 * 0.05 / size)  # this mutant has the interval for 80 %
 
 
 def test_the_normal_interval_would_not_cover() -> None:
